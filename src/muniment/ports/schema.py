@@ -1,0 +1,179 @@
+"""The tables of the store, declared once; every engine reads this and nothing else.
+
+A table's `tenant_id` column is implicit: rows never carry it, operations never name it, the engine binds it
+to the transaction. So no operation can be written that crosses a tenant (LG-02).
+
+`forget` has no default: whoever declares a table says what a `forget` does to it (LG-07):
+
+- `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
+- `drop`:  the row goes;
+- `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
+
+`subject` names the column that holds the id of the entry or item whose content the row carries; `forget`
+finds rows by it. A new index, cache or projection declares its table here and is erased with its subject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["TABLES", "Column", "Table", "column_names", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Literal["text", "int", "bytes"]
+    nullable: bool = False
+    content: bool = False
+    """Holds something that was said or derived from it: must be nullable where the table's rule is `erase`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    """The primary key after the implicit tenant_id."""
+    forget: Literal["erase", "drop", "keep"]
+    subject: str | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    global_key: bool = False
+    """The key is unique across tenants (X-09): the one kind of table whose key is not led by tenant_id."""
+
+
+def column_names(spec: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in spec.columns)
+
+
+def _text(name: str, *, nullable: bool = False, content: bool = False) -> Column:
+    return Column(name, "text", nullable, content)
+
+
+def _int(name: str, *, nullable: bool = False) -> Column:
+    return Column(name, "int", nullable)
+
+
+def _bytes(name: str, *, nullable: bool = False, content: bool = False) -> Column:
+    return Column(name, "bytes", nullable, content)
+
+
+TABLES: tuple[Table, ...] = (
+    # Which tenants exist. Listed only by `Engine.tenants`.
+    Table("tenants", (_text("created_at"),), key=(), forget="keep"),
+    # Every record id there is, whatever its kind and tenant (X-09).
+    Table("ids", (_text("id"), _text("kind")), key=("id",), forget="keep", global_key=True),
+    # One row per session: the head of its hash chain.
+    Table(
+        "sessions",
+        (
+            _text("user_id"),
+            _text("session_id"),
+            _int("head_seq"),
+            _bytes("head_hash"),
+            _text("head_recorded_at"),
+            _text("created_at"),
+        ),
+        key=("user_id", "session_id"),
+        forget="keep",
+        indexes=(("session_id", "user_id"),),
+    ),
+    # The ledger. Append-only: the only update is a forget that empties `body` and `salt`.
+    Table(
+        "entries",
+        (
+            _text("id"),
+            _text("user_id"),
+            _text("agent_id"),
+            _text("session_id"),
+            _text("run_id"),
+            _int("seq"),
+            _text("ts"),
+            _text("recorded_at"),
+            _text("kind"),
+            _text("role"),
+            _text("trust"),
+            _text("flags"),
+            _bytes("content_hash"),
+            _bytes("prev_hash"),
+            _bytes("hash"),
+            _bytes("salt", nullable=True, content=True),
+            _text("body", nullable=True, content=True),
+            _text("receipt_id", nullable=True),
+        ),
+        key=("id",),
+        unique=(("user_id", "session_id", "seq"),),
+        forget="erase",
+        subject="id",
+    ),
+    # Payloads over the policy's inline limit, by the hash of their bytes (LG-09).
+    Table(
+        "blobs",
+        (_bytes("hash"), _int("size"), _bytes("data", content=True)),
+        key=("hash",),
+        forget="drop",
+    ),
+    # Which entry holds which blob; a blob goes with its last reference.
+    Table(
+        "blob_refs",
+        (_bytes("hash", content=True), _text("entry_id")),
+        key=("hash", "entry_id"),
+        indexes=(("entry_id",),),
+        forget="drop",
+        subject="entry_id",
+    ),
+    # Everything derived from the ledger that is a record: runs, receipts, later facts, episodes, builds…
+    # A change is a new version; the newest version is the state.
+    Table(
+        "items",
+        (
+            _text("id"),
+            _int("version"),
+            _text("kind"),
+            _text("user_id", nullable=True),
+            _text("agent_id", nullable=True),
+            _text("session_id", nullable=True),
+            _text("run_id", nullable=True),
+            _text("status"),
+            _text("name", content=True, nullable=True),
+            _text("created_at"),
+            _text("trust"),
+            _text("body", nullable=True, content=True),
+            _text("receipt_id", nullable=True),
+        ),
+        key=("id", "version"),
+        indexes=(("kind", "user_id", "name"), ("kind", "run_id"), ("kind", "created_at")),
+        forget="erase",
+        subject="id",
+    ),
+    # Lineage: `item_id` was derived from `source_id` (an entry or another item).
+    Table(
+        "links",
+        (_text("source_id"), _text("item_id")),
+        key=("source_id", "item_id"),
+        indexes=(("item_id", "source_id"),),
+        forget="keep",
+    ),
+    # Idempotency keys (LG-06), hashed; `request_hash` goes when an entry it wrote is forgotten.
+    Table(
+        "idempotency",
+        (
+            _text("user_id"),
+            _bytes("key_hash"),
+            _text("entry_id"),
+            _bytes("request_hash", nullable=True, content=True),
+        ),
+        key=("user_id", "key_hash"),
+        indexes=(("entry_id",),),
+        forget="erase",
+        subject="entry_id",
+    ),
+)
+
+_BY_NAME = {spec.name: spec for spec in TABLES}
+
+
+def table(name: str) -> Table:
+    return _BY_NAME[name]

@@ -1,0 +1,244 @@
+"""Canonical JSON (X-05): the one encoder for hashing, storage and replay, and the one strict reader.
+
+The bytes follow RFC 8785: keys sorted by UTF-16 code unit, no white space, UTF-8, the shortest ECMAScript
+form of a number (`1.0` is `1`, `1e-7` stays). Where RFC 8785 assumes every number is a double we do not:
+an int is written with all its digits, so a 64-bit id survives. What has no canonical form is refused:
+NaN and infinities, lone surrogates, keys that are not strings, types JSON does not have, nesting past
+`MAX_DEPTH`.
+
+The reader refuses what a later reader could take in two ways: duplicate keys, NaN, invalid UTF-8, lone
+surrogates, a byte order mark; and what could only be meant to hurt (`MAX_DEPTH`, `MAX_INT_DIGITS`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from json.encoder import encode_basestring
+from typing import Any
+
+from muniment.errors import InvalidJson, TooLarge
+
+__all__ = ["MAX_DEPTH", "MAX_INT_DIGITS", "canonical_bytes", "canonical_text", "child_path", "parse_json"]
+
+MAX_DEPTH = 128
+MAX_INT_DIGITS = 1024
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_HUGE_EXPONENT = re.compile(r"\d[eE]\+?\d{3}|\d{309}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def child_path(path: str, key: str | int) -> str:
+    """`$.a` + `b` → `$.a.b`; `$.a` + 0 → `$.a[0]`; odd keys are quoted."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if _PLAIN_KEY.match(key) else f"{path}[{json.dumps(key)}]"
+
+
+class _Duplicate(dict[str, Any]):
+    """An object in which a key stood twice; kept until the walk finds its path."""
+
+    key: str
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def canonical_text(value: Any) -> str:
+    """The canonical JSON text of plain data: dict, list or tuple, str, int, float, bool, None."""
+    try:
+        text = _encode(value, MAX_DEPTH)
+        if not text.isascii():
+            text.encode()
+        return text
+    except (_Unencodable, UnicodeEncodeError):
+        _explain(value, "$", 0)
+        raise InvalidJson("the value has no canonical JSON form") from None
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """`canonical_text` in UTF-8: what is hashed, stored and replayed."""
+    return canonical_text(value).encode()
+
+
+class _Unencodable(Exception):
+    """Internal: found on the fast path; the slow path then says where."""
+
+
+def _encode(value: Any, room: int) -> str:
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if kind is int:
+        return _format_int(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is dict:
+        if not room:
+            raise _Unencodable
+        try:
+            keys = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+        except TypeError:
+            raise _Unencodable from None
+        room -= 1
+        return "{" + ",".join([encode_basestring(key) + ":" + _encode(value[key], room) for key in keys]) + "}"
+    if kind is list or kind is tuple:
+        if not room:
+            raise _Unencodable
+        room -= 1
+        return "[" + ",".join([_encode(item, room) for item in value]) + "]"
+    if kind is float:
+        return _format_float(value)
+    return _encode_subclass(value, room)
+
+
+def _encode_subclass(value: Any, room: int) -> str:
+    """str enums, int enums, named tuples: written as what they extend."""
+    for base in (str, int, float, dict, list, tuple):
+        if isinstance(value, base):
+            return _encode(base.__str__(value) if base is str else base(value), room)
+    raise _Unencodable
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _format_int(value: int) -> str:
+    if -(10**300) < value < 10**300:
+        return int.__repr__(value)
+    if abs(value) >= 10**MAX_INT_DIGITS:
+        raise _Unencodable
+    return int.__repr__(value)
+
+
+def _format_float(value: float) -> str:
+    """ECMAScript's Number::toString over Python's shortest repr."""
+    if value != value or value in (float("inf"), float("-inf")):
+        raise _Unencodable
+    if value == 0:
+        return "0"
+    text = repr(value)
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    point = len(whole) + int(exponent or 0)
+    digits = (whole + fraction).lstrip("0")
+    point -= len(whole + fraction) - len(digits)
+    digits = digits.rstrip("0")
+    size = len(digits)
+    if size <= point <= 21:
+        return sign + digits + "0" * (point - size)
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    head = digits if size == 1 else f"{digits[0]}.{digits[1:]}"
+    return f"{sign}{head}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+
+
+def _explain(value: Any, path: str, depth: int) -> None:
+    """Walk a value that may not be encodable and raise for the first offending place."""
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            raise InvalidJson("a lone surrogate has no UTF-8 form", path=path, hint="decode the text properly first")
+    elif value is None or isinstance(value, bool):
+        return
+    elif isinstance(value, int):
+        if abs(value) >= 10**MAX_INT_DIGITS:
+            raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path=path)
+    elif isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise InvalidJson(f"{value} is not a JSON number", path=path, hint="leave the key out, or use null")
+    elif isinstance(value, dict | list | tuple):
+        if depth >= MAX_DEPTH:
+            raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path=path)
+        if isinstance(value, dict):
+            if isinstance(value, _Duplicate):
+                raise InvalidJson(
+                    f"the key {value.key!r} stands twice", path=child_path(path, value.key), hint="keep one of the two"
+                )
+            for key in value:
+                if not isinstance(key, str):
+                    raise InvalidJson(f"a key of type {type(key).__name__}", path=path, hint="JSON keys are strings")
+                _explain(key, child_path(path, key), depth + 1)
+                _explain(value[key], child_path(path, key), depth + 1)
+        else:
+            for index, item in enumerate(value):
+                _explain(item, child_path(path, index), depth + 1)
+    else:
+        raise InvalidJson(f"a value of type {type(value).__name__} is not JSON", path=path)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
+    """Read one JSON document strictly; every refusal is an `InvalidJson` (or `TooLarge`) that says where."""
+    size = len(source)
+    if max_bytes is not None and size > max_bytes:
+        raise TooLarge(
+            f"a document of {size} bytes is over the limit of {max_bytes}",
+            hint="split it, or raise the limit in the policy",
+        )
+    text = _decode(source) if isinstance(source, bytes) else source
+    if text.startswith("\ufeff"):
+        raise InvalidJson("the document starts with a byte order mark", path="$", hint="save it as plain UTF-8")
+    duplicates: list[_Duplicate] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) == len(items):
+            return made
+        seen: set[str] = set()
+        doubled = _Duplicate(made)
+        doubled.key = next(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        duplicates.append(doubled)
+        return doubled
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_int=_parse_int)
+    except json.JSONDecodeError as error:
+        raise InvalidJson(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
+            path="$",
+            details={"line": error.lineno, "column": error.colno},
+        ) from None
+    except RecursionError:
+        raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path="$") from None
+    if duplicates or _needs_walk(text):
+        _explain(value, "$", 0)
+    return value
+
+
+def _decode(source: bytes) -> str:
+    try:
+        return source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidJson(
+            f"not UTF-8: byte {error.start} cannot be decoded", path="$", hint="re-encode the file as UTF-8"
+        ) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidJson(f"{name} is not a JSON number", path="$", hint="leave the key out, or use null")
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > MAX_INT_DIGITS:
+        raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path="$")
+    return int(digits)
+
+
+def _needs_walk(text: str) -> bool:
+    """Could the parsed value hold a lone surrogate, an overflown number or too many levels? Cheap, on the text."""
+    return (
+        "\\u" in text
+        or text.count("{") + text.count("[") > MAX_DEPTH
+        or _HUGE_EXPONENT.search(text) is not None
+        or (not text.isascii() and _SURROGATE.search(text) is not None)
+    )
