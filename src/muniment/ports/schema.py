@@ -9,6 +9,8 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 - `drop`:  the row goes;
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
+Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
+
 `subject` names the column that holds the id of the entry or item whose content the row carries; `forget`
 finds rows by it. A new index, cache or projection declares its table here and is erased with its subject.
 """
@@ -108,24 +110,18 @@ TABLES: tuple[Table, ...] = (
         forget="erase",
         subject="id",
     ),
-    # Payloads over the policy's inline limit, by the hash of their bytes (LG-09).
+    # Payloads over the policy's inline limit (LG-09), by the hash of their bytes under the entry's salt.
     Table(
         "blobs",
-        (_bytes("hash"), _int("size"), _bytes("data", content=True)),
+        (_bytes("hash"), _text("entry_id"), _int("size"), _bytes("data", nullable=True, content=True)),
         key=("hash",),
-        forget="drop",
-    ),
-    # Which entry holds which blob; a blob goes with its last reference.
-    Table(
-        "blob_refs",
-        (_bytes("hash", content=True), _text("entry_id")),
-        key=("hash", "entry_id"),
         indexes=(("entry_id",),),
-        forget="drop",
+        forget="erase",
         subject="entry_id",
     ),
     # Everything derived from the ledger that is a record: runs, receipts, later facts, episodes, builds…
-    # A change is a new version; the newest version is the state.
+    # A change is a new version; the newest version is the state. `name` is a digest of what the item is called
+    # (a fact's key, say), so that it can be looked up while no index holds a word.
     Table(
         "items",
         (
@@ -137,7 +133,7 @@ TABLES: tuple[Table, ...] = (
             _text("session_id", nullable=True),
             _text("run_id", nullable=True),
             _text("status"),
-            _text("name", content=True, nullable=True),
+            _text("name", nullable=True),
             _text("created_at"),
             _text("trust"),
             _text("body", nullable=True, content=True),
@@ -156,7 +152,7 @@ TABLES: tuple[Table, ...] = (
         indexes=(("item_id", "source_id"),),
         forget="keep",
     ),
-    # Idempotency keys (LG-06), hashed; `request_hash` goes when an entry it wrote is forgotten.
+    # Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it.
     Table(
         "idempotency",
         (

@@ -1,6 +1,6 @@
 """What every record shares: frozen, strict, exact about absence (X-03) and about unknown keys (X-08).
 
-Three states of a field are kept apart:
+The states of a field are kept apart:
 
 - `field: T`                      required
 - `field: Absent[T] = None`       may be absent; a null on the wire is refused. None in Python means absent.
@@ -8,21 +8,25 @@ Three states of a field are kept apart:
 - `field: T | None`               required, may be null
 
 `to_wire` writes exactly the fields that were set, under their wire names, so whatever parses is emitted
-again with the same keys.
+again with the same keys and, numbers included, the same values.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
-from pydantic_core import CoreSchema, ValidationError, core_schema
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, ValidationError, core_schema
 
 from muniment.errors import InvalidRecord, Issue
 from muniment.text.canonical import canonical_bytes, child_path
 
 __all__ = [
+    "RULECRAFT_VERSION",
     "Absent",
     "Confidence",
     "Confidence100",
@@ -30,15 +34,28 @@ __all__ = [
     "Integer",
     "Items",
     "JsonObject",
+    "JsonValue",
     "NonEmpty",
     "Number",
+    "Numeric",
+    "ObjectArrayOrText",
+    "ObjectOrText",
     "OpenRecord",
     "Record",
+    "RulecraftRecord",
+    "Timestamp",
     "ValidationError",
     "issues_of",
 ]
 
 T = TypeVar("T")
+
+RULECRAFT_VERSION: Literal["0.5.15"] = "0.5.15"
+
+_WANTED = "wanted"  # the code of our own errors; their message is the wanted thing, such as "an integer"
+
+
+# -- field types --------------------------------------------------------------------------------------
 
 
 class _RefuseNull:
@@ -52,36 +69,110 @@ class _RefuseNull:
 
 
 class _AsTuple:
-    """Annotation of `Items`: JSON arrays arrive as lists; strings, sets and mappings stay refused."""
+    """Annotation of `Items`: JSON arrays arrive as lists; strings, sets, mappings and generators stay refused."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         (item, _) = get_args(source)
-        items = handler.generate_schema(item)
-        return core_schema.chain_schema([_sequence_schema(), core_schema.tuple_variable_schema(items, strict=False)])
+        items = core_schema.tuple_variable_schema(handler.generate_schema(item), strict=False)
+        return core_schema.no_info_before_validator_function(_check_array, items)
 
 
-def _sequence_schema() -> CoreSchema:
-    return core_schema.union_schema(
-        [core_schema.is_instance_schema(list), core_schema.is_instance_schema(tuple)], mode="left_to_right"
-    )
+def _check_array(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return value
+    raise PydanticCustomError(_WANTED, "an array")
 
 
-def _integral(value: Any) -> Any:
-    """JSON Schema's integer: `256.0` is 256; `true` and `"256"` are not."""
-    if type(value) is float and value.is_integer():
-        return int(value)
-    return value
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A JSON number: ints keep all their digits, and a string or a boolean is not one.
 
+    With `integral`, JSON Schema's integer: `256.0` is 256.
+    """
+
+    integral: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        made: dict[str, Any] = {"type": "integer" if self.integral else "number"}
+        if self.minimum is not None:
+            made["minimum"] = self.minimum
+        if self.maximum is not None:
+            made["maximum"] = self.maximum
+        return made
+
+    def check(self, value: Any) -> int | float:
+        if isinstance(value, int) and not isinstance(value, bool):
+            number: int | float = int(value)
+        elif isinstance(value, float) and value - value == 0:  # neither NaN nor infinite
+            number = int(value) if self.integral and value.is_integer() else float(value)
+        else:
+            raise self._refusal()
+        if (
+            (self.integral and isinstance(number, float))
+            or (self.minimum is not None and number < self.minimum)
+            or (self.maximum is not None and number > self.maximum)
+        ):
+            raise self._refusal()
+        return number
+
+    def _refusal(self) -> PydanticCustomError:
+        noun = "an integer" if self.integral else "a number"
+        if self.minimum is not None and self.maximum is not None:
+            noun += f" from {self.minimum} to {self.maximum}"
+        elif self.minimum is not None:
+            noun += f" of at least {self.minimum}"
+        return PydanticCustomError(_WANTED, "{noun}", {"noun": noun})
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonOf:
+    """Any JSON value of one of the named types; one issue when it is of none, not one for each."""
+
+    types: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.check, handler.generate_schema(JsonValue))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": list(self.types)}
+
+    def check(self, value: Any) -> Any:
+        if _json_type(value) in self.types:
+            return value
+        raise PydanticCustomError(_WANTED, "{noun}", {"noun": " or ".join(_NOUNS[name] for name in self.types)})
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "string" if isinstance(value, str) else "other"
+
+
+_NOUNS = {"object": "an object", "array": "an array", "string": "a string"}
 
 Absent = Annotated[T | None, _RefuseNull()]
 Items = Annotated[tuple[T, ...], _AsTuple()]
-Integer = Annotated[int, BeforeValidator(_integral, json_schema_input_type=int)]
-Count = Annotated[Integer, Field(ge=0)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Confidence = Annotated[float, Field(ge=0, le=1)]  # X-07: everywhere but in summary packs
-Confidence100 = Annotated[float, Field(ge=0, le=100)]  # X-07: summary packs
+Integer = Annotated[int, Numeric(integral=True)]
+Count = Annotated[int, Numeric(integral=True, minimum=0)]
+Number = Annotated[float, Numeric()]
+Confidence = Annotated[float, Numeric(minimum=0, maximum=1)]  # X-07: everywhere but in summary packs
+Confidence100 = Annotated[float, Numeric(minimum=0, maximum=100)]  # X-07: summary packs
 NonEmpty = Annotated[str, Field(min_length=1)]
+Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A date-time by name; any string when we read it. What we emit is checked where it is made."""
 JsonObject = dict[str, JsonValue]
+ObjectOrText = Annotated[JsonObject | str, _JsonOf(("object", "string"))]
+ObjectArrayOrText = Annotated[JsonObject | list[JsonValue] | str, _JsonOf(("object", "array", "string"))]
+
+
+# -- records ------------------------------------------------------------------------------------------
 
 
 class Record(BaseModel):
@@ -95,8 +186,7 @@ class Record(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
         protected_namespaces=(),
-        ser_json_inf_nan="constants",
-        use_attribute_docstrings=True,
+        allow_inf_nan=False,
     )
 
     @classmethod
@@ -105,7 +195,7 @@ class Record(BaseModel):
         try:
             return cls.model_validate(value, by_alias=True, by_name=False)
         except ValidationError as error:
-            raise InvalidRecord(f"not a valid {cls.__name__}", issues_of(error)) from None
+            raise InvalidRecord(f"not a valid {cls.__name__}", issues_of(error, value)) from None
 
     def to_wire(self) -> dict[str, Any]:
         """Plain JSON data with exactly the fields that were set."""
@@ -121,30 +211,93 @@ class OpenRecord(Record):
 
     model_config = ConfigDict(extra="allow")
 
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
-def issues_of(error: ValidationError) -> list[Issue]:
-    """pydantic's error list as ours: a JSONPath, what was found and what was wanted."""
-    issues: list[Issue] = []
+
+class RulecraftRecord(OpenRecord):
+    """A record of the Rulecraft contracts (001 §3.0): open, and says which version it speaks."""
+
+    schema_version: Literal["0.5.15"]
+
+
+# -- issues -------------------------------------------------------------------------------------------
+
+
+def issues_of(error: ValidationError, data: Any = None) -> list[Issue]:
+    """pydantic's error list as ours: a JSONPath, what was wanted and what was found.
+
+    With `data`, what was validated, the path holds only keys and indexes that stand in it: pydantic also puts
+    the names of union branches and validators there.
+    """
+    issues: dict[tuple[str, str], Issue] = {}
     for item in error.errors(include_url=False, include_context=True):
-        path = "$"
-        for part in item["loc"]:
+        path = _path(item["loc"], data, missing=item["type"] == "missing")
+        issue = Issue(path=path, message=_describe(item), code=str(item["type"]))
+        issues.setdefault((path, issue.message), issue)
+    return list(issues.values())
+
+
+def _path(loc: tuple[int | str, ...], data: Any, *, missing: bool) -> str:
+    path, here = "$", data
+    for depth, part in enumerate(loc):
+        if missing and depth == len(loc) - 1:
+            return child_path(path, part)
+        if data is None:
+            found = part != "[key]"
+        elif isinstance(here, Mapping):
+            found = part in here
+            here = here[part] if found else here
+        elif isinstance(here, list | tuple):
+            found = isinstance(part, int) and part < len(here)
+            here = here[part] if isinstance(part, int) and found else here
+        else:
+            found = False
+        if found:
             path = child_path(path, part)
-        issues.append(Issue(path=path, message=_describe(item), code=str(item["type"])))
-    return issues
+    return path
+
+
+_WANTED_BY_TYPE = {
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "model_type": "an object",
+    "dict_type": "an object",
+    "none_required": "null",
+    "invalid-json-value": "a JSON value",
+    "string_unicode": "text without lone surrogates",
+}
 
 
 def _describe(item: Any) -> str:
-    kind = item["type"]
+    kind, context = item["type"], item.get("ctx", {})
     if kind == "missing":
         return "a required key is missing"
     if kind == "extra_forbidden":
         return "an unknown key; this object is closed"
-    message = item["msg"][0].lower() + item["msg"][1:]
-    return f"{message}; found {_shown(item['input'])}"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == _WANTED:
+        wanted = item["msg"]
+    elif kind == "literal_error":
+        wanted = context["expected"]
+    elif kind == "string_too_short":
+        least = context["min_length"]
+        wanted = f"a string of at least {least} character{'s' if least > 1 else ''}"
+    elif kind in _WANTED_BY_TYPE:
+        wanted = _WANTED_BY_TYPE[kind]
+    else:
+        wanted = item["msg"].removeprefix("Input should be ")
+        wanted = wanted[0].lower() + wanted[1:]
+    return f"wanted {wanted}, found {_shown(item['input'])}"
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, dict | list) else type(value).__name__
-    names = {"dict": "an object", "list": "an array", "None": "null", "True": "true", "False": "false"}
-    text = names.get(text, text)
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "an array"
+    if value is None or isinstance(value, bool | str):
+        text = json.dumps(value[:100] if isinstance(value, str) else value, ensure_ascii=False)
+    else:
+        text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -2,7 +2,8 @@
 
 The bytes follow RFC 8785: keys sorted by UTF-16 code unit, no white space, UTF-8, the shortest ECMAScript
 form of a number (`1.0` is `1`, `1e-7` stays). Where RFC 8785 assumes every number is a double we do not:
-an int is written with all its digits, so a 64-bit id survives. What has no canonical form is refused:
+an int is written with all its digits, so a 64-bit id survives; a double from 2**53 on keeps RFC 8785's text
+and is read back as the integer that text shows, which is the same double. What has no canonical form is refused:
 NaN and infinities, lone surrogates, keys that are not strings, types JSON does not have, nesting past
 `MAX_DEPTH`.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring as _quote
 from typing import Any
 
 from muniment.errors import InvalidJson, TooLarge
@@ -24,8 +25,9 @@ __all__ = ["MAX_DEPTH", "MAX_INT_DIGITS", "canonical_bytes", "canonical_text", "
 MAX_DEPTH = 128
 MAX_INT_DIGITS = 1024
 
+_INT_LIMIT = 10**MAX_INT_DIGITS
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_HUGE_EXPONENT = re.compile(r"\d[eE]\+?\d{3}|\d{309}")
+_MAY_OVERFLOW = re.compile(r"\d[eE]\+?\d|\d{309}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -69,7 +71,7 @@ class _Unencodable(Exception):
 def _encode(value: Any, room: int) -> str:
     kind = type(value)
     if kind is str:
-        return encode_basestring(value)
+        return _quote(value)
     if kind is int:
         return _format_int(value)
     if value is None:
@@ -84,12 +86,12 @@ def _encode(value: Any, room: int) -> str:
         except TypeError:
             raise _Unencodable from None
         room -= 1
-        return "{" + ",".join([encode_basestring(key) + ":" + _encode(value[key], room) for key in keys]) + "}"
+        return "{" + ",".join([_quote(key) + ":" + _encode(value[key], room) for key in keys]) + "}"
     if kind is list or kind is tuple:
         if not room:
             raise _Unencodable
         room -= 1
-        return "[" + ",".join([_encode(item, room) for item in value]) + "]"
+        return "[" + ",".join([_quote(item) if type(item) is str else _encode(item, room) for item in value]) + "]"
     if kind is float:
         return _format_float(value)
     return _encode_subclass(value, room)
@@ -97,9 +99,16 @@ def _encode(value: Any, room: int) -> str:
 
 def _encode_subclass(value: Any, room: int) -> str:
     """str enums, int enums, named tuples: written as what they extend."""
-    for base in (str, int, float, dict, list, tuple):
-        if isinstance(value, base):
-            return _encode(base.__str__(value) if base is str else base(value), room)
+    if isinstance(value, str):
+        return _encode(str.__str__(value), room)
+    if isinstance(value, int):
+        return _encode(int.__int__(value), room)
+    if isinstance(value, float):
+        return _encode(float.__float__(value), room)
+    if isinstance(value, dict):
+        return _encode(dict(value), room)
+    if isinstance(value, list | tuple):
+        return _encode(list(value), room)
     raise _Unencodable
 
 
@@ -108,11 +117,9 @@ def _utf16(key: str) -> bytes:
 
 
 def _format_int(value: int) -> str:
-    if -(10**300) < value < 10**300:
+    if -_INT_LIMIT < value < _INT_LIMIT:
         return int.__repr__(value)
-    if abs(value) >= 10**MAX_INT_DIGITS:
-        raise _Unencodable
-    return int.__repr__(value)
+    raise _Unencodable
 
 
 def _format_float(value: float) -> str:
@@ -149,7 +156,7 @@ def _explain(value: Any, path: str, depth: int) -> None:
     elif value is None or isinstance(value, bool):
         return
     elif isinstance(value, int):
-        if abs(value) >= 10**MAX_INT_DIGITS:
+        if abs(value) >= _INT_LIMIT:
             raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path=path)
     elif isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
@@ -239,6 +246,6 @@ def _needs_walk(text: str) -> bool:
     return (
         "\\u" in text
         or text.count("{") + text.count("[") > MAX_DEPTH
-        or _HUGE_EXPONENT.search(text) is not None
+        or _MAY_OVERFLOW.search(text) is not None
         or (not text.isascii() and _SURROGATE.search(text) is not None)
     )

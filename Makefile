@@ -1,0 +1,50 @@
+# `make demo` and `make test` set up everything they need on a machine that has only Python >= 3.11.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+
+.PHONY: demo test lint format bench bench-quick serve schemas stubs clean setup
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: setup
+	@$(BIN)/muniment demo
+
+test: setup lint
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/make_aio_stub.py --check
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python -m benchmarks.ledger
+
+bench-quick: setup
+	$(BIN)/python -m benchmarks.ledger --quick
+
+schemas: setup
+	$(BIN)/muniment schema export schemas
+
+stubs: setup
+	$(BIN)/python tools/make_aio_stub.py
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,61 @@
+"""muniment: evidence-first memory and context for LLM agents.
+
+    import muniment
+
+    with muniment.open("agent.db") as mem:
+        run = mem.run(user_id="ana", agent_id="support", session_id="s1")
+        said = run.observe("user", "I moved to Berlin in May.")
+        print(said.id)
+
+Importing this package loads nothing heavy; names are resolved when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment import aio, errors
+    from muniment.errors import MunimentError
+    from muniment.records.entry import LedgerEntry, Receipt
+    from muniment.records.policy import Policy
+    from muniment.runtime.memory import Memory, open
+    from muniment.runtime.run import Run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LedgerEntry",
+    "Memory",
+    "MunimentError",
+    "Policy",
+    "Receipt",
+    "Run",
+    "__version__",
+    "aio",
+    "errors",
+    "open",
+]
+
+_HOMES = {
+    "LedgerEntry": "muniment.records.entry",
+    "Memory": "muniment.runtime.memory",
+    "MunimentError": "muniment.errors",
+    "Policy": "muniment.records.policy",
+    "Receipt": "muniment.records.entry",
+    "Run": "muniment.runtime.run",
+    "open": "muniment.runtime.memory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in ("aio", "errors"):
+        return importlib.import_module(f"muniment.{name}")
+    raise AttributeError(f"module 'muniment' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,109 @@
+"""The same face with `await`: derived from the sync classes, never written twice.
+
+    async with await muniment.aio.open("agent.db") as mem:
+        run = await mem.run(user_id="ana")
+        said = await run.observe("user", "I moved to Berlin in May.")
+        async for entry in run.entries(): ...
+
+Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. Signatures are those of the sync
+classes (`aio.pyi` is generated from them and a test keeps it so).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from muniment.runtime import memory as _memory
+from muniment.runtime.run import Run
+
+__all__ = ["AsyncMemory", "AsyncRun", "open"]
+
+_DONE = object()
+
+
+def _awaiting(method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(method)
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _lift(await asyncio.to_thread(method, self._sync, *args, **kwargs))
+
+    return call
+
+
+def _iterating(method: Callable[..., Iterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+    @functools.wraps(method)
+    async def iterate(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter") as thread:
+            items = await loop.run_in_executor(thread, functools.partial(method, self._sync, *args, **kwargs))
+            try:
+                while (item := await loop.run_in_executor(thread, next, items, _DONE)) is not _DONE:
+                    yield item
+            finally:
+                close = getattr(items, "close", None)
+                if close is not None:
+                    await loop.run_in_executor(thread, close)
+
+    return iterate
+
+
+def _reading(name: str) -> property:
+    return property(lambda self: getattr(self._sync, name))
+
+
+def _derive(sync: type, doc: str) -> Callable[[type], type]:
+    """Class decorator: give the class an async twin of every public method and property of `sync`."""
+
+    def fill(cls: type) -> type:
+        for name, member in vars(sync).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(member, property):
+                setattr(cls, name, _reading(name))
+            elif inspect.isfunction(member):
+                is_iterator = str(member.__annotations__.get("return", "")).startswith("Iterator")
+                setattr(cls, name, _iterating(member) if is_iterator else _awaiting(member))
+        cls.__doc__ = doc
+        return cls
+
+    return fill
+
+
+class _Twin:
+    def __init__(self, sync: Any) -> None:
+        self._sync = sync
+
+    def __repr__(self) -> str:
+        return f"<async {self._sync!r}>"
+
+
+@_derive(Run, "A run's handle, with `await`. See `muniment.Run`.")
+class AsyncRun(_Twin):
+    pass
+
+
+@_derive(_memory.Memory, "A store, with `await`. See `muniment.Memory`.")
+class AsyncMemory(_Twin):
+    async def __aenter__(self) -> AsyncMemory:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await asyncio.to_thread(self._sync.close)
+
+
+_TWINS: dict[type, type[_Twin]] = {Run: AsyncRun, _memory.Memory: AsyncMemory}
+
+
+def _lift(value: Any) -> Any:
+    twin = _TWINS.get(type(value))
+    return value if twin is None else twin(value)
+
+
+@functools.wraps(_memory.open)
+async def open(*args: Any, **kwargs: Any) -> AsyncMemory:  # noqa: A001
+    lifted: AsyncMemory = _lift(await asyncio.to_thread(_memory.open, *args, **kwargs))
+    return lifted

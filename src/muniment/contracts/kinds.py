@@ -1,0 +1,88 @@
+"""The kinds of the four documents and the record each one is (X-01).
+
+Listing the kinds imports no record: the modules are loaded when a kind is resolved.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from muniment.errors import UnknownKind
+
+if TYPE_CHECKING:
+    from muniment.records.base import Record
+
+__all__ = ["KINDS", "check_kind", "document_of", "record_of"]
+
+# kind → (module under muniment.records, class), in the order of the documents. The class is the kind's own name
+# unless the house words say otherwise.
+_RECORDS: dict[str, tuple[str, str]] = {
+    "MemoryPacket": ("packet", "MemoryPacket"),
+    "RuleRecord": ("rules", "RuleRecord"),
+    "CandidateSelectRequest": ("rules", "CandidateSelectRequest"),
+    "CandidateSelectResponse": ("rules", "CandidateSelectResponse"),
+    "VerifierResult": ("runs", "VerifierResult"),
+    "FGFCReport": ("runs", "FGFCReport"),
+    "EventLog": ("runs", "EventLog"),
+    "TraceCapsule": ("runs", "TraceCapsule"),
+    "FoldResult": ("fold", "FoldResult"),
+    "MemoryActionPlan": ("fold", "MemoryActionPlan"),
+    "MemoryActionRecord": ("fold", "MemoryActionRecord"),
+    "DistillDraft": ("rules", "DistillDraft"),
+    "PatterningPlan": ("patterning", "PatterningPlan"),
+    "RegressionTestSpec": ("rules", "RegressionTestSpec"),
+    "RolloutSummary": ("runs", "RolloutSummary"),
+    "FlowMapSnapshot": ("flowmap", "FlowMapSnapshot"),
+    "ReuseStateRecord": ("memory", "ReuseStateRecord"),
+    "ConditionalTacticRecord": ("memory", "ConditionalTactic"),
+    "ReuseBuffer": ("memory", "ReuseBuffer"),
+    "ReuseSelectMeta": ("memory", "ReuseSelectMeta"),
+    "WorkingSetRecord": ("memory", "WorkingSetRecord"),
+    "WorkingSet": ("memory", "WorkingSet"),
+    "ReasoningMemoryRecord": ("memory", "ReasoningMemory"),
+    "ReasoningBank": ("memory", "ReasoningBank"),
+    "MemoryRecallRequest": ("memory", "MemoryRecallRequest"),
+    "MemoryHint": ("memory", "MemoryHint"),
+    "MemoryRecallResponse": ("memory", "MemoryRecallResponse"),
+    "SandboxPolicy": ("sandbox", "SandboxPolicy"),
+    "SandboxActionTrace": ("sandbox", "SandboxActionTrace"),
+    "CompactionSnapshot": ("snapshot", "CompactionSnapshot"),
+    "EvidencePointer": ("evidence", "EvidencePointer"),
+    "Perspectives": ("research", "Perspectives"),
+    "SummaryPack": ("research", "SummaryPack"),
+}
+
+KINDS: tuple[str, ...] = tuple(_RECORDS)
+
+_DOCUMENTS = {
+    "packet": "MemoryPacket v1",
+    "snapshot": "Compaction snapshot v1",
+    "evidence": "Compaction snapshot v1",
+    "research": "Router and summary schemas v1",
+}
+
+
+def check_kind(kind: str) -> None:
+    """Raise `UnknownKind`, with the names that come close, unless there is such a kind."""
+    if kind in _RECORDS:
+        return
+    by_folded = {name.casefold(): name for name in KINDS}
+    close = [by_folded[name] for name in get_close_matches(kind.casefold(), list(by_folded), n=3, cutoff=0.5)]
+    hint = f"did you mean {' or '.join(close)}?" if close else "`muniment schema list` shows every kind"
+    raise UnknownKind(f"there is no kind {kind!r:.80}", hint=hint)
+
+
+def document_of(kind: str) -> str:
+    """The contract document a kind comes from."""
+    check_kind(kind)
+    return _DOCUMENTS.get(_RECORDS[kind][0], "Rulecraft v0.5.15")
+
+
+def record_of(kind: str) -> type[Record]:
+    """The record class of a kind."""
+    check_kind(kind)
+    module, name = _RECORDS[kind]
+    found: type[Record] = getattr(import_module(f"muniment.records.{module}"), name)
+    return found

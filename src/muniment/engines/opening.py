@@ -1,0 +1,88 @@
+"""`open_engine`: the one place that turns a target (path or URL) into an engine.
+
+Imports an engine only when it is asked for, so that a path costs no driver. Holds no engine and no setting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Literal
+from urllib.parse import unquote
+
+from muniment.errors import InvalidInput, MissingDependency
+from muniment.ports.engine import Engine
+
+__all__ = ["open_engine"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
+
+
+def open_engine(
+    target: str | os.PathLike[str],
+    *,
+    durability: str = "normal",
+    read_only: bool = False,
+) -> Engine:
+    """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
+
+    `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`).
+    `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+    """
+    if durability not in ("normal", "full"):
+        raise InvalidInput(f"durability is normal or full, not {durability!r}")
+    level: Literal["normal", "full"] = "full" if durability == "full" else "normal"
+    name = os.fspath(target)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidInput("a store is named by a path or URL", hint=_HINT)
+    if isinstance(target, os.PathLike):
+        return _sqlite(name, level, read_only)
+    if name == ":memory:":
+        from muniment.engines.memory.engine import MemoryEngine
+
+        return MemoryEngine(read_only=read_only)
+    scheme = _SCHEME.match(name)
+    if scheme is None or os.path.exists(name):
+        return _sqlite(name, level, read_only)
+    match scheme[1].lower():
+        case "postgresql" | "postgres":
+            return _postgres(name, level, read_only)
+        case "sqlite" if name[len("sqlite:") :].startswith("///") and len(name) > len("sqlite:///"):
+            return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
+        case other:
+            raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
+
+
+_HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"
+
+
+def _without_secrets(name: str) -> str:
+    return re.sub(r"//[^/@]*@", "//…@", name)
+
+
+def _sqlite(path: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+    from muniment.engines.sqlite.engine import SqliteEngine
+
+    return SqliteEngine(path, durability=durability, read_only=read_only)
+
+
+def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+    try:
+        from muniment.engines.postgres.engine import PostgresEngine
+    except ImportError as error:
+        if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
+            raise
+        raise MissingDependency(
+            "PostgreSQL needs psycopg, which is not installed", hint='pip install "muniment[postgres]"'
+        ) from error
+    url, schema = _without_schema(dsn)
+    return PostgresEngine(url, schema=schema, durability=durability, read_only=read_only)
+
+
+def _without_schema(url: str) -> tuple[str, str]:
+    """`?schema=name` is ours: which schema of the database holds the store. The driver would refuse it."""
+    base, _, query = url.partition("?")
+    options = query.split("&") if query else []
+    names = [option.removeprefix("schema=") for option in options if option.startswith("schema=")]
+    rest = "&".join(option for option in options if not option.startswith("schema="))
+    return (f"{base}?{rest}" if rest else base), (names[-1] if names else "muniment")

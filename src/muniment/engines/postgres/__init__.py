@@ -1,0 +1,1 @@
+"""The engine over a PostgreSQL server, walled by row-level security."""

@@ -1,0 +1,63 @@
+"""What went wrong in SQLite, said in the words of `errors`: the one place that knows SQLite's codes."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from muniment.errors import (
+    Closed,
+    MunimentError,
+    NotADatabase,
+    StorageBusy,
+    StorageFailure,
+    StorageFull,
+    StorageReadOnly,
+    TooLarge,
+)
+
+__all__ = ["code_of", "is_busy", "is_taken_key", "translate"]
+
+_TAKEN = frozenset(
+    {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
+)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """The extended result code; 0 where Python raised without asking SQLite."""
+    return getattr(error, "sqlite_errorcode", 0) or 0
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return code_of(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_taken_key(error: sqlite3.Error) -> bool:
+    return code_of(error) in _TAKEN
+
+
+def translate(error: sqlite3.Error, location: str) -> MunimentError:
+    code = code_of(error)
+    details = {"location": location, "sqlite": f"{getattr(error, 'sqlite_errorname', '')} {error}".strip()}
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:  # the write-ahead index could not grow
+        return StorageFull(f"no space left for {location}", details=details)
+    match code & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StorageBusy(f"another writer holds {location}", hint="try again", details=details)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return StorageReadOnly(
+                f"{location} cannot be written",
+                hint="check the permissions of the file and its folder, and whether the disk is mounted read-only",
+                details=details,
+            )
+        case sqlite3.SQLITE_FULL:
+            return StorageFull(f"no space left for {location}", hint="free space, then try again", details=details)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return NotADatabase(
+                f"{location} is no SQLite database, or a damaged one", hint="restore a backup", details=details
+            )
+        case sqlite3.SQLITE_TOOBIG:
+            return TooLarge("a value is larger than SQLite can hold", details=details)
+        case _:
+            if "closed database" in str(error):
+                return Closed("the store has been closed")
+            return StorageFailure(f"SQLite failed on {location}: {error}", details=details)

@@ -1,0 +1,47 @@
+"""What checks and transfers report: the state of the hash chains, what an import or a rebuild did."""
+
+from __future__ import annotations
+
+from muniment.records.base import Count, Items, Record
+
+__all__ = ["BrokenLink", "ImportReport", "RebuildReport", "VerifyReport"]
+
+
+class BrokenLink(Record):
+    """The first link of a session's chain that does not hold."""
+
+    tenant_id: str
+    user_id: str
+    session_id: str
+    seq: Count
+    id: str | None
+    reason: str
+
+
+class VerifyReport(Record):
+    """All chains walked (LG-05)."""
+
+    tenants: Count
+    sessions: Count
+    entries: Count
+    forgotten: Count
+    broken: Items[BrokenLink]
+
+    @property
+    def ok(self) -> bool:
+        return not self.broken
+
+
+class ImportReport(Record):
+    """What an import wrote, and what was there already."""
+
+    tenant_id: str
+    written: dict[str, Count]
+    skipped: dict[str, Count]
+
+
+class RebuildReport(Record):
+    """Projections computed again from the ledger, and which stored items differed from them."""
+
+    items: Count
+    repaired: Items[str]

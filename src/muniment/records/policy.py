@@ -1,0 +1,45 @@
+"""The numbers and switches of the ground, as one frozen record whose hash can be cited. Units stand last in names."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muniment.records.base import Integer, Record
+from muniment.text.hashing import digest_of
+
+__all__ = ["LedgerPolicy", "Policy"]
+
+Positive = Annotated[Integer, Field(ge=1)]
+
+
+class LedgerPolicy(Record):
+    """What the door of the ledger does."""
+
+    redact_secrets: bool = True
+    """Replace keys, tokens and card numbers before anything is hashed or stored (LG-10)."""
+    flag_instructions: bool = True
+    """Flag text from tools and outside that reads like instructions (LG-08)."""
+    inline_bytes_max: Positive = 64 * 1024
+    """Content over this lies in a blob (LG-09)."""
+    content_bytes_max: Positive = 32 * 1024 * 1024
+    """Content over this is refused."""
+    body_bytes_max: Positive = 1024 * 1024
+    """Metadata, tags, entities and tool arguments together, as canonical JSON."""
+    batch_entries_max: Positive = 100_000
+    """Entries in one `observe_many`, which is one transaction."""
+    clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
+    """How far the clock may step back within a session before we refuse; less is held."""
+
+
+class Policy(Record):
+    """Everything that can be tuned. `policy_id` names it, `digest` pins it."""
+
+    policy_id: str = "default"
+    schema_version: Literal["policy.v1"] = "policy.v1"
+    ledger: LedgerPolicy = LedgerPolicy()
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))

@@ -1,0 +1,16 @@
+"""The closed vocabularies that more than one record uses. What only one record uses stands with that record."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["InjectionMode", "Level", "MemoryOp", "Network", "Outcome", "RuleType", "SandboxTool", "Verdict"]
+
+Verdict = Literal["PASS", "FAIL", "PARTIAL"]
+Outcome = Literal["OK", "FAIL", "UNKNOWN"]
+RuleType = Literal["StrategyRule", "GuardrailRule"]
+InjectionMode = Literal["prepend", "inline", "system_guard"]
+Level = Literal["low", "med", "high"]
+MemoryOp = Literal["WRITE", "PIN", "MERGE", "PRUNE", "RETIRE"]
+Network = Literal["off", "allowlist", "on"]
+SandboxTool = Literal["execute_bash", "str_replace_editor", "submit"]

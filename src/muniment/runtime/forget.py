@@ -1,0 +1,227 @@
+"""Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, give a receipt.
+
+Which tables hold content, and how their rows are found, is declared in `ports.schema`; what a derived item becomes
+without a lost source is declared in `runtime.derivations`. This file only walks those declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from muniment.errors import InvalidInput, NotFound, UnknownScope
+from muniment.ports.engine import Condition, Delete, Get, Patch, Row, Select, Transaction, Value
+from muniment.ports.schema import TABLES, Table, column_names
+from muniment.records.entry import Erased, Receipt
+from muniment.runtime.context import Context
+from muniment.runtime.items import Change, Item, latest, write_changes
+
+__all__ = ["Selector", "forget"]
+
+CHUNK = 500
+NEEDLES_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """What to forget within a tenant: one event, one item, a session, a user, or (none of these) everything."""
+
+    event: str | None = None
+    item: tuple[str, str] | None = None
+    """(kind, id)"""
+    session_id: str | None = None
+    user_id: str | None = None
+
+    def shown(self, tenant_id: str) -> dict[str, str]:
+        shown = {"tenant_id": tenant_id}
+        if self.event is not None:
+            shown["event"] = self.event
+        if self.item is not None:
+            shown[self.item[0]] = self.item[1]
+        if self.session_id is not None:
+            shown["session_id"] = self.session_id
+        if self.user_id is not None:
+            shown["user_id"] = self.user_id
+        return shown
+
+
+@dataclass(slots=True)
+class _Haul:
+    """What one forget touches."""
+
+    entries: dict[str, Row]
+    items: dict[str, Item]
+    kept: list[Change]
+    counts: dict[str, int]
+    needles: list[bytes]
+
+    @property
+    def ids(self) -> list[str]:
+        return [*self.entries, *self.items]
+
+
+def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
+    """Erase what the selector means and everything derived from it, then scrub the store's files."""
+    receipt_id = ctx.ids.new("rcp")
+    now = ctx.now()
+    haul, receipt = ctx.engine.write(tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now))
+    report = ctx.engine.scrub(haul.needles)
+    receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
+    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [_receipt_change(receipt)]))
+    return receipt
+
+
+def _erase(
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str
+) -> tuple[_Haul, Receipt]:
+    haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
+    _collect(tx, selector, haul)
+    _close_over_links(ctx, tx, haul)
+    _sample_needles(haul)
+    touched = [*haul.ids, *(change.id for change in haul.kept)]
+    for spec in TABLES:
+        if spec.subject is not None:
+            haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
+    write_changes(tx, haul.kept)
+    erased = (
+        *(Erased(kind="event", id=id_, hash=cast("bytes", row[14]).hex()) for id_, row in haul.entries.items()),
+        *(Erased(kind=item.kind, id=item.id) for item in haul.items.values()),
+    )
+    receipt = Receipt(
+        receipt_id=receipt_id,
+        tenant_id=tenant_id,
+        requested_at=now,
+        selector=selector.shown(tenant_id),
+        erased=erased,
+        counts={name: count for name, count in haul.counts.items() if count},
+        scrubbed=False,
+        note="the files have not been scrubbed yet",
+    )
+    write_changes(tx, [_receipt_change(receipt)])
+    return haul, receipt
+
+
+def _receipt_change(receipt: Receipt) -> Change:
+    return Change(
+        id=receipt.receipt_id,
+        kind="receipt",
+        status="issued",
+        body=receipt.to_wire(),
+        created_at=receipt.requested_at,
+        trust="user",
+    )
+
+
+# -- what goes ----------------------------------------------------------------------------------------
+
+
+def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
+    if selector.event is not None:
+        row = tx.do(Get("entries", (selector.event,)))
+        if row is None or (selector.user_id is not None and row[1] != selector.user_id):
+            raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
+        rows = [row]
+    elif selector.item is not None:
+        kind, id_ = selector.item
+        item = latest(tx, id_)
+        if item is None or item.kind != kind or (selector.user_id is not None and item.user_id != selector.user_id):
+            raise NotFound(f"no {kind} {id_!r} in this scope", path=f"$.{kind}")
+        if item.body is not None:
+            haul.items[id_] = item
+        return
+    else:
+        where = _scope_of(tx, selector)
+        rows = tx.do(Select("entries", where=where, order=("user_id", "session_id", "seq")))
+        for row in tx.do(Select("items", where=where, order=("id", "version"))):
+            item = Item._make(cast("Any", row))
+            if item.kind != "receipt" and item.body is not None:
+                haul.items[item.id] = item
+    haul.entries = {cast("str", row[0]): row for row in rows if row[17] is None}
+
+
+def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
+    """The conditions that mean the selector's scope, which must exist and be unambiguous."""
+    where: tuple[Condition, ...] = ()
+    if selector.user_id is not None:
+        where = (*where, ("user_id", "=", selector.user_id))
+    if selector.session_id is not None:
+        where = (*where, ("session_id", "=", selector.session_id))
+    sessions = tx.do(Select("sessions", where=where, columns=("user_id", "session_id"), limit=2))
+    if not sessions:
+        raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
+    if selector.session_id is not None and selector.user_id is None:
+        if len(sessions) > 1:
+            raise InvalidInput(
+                f"several users have a session {selector.session_id!r}", path="$.user_id", hint="give user_id as well"
+            )
+        where = (*where, ("user_id", "=", sessions[0][0]))
+    return where
+
+
+def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+    """Follow lineage: an item that cannot stand without what it lost is lost too, and so on."""
+    lost = set(haul.ids)
+    kept: dict[str, Change] = {}
+    frontier = list(lost)
+    while frontier:
+        reached: set[str] = set()
+        for chunk in _chunks(frontier):
+            links = tx.do(Select("links", where=(("source_id", "in", tuple(chunk)),), columns=("item_id",)))
+            reached.update(cast("str", row[0]) for row in links)
+        frontier = []
+        for id_ in sorted(reached - lost):
+            item = latest(tx, id_)
+            if item is None or item.body is None:
+                continue
+            body = ctx.derivations[item.kind].without(item, frozenset(lost))
+            if body is None:
+                lost.add(id_)
+                kept.pop(id_, None)
+                haul.items[id_] = item
+                frontier.append(id_)
+            else:
+                kept[id_] = Change(
+                    id=id_,
+                    kind=item.kind,
+                    status=item.status,
+                    body=body,
+                    created_at=item.created_at,
+                    trust=cast("Any", item.trust),
+                    name=item.name,
+                    user_id=item.user_id,
+                    agent_id=item.agent_id,
+                    session_id=item.session_id,
+                    run_id=item.run_id,
+                )
+    haul.kept = list(kept.values())
+
+
+def _sample_needles(haul: _Haul) -> None:
+    """Byte strings that stood beside the content and nowhere else: the salts."""
+    salts = [cast("bytes", row[15]) for row in haul.entries.values()]
+    step = max(1, len(salts) // NEEDLES_MAX)
+    haul.needles = salts[::step][:NEEDLES_MAX]
+
+
+# -- how it goes --------------------------------------------------------------------------------------
+
+
+def _clear(tx: Transaction, spec: Table, ids: Sequence[str], receipt_id: str) -> int:
+    """Do to a table's rows of these subjects what the table declares."""
+    if spec.forget == "keep":
+        return 0
+    assert spec.subject is not None
+    values: dict[str, Value] = {column.name: None for column in spec.columns if column.content}
+    if "receipt_id" in column_names(spec):
+        values["receipt_id"] = receipt_id
+    count = 0
+    for chunk in _chunks(ids):
+        where: tuple[Condition, ...] = ((spec.subject, "in", tuple(chunk)),)
+        count += tx.do(Delete(spec.name, where)) if spec.forget == "drop" else tx.do(Patch(spec.name, where, values))
+    return count
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for at in range(0, len(ids), CHUNK):
+        yield ids[at : at + CHUNK]

@@ -1,0 +1,279 @@
+"""Writing to the ledger: the only place where entries are made. One call, one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, cast
+
+from muniment.errors import (
+    ClockWentBack,
+    DuplicateId,
+    Forgotten,
+    IdempotencyMismatch,
+    InvalidInput,
+    MunimentError,
+    RunFinished,
+    TooLarge,
+)
+from muniment.ledger.chain import Head, genesis, seal
+from muniment.ledger.door import Admitted, admit, place_blob
+from muniment.ledger.rows import entry_of_row
+from muniment.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction
+from muniment.records.entry import EntryDraft, LedgerEntry
+from muniment.records.scope import Scope
+from muniment.runtime.context import Context
+from muniment.runtime.derivations import RUN_STARTED
+from muniment.runtime.items import Item, latest, write_changes
+from muniment.text.canonical import canonical_bytes
+from muniment.text.hashing import digest, salted_digest
+from muniment.text.instants import format_instant, parse_instant
+
+__all__ = ["append", "check_run", "opening_draft"]
+
+
+def opening_draft(said: dict[str, Any]) -> EntryDraft:
+    """The `system` entry with which a run says of itself that it started, and what it is for."""
+    return EntryDraft(kind="system", role="system", content="", metadata={"event": RUN_STARTED} | said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Everything about a call that is settled before its transaction, so that the work can be run again."""
+
+    scope: Scope
+    opening: Admitted
+    """Written first where this is the run's first write."""
+    admitted: tuple[Admitted, ...]
+    """Per draft; a blob is already named, by its salt."""
+    ids: tuple[str, ...]
+    salts: tuple[bytes, ...]
+    keys: tuple[tuple[bytes, bytes] | None, ...]
+    """Per draft (key hash, the request's bytes) where it has an idempotency key."""
+
+
+def append(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> list[LedgerEntry]:
+    """Write the drafts as the next entries of the session, in order; answers their entries."""
+    batch = _prepare(ctx, scope, drafts, opening)
+    try:
+        return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
+    except KeyTaken:
+        raise _which_id(ctx, batch) from None
+
+
+def _prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> _Batch:
+    policy = ctx.policy.ledger
+    if len(drafts) > policy.batch_entries_max:
+        raise TooLarge(
+            f"{len(drafts)} entries in one call are over the limit of {policy.batch_entries_max}",
+            hint="write them in several calls",
+        )
+    many = len(drafts) > 1
+    admitted: list[Admitted] = []
+    for index, draft in enumerate(drafts):
+        try:
+            admitted.append(admit(draft, policy))
+        except MunimentError as error:
+            if many and error.path:
+                error.path = f"$[{index}]{error.path[1:]}"
+            raise
+    mint = ctx.ids.new
+    salts = ctx.ids.salts(len(drafts))
+    for index, item in enumerate(admitted):
+        if item.blob is not None:
+            admitted[index] = place_blob(item, salts[index])
+    return _Batch(
+        scope=scope,
+        opening=opening,
+        admitted=tuple(admitted),
+        ids=tuple([draft.id or mint("evt") for draft in drafts]),
+        salts=tuple(salts),
+        keys=tuple(_key_of(scope, draft) for draft in drafts),
+    )
+
+
+def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
+    if draft.idempotency_key is None:
+        return None
+    request = draft.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
+    request["scope"] = [scope.session_id, scope.agent_id]
+    return digest(draft.idempotency_key.encode()), canonical_bytes(request)
+
+
+def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
+    scope = batch.scope
+    earlier = _earlier(tx, batch)
+    fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
+    if not fresh:
+        return [earlier[index] for index in range(len(batch.admitted))]
+    tx.do(Lock(("session", scope.user_id, scope.session_id)))
+    admitted = [batch.admitted[index] for index in fresh]
+    ids = [batch.ids[index] for index in fresh]
+    salts = [batch.salts[index] for index in fresh]
+    opens = _must_open(tx, scope)
+    if opens:
+        admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
+    head = _head(tx, scope)
+    recorded_at = _recorded_at(ctx, head)
+    rows, end = seal(scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at)
+    _store(tx, scope, rows, admitted, end, is_new=head is None)
+    entries = [entry_of_row(scope.tenant_id, row, scope=scope, body=item.body) for row, item in zip(rows, admitted, strict=True)]
+    _project(ctx, tx, entries)
+    written = entries[1:] if opens else entries
+    if not any(batch.keys):
+        return written
+    _remember_keys(tx, batch, fresh, written)
+    by_index = earlier | dict(zip(fresh, written, strict=True))
+    return [by_index[index] for index in range(len(batch.admitted))]
+
+
+def _earlier(tx: Transaction, batch: _Batch) -> dict[int, LedgerEntry]:
+    """The entries that earlier calls wrote under the same idempotency keys (LG-06)."""
+    if not any(batch.keys):
+        return {}
+    user_id, tenant_id = batch.scope.user_id, batch.scope.tenant_id
+    for key_hash in sorted({key[0] for key in batch.keys if key}):
+        tx.do(Lock(("idempotency", user_id, key_hash.hex())))
+    found: dict[int, LedgerEntry] = {}
+    seen: set[bytes] = set()
+    for index, key in enumerate(batch.keys):
+        if key is None:
+            continue
+        if key[0] in seen:
+            raise InvalidInput(
+                "an idempotency key stands twice in one call", path=f"$[{index}].idempotency_key"
+            )
+        seen.add(key[0])
+        row = tx.do(Get("idempotency", (user_id, key[0])))
+        if row is None:
+            continue
+        entry_id, request_hash = cast("str", row[2]), row[3]
+        entry_row = tx.do(Get("entries", (entry_id,)))
+        assert entry_row is not None
+        entry = entry_of_row(tenant_id, entry_row)
+        if entry.is_forgotten:
+            raise Forgotten(
+                "what this idempotency key wrote was forgotten",
+                path="$.idempotency_key",
+                details={"id": entry_id, "receipt_id": entry.receipt_id},
+            )
+        if request_hash != salted_digest(cast("bytes", entry_row[15]), key[1]):
+            raise IdempotencyMismatch(
+                "this idempotency key was used for another request",
+                path="$.idempotency_key",
+                hint="use a new key for a new request",
+                details={"id": entry_id},
+            )
+        found[index] = entry
+    return found
+
+
+def _must_open(tx: Transaction, scope: Scope) -> bool:
+    """Is this the run's first write? Refuses a run that has ended or belongs elsewhere."""
+    run = latest(tx, scope.run_id)
+    if run is None:
+        return True
+    check_run(run, scope)
+    if run.status == "finished":
+        raise RunFinished(
+            f"the run {scope.run_id} has ended", path="$.run_id", hint="start a new run in the same session"
+        )
+    return False
+
+
+def check_run(run: Item, scope: Scope) -> None:
+    """A run id stands for one run of one scope."""
+    if (run.kind, run.user_id, run.agent_id, run.session_id) != ("run", scope.user_id, scope.agent_id, scope.session_id):
+        raise DuplicateId(
+            f"the id {scope.run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted"
+        )
+
+
+def _head(tx: Transaction, scope: Scope) -> Head | None:
+    row = tx.do(Get("sessions", (scope.user_id, scope.session_id)))
+    return None if row is None else Head(cast("int", row[2]), cast("bytes", row[3]), cast("str", row[4]))
+
+
+def _recorded_at(ctx: Context, head: Head | None) -> str:
+    """The clock's reading, held where it stepped back a little, refused where it stepped back far."""
+    now = ctx.clock()
+    text = format_instant(now)
+    if head is None or text >= head.recorded_at:
+        return text
+    back = parse_instant(head.recorded_at) - parse_instant(now)
+    if back > timedelta(milliseconds=ctx.policy.ledger.clock_back_ms_max):
+        raise ClockWentBack(
+            f"the clock reads {text}, but this session was last written at {head.recorded_at}",
+            hint="set the clock right; to record something of the past, give its ts",
+            details={"clock": text, "recorded_at": head.recorded_at},
+        )
+    return head.recorded_at
+
+
+def _store(
+    tx: Transaction, scope: Scope, rows: list[Row], admitted: list[Admitted], end: Head, *, is_new: bool
+) -> None:
+    tx.do(Insert("ids", [(row[0], "event") for row in rows]))
+    tx.do(Insert("entries", rows))
+    blobs: list[Row] = [
+        (bytes.fromhex(item.body["blob"]), row[0], len(item.blob), item.blob)
+        for row, item in zip(rows, admitted, strict=True)
+        if item.blob is not None
+    ]
+    if blobs:
+        tx.do(Insert("blobs", blobs))
+    if is_new:
+        tx.do(Put("tenants", [(end.recorded_at,)]))
+        tx.do(
+            Insert(
+                "sessions",
+                [(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)],
+            )
+        )
+    else:
+        advance_head(tx, scope.user_id, scope.session_id, end)
+
+
+def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> None:
+    tx.do(
+        Patch(
+            "sessions",
+            (("user_id", "=", user_id), ("session_id", "=", session_id)),
+            {"head_seq": end.seq, "head_hash": end.hash, "head_recorded_at": end.recorded_at},
+        )
+    )
+
+
+def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> None:
+    """Every derivation that listens to an entry's kind sees it, in order, in this transaction."""
+    for entry in entries:
+        for project in ctx.listeners.get(entry.kind, ()):
+            write_changes(tx, project(entry, lambda item_id: latest(tx, item_id)))
+
+
+def _remember_keys(tx: Transaction, batch: _Batch, fresh: list[int], written: list[LedgerEntry]) -> None:
+    rows: list[Row] = []
+    for index, entry in zip(fresh, written, strict=True):
+        key = batch.keys[index]
+        if key is not None:
+            rows.append((batch.scope.user_id, key[0], entry.id, salted_digest(batch.salts[index], key[1])))
+    if rows:
+        tx.do(Insert("idempotency", rows))
+
+
+def _which_id(ctx: Context, batch: _Batch) -> DuplicateId:
+    """A key was taken: name the caller's id that did it."""
+    given = [(index, item.draft.id) for index, item in enumerate(batch.admitted) if item.draft.id is not None]
+    names = tuple(dict.fromkeys(id_ for _, id_ in given))
+    rows = ctx.engine.read(
+        batch.scope.tenant_id, lambda reader: reader.do(Select("ids", where=(("id", "in", names),)))
+    )
+    taken = {row[0] for row in rows}
+    seen: set[str] = set()
+    for index, id_ in given:
+        if id_ in taken or id_ in seen or len(given) == 1:
+            path = f"$[{index}].id" if len(batch.admitted) > 1 else "$.id"
+            return DuplicateId(f"the id {id_!r} is taken", path=path, hint="leave id out to have one minted")
+        seen.add(id_)
+    return DuplicateId("an id of this call is taken", path="$.id", hint="leave ids out to have them minted")

@@ -1,0 +1,114 @@
+"""Items: every record derived from the ledger, as versions that are only ever added.
+
+The newest version is the state. Lineage goes to `links`, the id to `ids` when it is first seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
+
+from muniment.errors import DuplicateId, Forgotten
+from muniment.ports.engine import Get, Insert, Put, Reader, Row, Select, Transaction
+from muniment.records.entry import Trust
+from muniment.text.canonical import canonical_text, parse_json
+from muniment.text.hashing import digest_of
+
+__all__ = ["Change", "Item", "digest_name", "item_of", "latest", "write_changes"]
+
+
+class Item(NamedTuple):
+    """A row of `items`."""
+
+    id: str
+    version: int
+    kind: str
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    run_id: str | None
+    status: str
+    name: str | None
+    created_at: str
+    trust: str
+    body: str | None
+    receipt_id: str | None
+
+    def plain(self) -> dict[str, Any]:
+        """The body as plain data; raises `Forgotten` where it was erased."""
+        if self.body is None:
+            raise Forgotten(
+                f"the {self.kind} {self.id} was forgotten",
+                hint="its receipt says when and by which request",
+                details={"id": self.id, "receipt_id": self.receipt_id},
+            )
+        return cast("dict[str, Any]", parse_json(self.body))
+
+
+class Change(NamedTuple):
+    """A new version of an item, still without its number."""
+
+    id: str
+    kind: str
+    status: str
+    body: dict[str, Any]
+    created_at: str
+    trust: Trust
+    sources: tuple[str, ...] = ()
+    name: str | None = None
+    """A `digest_name`."""
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+
+
+def digest_name(name: str) -> str:
+    """What `Item.name` holds for a name: enough to look it up, no word of it."""
+    return digest_of(name)[:32]
+
+
+def item_of(change: Change, version: int) -> Item:
+    return Item(
+        id=change.id,
+        version=version,
+        kind=change.kind,
+        user_id=change.user_id,
+        agent_id=change.agent_id,
+        session_id=change.session_id,
+        run_id=change.run_id,
+        status=change.status,
+        name=change.name,
+        created_at=change.created_at,
+        trust=change.trust,
+        body=canonical_text(change.body),
+        receipt_id=None,
+    )
+
+
+def latest(reader: Reader, item_id: str) -> Item | None:
+    """The newest version of an item."""
+    rows = reader.do(
+        Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1)
+    )
+    return Item._make(cast("Any", rows[0])) if rows else None
+
+
+def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
+    """Add each change as the next version of its item, with its lineage."""
+    written: list[Item] = []
+    for change in changes:
+        before = latest(tx, change.id)
+        if before is None:
+            if tx.do(Get("ids", (change.id,))) is not None:
+                raise DuplicateId(f"the id {change.id!r} is taken", path="$.id")
+            tx.do(Insert("ids", [(change.id, change.kind)]))
+        elif before.kind != change.kind:
+            raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path="$.id")
+        item = item_of(change, before.version + 1 if before else 1)
+        links: list[Row] = [(source, change.id) for source in change.sources]
+        tx.do(Insert("items", [item]))
+        if links:
+            tx.do(Put("links", links))
+        written.append(item)
+    return written

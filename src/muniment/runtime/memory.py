@@ -1,0 +1,197 @@
+"""The front door: `open` a store, get a `Memory`, start runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+
+from muniment.adapters.system import SystemIds, system_clock
+from muniment.engines.opening import open_engine
+from muniment.errors import InvalidInput, InvalidRecord
+from muniment.ledger.evidence import Resolved
+from muniment.ports.engine import EngineInfo
+from muniment.ports.outside import Clock, Ids
+from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
+from muniment.records.base import JsonObject, ValidationError, issues_of
+from muniment.records.entry import LedgerEntry, Receipt
+from muniment.records.pointer import EventSpan, Pointer
+from muniment.records.policy import Policy
+from muniment.records.scope import DEFAULT_TENANT, Scope
+from muniment.runtime import forget as forgetting
+from muniment.runtime import reading, transfer
+from muniment.runtime import rebuild as rebuilding
+from muniment.runtime import verify as verifying
+from muniment.runtime.context import Context
+from muniment.runtime.run import Run
+
+__all__ = ["Memory", "open"]
+
+
+def open(  # noqa: A001
+    target: str | PathLike[str] = ":memory:",
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    policy: Policy | Mapping[str, Any] | None = None,
+    durability: str = "normal",
+    read_only: bool = False,
+) -> Memory:
+    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address.
+
+    `durability` is "normal" (survives a crash of the process) or "full" (survives power loss).
+    """
+    engine = open_engine(target, durability=durability, read_only=read_only)
+    return Memory(
+        Context(
+            engine=engine,
+            policy=_policy(policy),
+            clock=clock or system_clock,
+            ids=ids or SystemIds(),
+        )
+    )
+
+
+def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
+    if given is None:
+        return Policy()
+    return given if isinstance(given, Policy) else Policy.from_wire(dict(given))
+
+
+class Memory:
+    """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
+
+    def __init__(self, context: Context) -> None:
+        self._ctx = context
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Memory {self.info.name} {self.info.location}>"
+
+    @property
+    def info(self) -> EngineInfo:
+        """Which engine, where, how durable."""
+        return self._ctx.engine.info
+
+    @property
+    def policy(self) -> Policy:
+        return self._ctx.policy
+
+    def run(
+        self,
+        *,
+        user_id: str,
+        agent_id: str = "agent",
+        session_id: str | None = None,
+        run_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        task_type: str = "generic",
+        objective: str | None = None,
+        done_definition: JsonObject | str | None = None,
+    ) -> Run:
+        """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again."""
+        ids = self._ctx.ids
+        plain = {
+            "tenant_id": tenant_id,
+            "user_id": user_id,
+            "agent_id": agent_id,
+            "session_id": session_id if session_id is not None else ids.new("ses"),
+            "run_id": run_id if run_id is not None else ids.new("run"),
+        }
+        try:
+            scope = Scope.model_validate(plain)
+        except ValidationError as error:
+            raise InvalidRecord("not a valid scope", issues_of(error)) from None
+        for name, value in (("task_type", task_type), ("objective", objective)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
+        if done_definition is not None and not isinstance(done_definition, str | dict):
+            raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
+        return Run(self._ctx, scope, task_type, objective, done_definition)
+
+    def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
+        """An event by its id."""
+        return reading.get_entry(self._ctx, tenant_id, event_id)
+
+    def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """The full text of an event, wherever it lies; checked against its hash."""
+        return reading.content_of(self._ctx, tenant_id, event_id)
+
+    def entries(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[LedgerEntry]:
+        """A user's events, session by session, in order."""
+        return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
+
+    def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
+        """What a pointer (or an event id) points to, its quote checked against the bytes."""
+        target = EventSpan(event_id=pointer) if isinstance(pointer, str) else pointer
+        return reading.resolve(self._ctx, tenant_id, target)
+
+    def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
+        """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
+        return verifying.verify(self._ctx, tenant_id)
+
+    def forget(
+        self,
+        *,
+        event: str | None = None,
+        fact: str | None = None,
+        session: str | None = None,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Receipt:
+        """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
+        named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}
+        for name, value in named.items():
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
+        given = {name for name, value in named.items() if value is not None}
+        if not given or given not in (
+            {"event"}, {"fact"}, {"session"}, {"user_id"}, {"tenant"},
+            {"session", "user_id"}, {"event", "user_id"}, {"fact", "user_id"},
+        ):  # fmt: skip
+            raise InvalidInput(
+                "say what to forget: one of event, fact, session, user_id, tenant",
+                path="$",
+                hint="user_id may go with event, fact or session to narrow it",
+            )
+        selector = forgetting.Selector(
+            event=event, item=None if fact is None else ("fact", fact), session_id=session, user_id=user_id
+        )
+        return forgetting.forget(self._ctx, tenant if tenant is not None else tenant_id, selector)
+
+    def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
+        """Compute every projection again from the ledger and repair what differs."""
+        return rebuilding.rebuild(self._ctx, tenant_id)
+
+    def export(
+        self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
+    ) -> Iterator[bytes]:
+        """Everything in a scope as JSON lines, in flat memory."""
+        return transfer.export_lines(self._ctx, tenant_id, user_id, session_id)
+
+    def import_(
+        self,
+        source: str | PathLike[str] | Callable[[], Iterable[bytes]] | transfer.Dump,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportReport:
+        """Bring in a dump (a path, or a function that opens its lines), checked before anything is written."""
+        dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
+        return transfer.import_dump(self._ctx, dump, progress)
+
+    def tenants(self) -> list[str]:
+        """The tenants of this store."""
+        return self._ctx.engine.tenants()
+
+    def close(self) -> None:
+        """Release the store. Everything acknowledged is already kept."""
+        self._ctx.engine.close()

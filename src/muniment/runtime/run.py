@@ -1,0 +1,224 @@
+"""A run's handle: everything a caller says happens through it, under one fixed scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from muniment.errors import InvalidInput, InvalidRecord, RunFinished
+from muniment.ledger.door import admit
+from muniment.ledger.evidence import Resolved
+from muniment.records.base import JsonObject, ValidationError, issues_of
+from muniment.records.entry import STOP_REASONS, EntryDraft, LedgerEntry, RunState, StopReason, Trust
+from muniment.records.pointer import EventSpan, Pointer
+from muniment.records.scope import Scope
+from muniment.runtime import reading
+from muniment.runtime.context import Context
+from muniment.runtime.derivations import RUN_FINISHED
+from muniment.runtime.ingest import append, check_run, opening_draft
+from muniment.runtime.items import latest
+from muniment.text.instants import format_instant, parse_instant
+
+__all__ = ["Run", "draft_of"]
+
+_DRAFTS = TypeAdapter(list[EntryDraft])
+
+
+class Run:
+    """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
+
+    Thread-safe. Its first write also writes the `system` entry that says the run started.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        scope: Scope,
+        task_type: str,
+        objective: str | None,
+        done_definition: JsonObject | str | None,
+    ) -> None:
+        self._ctx = ctx
+        self._scope = scope
+        said = {"task_type": task_type, "objective": objective, "done_definition": done_definition}
+        self._opening = admit(
+            opening_draft({key: value for key, value in said.items() if value is not None}), ctx.policy.ledger
+        )
+        found = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+        if found is not None:
+            check_run(found, scope)
+
+    def __repr__(self) -> str:
+        scope = self._scope
+        return f"<Run {scope.run_id} of {scope.user_id} with {scope.agent_id} in {scope.session_id}>"
+
+    @property
+    def scope(self) -> Scope:
+        return self._scope
+
+    @property
+    def run_id(self) -> str:
+        return self._scope.run_id
+
+    def observe(
+        self,
+        role: str,
+        content: str,
+        *,
+        speaker: str | None = None,
+        ts: Any = None,
+        id: str | None = None,  # noqa: A002
+        tags: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        trust: Trust | None = None,
+    ) -> LedgerEntry:
+        """Record a message. `ts` is when it happened (default: now); `trust` may lower what the role gives."""
+        draft = _draft(
+            kind="message" if role not in ("system", "developer") else "system",
+            role=role,
+            content=content,
+            speaker=speaker,
+            ts=ts,
+            id=id,
+            tags=tags,
+            entities=entities,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            trust=trust,
+        )
+        return self._append([draft])[0]
+
+    def observe_tool(
+        self,
+        name: str,
+        *,
+        content: str,
+        args: Mapping[str, Any] | None = None,
+        ok: bool = True,
+        ts: Any = None,
+        id: str | None = None,  # noqa: A002
+        tags: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        trust: Trust | None = None,
+    ) -> LedgerEntry:
+        """Record a tool's result. Content over 64 KiB lies out of line and reads the same."""
+        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": dict(args)})
+        draft = _draft(
+            kind="tool_result",
+            role="tool",
+            content=content,
+            tool=tool,
+            ts=ts,
+            id=id,
+            tags=tags,
+            entities=entities,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            trust=trust,
+        )
+        return self._append([draft])[0]
+
+    def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> list[LedgerEntry]:
+        """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
+        if isinstance(events, str | bytes | Mapping):
+            raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
+        plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
+        try:
+            drafts = _DRAFTS.validate_python(plain)
+        except ValidationError as error:
+            raise InvalidRecord("some events cannot be recorded", issues_of(error)) from None
+        return self._append(drafts) if drafts else []
+
+    def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState:
+        """End the run. Nothing can be written to it afterwards."""
+        if stop_reason not in STOP_REASONS:
+            raise InvalidInput(
+                f"{stop_reason!r} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
+            )
+        event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
+        self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
+        state = self.state()
+        if state is None:
+            raise RunFinished(f"the run {self.run_id} was forgotten", path="$.run_id")
+        return state
+
+    def state(self) -> RunState | None:
+        """The run as it stands, or None while nothing has been written."""
+        item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
+        return None if item is None or item.body is None else RunState.from_wire(item.plain())
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """This run's entries, in order."""
+        scope = self._scope
+        return reading.list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id)
+
+    def get(self, event_id: str) -> LedgerEntry:
+        """An event of this user, of any session."""
+        return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
+
+    def content(self, event_id: str) -> str:
+        """The full text of an event of this user, wherever it lies."""
+        return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
+
+    def resolve(self, pointer: Pointer | str) -> Resolved:
+        """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
+        target = EventSpan(event_id=pointer) if isinstance(pointer, str) else pointer
+        return reading.resolve(self._ctx, self._scope.tenant_id, target, self._scope.user_id)
+
+    def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
+        return append(self._ctx, self._scope, drafts, self._opening)
+
+
+def _plain(event: dict[str, Any]) -> dict[str, Any]:
+    """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
+    ts = event.get("ts")
+    if ts is not None and not isinstance(ts, str):
+        event["ts"] = format_instant(parse_instant(ts)) if hasattr(ts, "isoformat") else ts
+    for key in ("tags", "entities"):
+        value = event.get(key)
+        if value is None:
+            event.pop(key, None)
+        elif not isinstance(value, str | list | tuple | Mapping) and isinstance(value, Iterable):
+            event[key] = sorted(value) if isinstance(value, set | frozenset) else list(value)
+    if isinstance(event.get("metadata"), Mapping):
+        event["metadata"] = dict(event["metadata"])
+    return event
+
+
+def _draft(**event: Any) -> EntryDraft:
+    return _validated({key: value for key, value in event.items() if value is not None})
+
+
+def draft_of(event: Mapping[str, Any]) -> EntryDraft:
+    """A dict of `observe`'s arguments as a draft; what kind of entry it is follows from what it holds."""
+    return _validated(_with_kind(dict(event)))
+
+
+def _validated(event: dict[str, Any]) -> EntryDraft:
+    try:
+        return EntryDraft.model_validate(_plain(event))
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be recorded", issues_of(error)) from None
+
+
+def _event(event: Any, index: int) -> dict[str, Any]:
+    if not isinstance(event, Mapping):
+        raise InvalidInput(f"an event should be an object, found {type(event).__name__}", path=f"$[{index}]")
+    return _with_kind(_plain(dict(event)))
+
+
+def _with_kind(event: dict[str, Any]) -> dict[str, Any]:
+    if "kind" not in event:
+        if event.get("tool") is not None:
+            event["kind"] = "tool_result"
+        elif event.get("step") is not None:
+            event["kind"] = "step"
+        elif event.get("role") in ("system", "developer"):
+            event["kind"] = "system"
+    return event

@@ -1,0 +1,105 @@
+"""Walking every hash chain and every blob (LG-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import cast
+
+from muniment.errors import UnknownScope
+from muniment.ledger.chain import Head, genesis, link_fault
+from muniment.ports.engine import Get, Reader, Row, Select
+from muniment.records.audit import BrokenLink, VerifyReport
+from muniment.runtime.context import Context
+from muniment.text.canonical import parse_json
+from muniment.text.hashing import salted_digest
+
+__all__ = ["blob_fault", "verify"]
+
+
+def verify(ctx: Context, tenant_id: str | None = None) -> VerifyReport:
+    """Check each session of one tenant, or of all; the report names the first broken link of each session."""
+    tenants = ctx.engine.tenants()
+    if tenant_id is not None:
+        if tenant_id not in tenants:
+            raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
+        tenants = [tenant_id]
+    counts = {"sessions": 0, "entries": 0, "forgotten": 0}
+    broken: list[BrokenLink] = []
+    for tenant in tenants:
+        with ctx.engine.snapshot(tenant) as reader:
+            broken.extend(_walk_tenant(reader, tenant, counts))
+    return VerifyReport(tenants=len(tenants), broken=tuple(broken), **counts)
+
+
+def _walk_tenant(reader: Reader, tenant: str, counts: dict[str, int]) -> Iterator[BrokenLink]:
+    """Sessions and entries come in the same order, so one pass over each is enough."""
+    order = ("user_id", "session_id")
+    groups = groupby(
+        reader.stream(Select("entries", order=(*order, "seq"))), key=lambda row: cast("tuple[str, str]", (row[1], row[3]))
+    )
+    group = next(groups, None)
+    for session in reader.stream(Select("sessions", order=order)):
+        counts["sessions"] += 1
+        address = cast("tuple[str, str]", (session[0], session[1]))
+        while group is not None and group[0] < address:
+            yield BrokenLink(
+                tenant_id=tenant, user_id=group[0][0], session_id=group[0][1], seq=0, id=None, reason="entries without a session"
+            )
+            group = next(groups, None)
+        rows: Iterator[Row] = group[1] if group is not None and group[0] == address else iter(())
+        fault = _walk_session(reader, tenant, session, rows, counts)
+        if fault is not None:
+            yield fault
+        if group is not None and group[0] == address:
+            group = next(groups, None)
+    if group is not None:
+        yield BrokenLink(
+            tenant_id=tenant, user_id=group[0][0], session_id=group[0][1], seq=0, id=None, reason="entries without a session"
+        )
+
+
+def _walk_session(
+    reader: Reader, tenant: str, session: Row, rows: Iterator[Row], counts: dict[str, int]
+) -> BrokenLink | None:
+    user_id, session_id = cast("tuple[str, str]", session[:2])
+    head = genesis(tenant, user_id, session_id)
+    first: BrokenLink | None = None
+    for row in rows:
+        counts["entries"] += 1
+        counts["forgotten"] += row[17] is not None
+        if first is not None:
+            continue
+        reason = link_fault(tenant, row, head) or blob_fault(reader, row)
+        if reason is not None:
+            seq, id_ = cast("tuple[int, str]", (row[5], row[0]))
+            first = BrokenLink(
+                tenant_id=tenant, user_id=user_id, session_id=session_id, seq=max(seq, 0), id=id_, reason=reason
+            )
+        head = Head(cast("int", row[5]), cast("bytes", row[14]), cast("str", row[7]))
+    if first is None and (head.seq, head.hash) != (session[2], session[3]):
+        first = BrokenLink(
+            tenant_id=tenant,
+            user_id=user_id,
+            session_id=session_id,
+            seq=head.seq + 1,
+            id=None,
+            reason=f"the session's head is at seq {session[2]}, its last entry at {head.seq}",
+        )
+    return first
+
+
+def blob_fault(reader: Reader, row: Row) -> str | None:
+    """Is the blob an entry refers to there, and does it hash to its name?"""
+    body = row[16]
+    if not isinstance(body, str) or '"blob":"' not in body:
+        return None
+    name = parse_json(body).get("blob")
+    if name is None:
+        return None
+    blob = reader.do(Get("blobs", (bytes.fromhex(name),)))
+    if blob is None:
+        return f"its blob {name[:12]}… is missing"
+    data, salt = cast("tuple[bytes | None, bytes]", (blob[3], row[15]))
+    sound = data is not None and salted_digest(salt, data).hex() == name
+    return None if sound else f"its blob {name[:12]}… was altered"

@@ -1,0 +1,98 @@
+"""`muniment doctor`: what is installed, what is missing and how to get it, and whether the store opens."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from importlib import metadata, util
+from typing import Any
+
+import click
+
+from muniment.errors import MunimentError
+from muniment.surfaces.cli.options import db_option, json_option
+from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
+from muniment.surfaces.settings import Settings, load_settings, open_store
+
+__all__ = ["doctor"]
+
+EXTRAS = {"postgres": ("psycopg", "psycopg_pool")}
+"""Extra → the modules it brings."""
+
+
+@click.command()
+@db_option
+@json_option
+@handles_errors
+def doctor(db: str | None, as_json: bool) -> None:
+    """Look at the installation and the store; exit 1 if something that was asked for does not work."""
+    settings = load_settings({"db": db})
+    found: dict[str, Any] = {
+        "muniment": metadata.version("muniment"),
+        "python": sys.version.split()[0],
+        "sqlite": sqlite3.sqlite_version,
+        "packages": {name: metadata.version(name) for name in ("pydantic", "click", "rich")},
+        "extras": {extra: _extra(extra, modules) for extra, modules in EXTRAS.items()},
+        "settings": {
+            "db": _without_password(settings.db),
+            "tenant": settings.tenant,
+            "durability": settings.durability,
+        },
+        "store": _store(settings),
+    }
+    if as_json:
+        emit_json(found)
+    else:
+        _show(found)
+    if found["store"]["state"] == "broken":
+        sys.exit(EXIT_FAILED)
+
+
+def _extra(extra: str, modules: tuple[str, ...]) -> dict[str, str]:
+    if all(util.find_spec(module) is not None for module in modules):
+        return {"state": "installed", "version": metadata.version(modules[0])}
+    return {"state": "missing", "hint": f'pip install "muniment[{extra}]"'}
+
+
+def _without_password(db: str) -> str:
+    if "://" not in db or "@" not in db:
+        return db
+    scheme, rest = db.split("://", 1)
+    login, host = rest.rsplit("@", 1)
+    return f"{scheme}://{login.split(':', 1)[0]}@{host}"
+
+
+def _store(settings: Settings) -> dict[str, Any]:
+    try:
+        with open_store(settings, must_exist=True, read_only=True) as mem:
+            info = mem.info
+            return {
+                "state": "ok",
+                "engine": info.name,
+                "version": info.version,
+                "durability": info.durability,
+                "schema": info.schema_number,
+                "tenants": len(mem.tenants()),
+            }
+    except MunimentError as error:
+        missing = "there is no store" in error.message
+        return {"state": "none" if missing else "broken", "error": error.to_dict()}
+
+
+def _show(found: dict[str, Any]) -> None:
+    click.echo(f"muniment {found['muniment']} on Python {found['python']}, SQLite {found['sqlite']}")
+    for name, version in found["packages"].items():
+        click.echo(f"  {name} {version}")
+    for extra, state in found["extras"].items():
+        shown = f"installed ({state['version']})" if state["state"] == "installed" else f"missing: {state['hint']}"
+        click.echo(f"  extra [{extra}]: {shown}")
+    store = found["store"]
+    click.echo(f"store: {found['settings']['db']}")
+    if store["state"] == "ok":
+        click.echo(f"  {store['engine']} {store['version']}, schema {store['schema']}, {store['tenants']} tenants")
+    elif store["state"] == "none":
+        click.echo("  not there yet; the first write makes it")
+    else:
+        click.echo(f"  broken: {store['error']['message']}")
+        if "hint" in store["error"]:
+            click.echo(f"  hint: {store['error']['hint']}")

@@ -1,0 +1,187 @@
+"""`muniment ingest`: files of events or chat transcripts into the ledger, checked whole before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from muniment.errors import InvalidInput, MunimentError
+from muniment.surfaces.cli.documents import read_documents
+from muniment.surfaces.cli.options import db_option, json_option
+from muniment.surfaces.cli.output import emit_json, handles_errors
+from muniment.surfaces.cli.progress import progress_bar
+from muniment.surfaces.cli.transcripts import SCOPE_KEYS, events_of
+from muniment.surfaces.settings import Settings, load_settings, open_store
+
+if TYPE_CHECKING:
+    from muniment.records.entry import EntryDraft
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+
+__all__ = ["ingest"]
+
+BATCH = 1000
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@db_option
+@click.option("--tenant", metavar="ID", help="The tenant (default: default).")
+@click.option("--user", metavar="ID", help="Whose memory this is, where an event does not say.")
+@click.option("--agent", metavar="ID", help="Which agent it was, where an event does not say.")
+@click.option(
+    "--session", metavar="ID", help="The session (default: the file's name; a number is added per transcript)."
+)
+@click.option("--again", is_flag=True, help="Write even what an earlier ingest of the same file wrote.")
+@json_option
+@handles_errors
+def ingest(
+    files: tuple[str, ...],
+    db: str | None,
+    tenant: str | None,
+    user: str | None,
+    agent: str | None,
+    session: str | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Write events into the ledger.
+
+    FILE is JSON lines of events ({"role", "content", …}, the arguments of `observe`, and optionally user_id, agent_id,
+    session_id), or OpenAI-style messages: a list, {"messages": […]}, or JSON lines of those. `-` is standard input.
+
+    Everything is checked before anything is written. Running it again writes nothing twice.
+    """
+    settings = load_settings({"db": db, "tenant": tenant, "user": user, "agent": agent})
+    with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
+        sources = [_on_disk(name, Path(scratch)) for name in files]
+        total = _check(sources, settings, session, again)
+        with open_store(settings) as mem, progress_bar("ingesting", total, quiet=as_json) as advance:
+            written, sessions = 0, set()
+            for run, drafts in _batches(mem, sources, settings, session, again):
+                written += len(run.observe_many(drafts))
+                sessions.add((run.scope.user_id, run.scope.session_id))
+                advance(len(drafts))
+    if as_json:
+        emit_json({"events": written, "sessions": len(sessions), "db": settings.db})
+    else:
+        click.echo(f"{written} events in {len(sessions)} sessions are in {settings.db}")
+
+
+def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
+    """Bring every event to the door without letting one in; answers how many there are."""
+    from muniment.ledger.door import admit
+    from muniment.records.policy import Policy
+
+    policy = Policy.from_wire(dict(settings.policy)).ledger
+    count = 0
+    for _, where, draft in _drafts(sources, settings, session, again):
+        count += 1
+        try:
+            admit(draft, policy)
+        except MunimentError as error:
+            raise _located(error, where) from None
+    return count
+
+
+def _on_disk(name: str, scratch: Path) -> tuple[str, str]:
+    """(name to show, path to read twice): standard input is copied first."""
+    if name != "-":
+        return name, name
+    copy = scratch / "stdin"
+    with copy.open("wb") as out:
+        shutil.copyfileobj(sys.stdin.buffer, out)
+    return "stdin", str(copy)
+
+
+def _batches(
+    mem: Memory, sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
+) -> Iterator[tuple[Run, list[EntryDraft]]]:
+    """Drafts of one run at a time, in the order of the file."""
+    runs: dict[tuple[str, str, str, str | None], Run] = {}
+    current: tuple[str, str, str, str | None] | None = None
+    held: list[EntryDraft] = []
+    for address, _, draft in _drafts(sources, settings, session, again):
+        if held and (address != current or len(held) >= BATCH):
+            assert current is not None
+            yield runs[current], held
+            held = []
+        if address not in runs:
+            user_id, agent_id, session_id, run_id = address
+            runs[address] = mem.run(
+                tenant_id=settings.tenant, user_id=user_id, agent_id=agent_id, session_id=session_id, run_id=run_id
+            )
+        current = address
+        held.append(draft)
+    if held and current is not None:
+        yield runs[current], held
+
+
+def _drafts(
+    sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
+) -> Iterator[tuple[tuple[str, str, str, str | None], str, EntryDraft]]:
+    """Every event of the files as (scope, where it stands, draft)."""
+    from muniment.runtime.run import draft_of
+
+    for shown, path in sources:
+        base = session or Path(shown).stem or "session"
+        counts: dict[str, int] = {}
+        for document in read_documents(path):
+            where = f"{shown}:{document.line}"
+            if document.error is not None:
+                raise _located(document.error, where)
+            is_transcript = not (isinstance(document.data, dict) and "role" in document.data)
+            counts["transcripts"] = counts.get("transcripts", 0) + is_transcript
+            number = counts["transcripts"]
+            default = f"{base}-{number}" if is_transcript and number > 1 else base
+            for event in _events(document.data, where):
+                address = _address(event, settings, default, where)
+                at = counts[address[2]] = counts.get(address[2], 0) + 1
+                if not again and event.get("idempotency_key") is None:
+                    event["idempotency_key"] = _key(address, at, event)
+                try:
+                    yield address, where, draft_of(event)
+                except MunimentError as error:
+                    raise _located(error, where) from None
+
+
+def _events(data: Any, where: str) -> Iterator[dict[str, Any]]:
+    try:
+        yield from events_of(data, "$")
+    except MunimentError as error:
+        raise _located(error, where) from None
+
+
+def _address(
+    event: dict[str, Any], settings: Settings, default_session: str, where: str
+) -> tuple[str, str, str, str | None]:
+    """Take the scope an event names itself off it, and fill in the rest."""
+    named = {key: event.pop(key, None) for key in SCOPE_KEYS}
+    user_id = named["user_id"] or settings.user
+    if not user_id:
+        raise InvalidInput(
+            f"{where}: whose memory is this?", path="$.user_id", hint="give --user, or user_id in the event"
+        )
+    for key, value in named.items():
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"{where}: {key} should be a string", path=f"$.{key}")
+    return user_id, named["agent_id"] or settings.agent, named["session_id"] or default_session, named["run_id"]
+
+
+def _key(address: tuple[str, str, str, str | None], at: int, event: dict[str, Any]) -> str:
+    """The same event at the same place of the same session has the same key, so a second ingest writes nothing."""
+    from muniment.text.canonical import canonical_bytes
+
+    return "ingest:" + sha256(canonical_bytes([*address, at, event])).hexdigest()
+
+
+def _located(error: MunimentError, where: str) -> MunimentError:
+    error.message = f"{where}: {error.message}"
+    return error

@@ -1,0 +1,83 @@
+"""The `muniment` command: a table of commands, and nothing loaded until one is called."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+__all__ = ["COMMANDS", "LazyGroup", "cli", "main"]
+
+# name → (module, attribute, one line of help). `--help` reads this table alone.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("muniment.surfaces.cli.demo", "demo", "Run the main job on a sample, end to end."),
+    "ingest": ("muniment.surfaces.cli.ingest", "ingest", "Write a file of messages into the ledger."),
+    "validate": ("muniment.surfaces.cli.validate", "validate", "Check documents against their contract."),
+    "schema": ("muniment.surfaces.cli.schema", "schema", "List, show or export the JSON Schemas."),
+    "export": ("muniment.surfaces.cli.transfer", "export_", "Write a store out as JSON lines."),
+    "import": ("muniment.surfaces.cli.transfer", "import_", "Read an export into a store."),
+    "verify": ("muniment.surfaces.cli.verify", "verify", "Walk the hash chains and name the first broken link."),
+    "forget": ("muniment.surfaces.cli.forget", "forget", "Erase content everywhere and print the receipt."),
+    "doctor": ("muniment.surfaces.cli.doctor", "doctor", "Say what is installed, what is missing, how to get it."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in a table and imported when called."""
+
+    def __init__(self, *args: Any, table: dict[str, tuple[str, str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.table, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return super().get_command(ctx, cmd_name)
+        module, attribute, _ = self.table[cmd_name]
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name is None or not module.startswith(error.name):
+                raise
+            raise click.ClickException(f"the command {cmd_name!r} is not part of this build") from None
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in self.table.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.table, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"muniment {version('muniment')}")
+    ctx.exit()
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def cli() -> None:
+    """Evidence-first memory and context for LLM agents."""
+
+
+def main() -> None:
+    """The entry point of the installed script and of `python -m muniment`."""
+    cli(prog_name="muniment")

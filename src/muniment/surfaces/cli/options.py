@@ -1,0 +1,29 @@
+"""Options that several commands share, each spelled once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["db_option", "json_option", "scope_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def db_option(command: F) -> F:
+    return click.option("--db", metavar="DB", help="SQLite file or postgresql:// address (default: muniment.db).")(
+        command
+    )
+
+
+def json_option(command: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+
+
+def scope_options(command: F) -> F:
+    """--tenant, --user, --session: which part of the store."""
+    command = click.option("--session", metavar="ID", help="One session.")(command)
+    command = click.option("--user", metavar="ID", help="One user.")(command)
+    return click.option("--tenant", metavar="ID", help="The tenant (default: default).")(command)

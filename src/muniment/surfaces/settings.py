@@ -1,0 +1,90 @@
+"""Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
+
+    MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_CONFIG (another toml)
+
+`muniment.toml` is looked for in the working directory; its `[policy]` table is the policy.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muniment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muniment.runtime.memory import Memory
+
+__all__ = ["NAMES", "Settings", "load_settings", "open_store"]
+
+NAMES: Mapping[str, str] = {
+    "db": "muniment.db",
+    "tenant": "default",
+    "user": "",
+    "agent": "agent",
+    "durability": "normal",
+}
+"""Every setting and its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    db: str
+    tenant: str
+    user: str
+    agent: str
+    durability: str
+    policy: Mapping[str, Any]
+
+
+def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:
+    """Settle every setting; `given` are the arguments of the command line, None where not given."""
+    env = os.environ if environ is None else environ
+    config = _read_config(env)
+    values: dict[str, str] = {}
+    for name, default in NAMES.items():
+        value = given.get(name)
+        if value is None:
+            value = env.get(f"MUNIMENT_{name.upper()}")
+        if value is None:
+            value = config.get(name, default)
+        if not isinstance(value, str):
+            raise InvalidInput(f"the setting {name!r} should be a string", path=f"$.{name}")
+        values[name] = value
+    policy = config.get("policy", {})
+    if not isinstance(policy, dict):
+        raise InvalidInput("[policy] should be a table", path="$.policy")
+    return Settings(policy=policy, **values)
+
+
+def _read_config(env: Mapping[str, str]) -> dict[str, Any]:
+    named = env.get("MUNIMENT_CONFIG")
+    path = Path(named or "muniment.toml")
+    if not path.is_file():
+        if named:
+            raise InvalidInput(f"no configuration file at {named}", hint="MUNIMENT_CONFIG names it")
+        return {}
+    try:
+        config = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}") from None
+    unknown = sorted(config.keys() - NAMES.keys() - {"policy"})
+    if unknown:
+        raise InvalidInput(
+            f"{path} has unknown settings: {', '.join(unknown)}", hint=f"known are {', '.join([*NAMES, 'policy'])}"
+        )
+    return config
+
+
+def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool = False) -> Memory:
+    """The store the settings name. A command that only reads wants it to exist rather than be made."""
+    from muniment.runtime.memory import open as open_memory
+
+    is_file = "://" not in settings.db and settings.db != ":memory:"
+    if must_exist and is_file and not Path(settings.db).exists():
+        raise InvalidInput(f"there is no store at {settings.db}", path="$.db", hint="name it with --db or MUNIMENT_DB")
+    return open_memory(settings.db, policy=settings.policy or None, durability=settings.durability, read_only=read_only)

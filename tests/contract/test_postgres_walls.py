@@ -1,0 +1,223 @@
+"""LG-02 on PostgreSQL: the server itself keeps tenants apart, whatever SQL a connection of the store sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
+from muniment.ports.engine import Count, Insert, KeyTaken
+from muniment.ports.schema import TABLES, Table, column_names
+from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.rows import sample_row
+
+pytestmark = pytest.mark.req("LG-02")
+Connection = psycopg.Connection[Any]
+every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+
+
+@pytest.fixture(scope="module")
+def store(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, str]]:
+    """A store in which the tenant `mine` has a row in every table."""
+    with fresh_schema(postgres_dsn) as schema:
+        engine = PostgresEngine(postgres_dsn, schema=schema)
+        ops = [Insert(spec.name, [sample_row(spec, 1)]) for spec in TABLES]
+        engine.write("mine", lambda transaction: [transaction.do(op) for op in ops])
+        yield engine, schema
+        engine.close()
+
+
+@contextmanager
+def raw(engine: PostgresEngine, tenant: str | None = None) -> Iterator[Connection]:
+    """A connection as the engine's own are, in a transaction of that tenant, rolled back in the end."""
+    with engine._pool.connection() as connection:
+        connection.execute("BEGIN")
+        try:
+            if tenant is not None:
+                connection.execute("SELECT set_config('muniment.tenant', %s, true)", (tenant,))
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def tables_of(connection: Connection, schema: str) -> list[str]:
+    rows = connection.execute(
+        """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1""",
+        (schema,),
+    )
+    return [name for (name,) in rows]
+
+
+def insert_of(schema: str, spec: Table) -> str:
+    names = ("tenant_id", *column_names(spec))
+    return f'INSERT INTO "{schema}"."{spec.name}" ({", ".join(names)}) VALUES ({", ".join(["%s"] * len(names))})'
+
+
+def test_every_table_is_walled(store: tuple[PostgresEngine, str]) -> None:
+    engine, schema = store
+    with raw(engine) as connection:
+        found = connection.execute(
+            """SELECT c.relname, c.relrowsecurity, c.relforcerowsecurity,
+                      (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_tenant'
+                         AND p.polwithcheck IS NOT NULL AND p.polqual IS NOT NULL AND p.polcmd = '*')
+               FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND c.relname <> 'migrations'""",
+            (schema,),
+        ).fetchall()
+        assert {name for name, *_ in found} == {spec.name for spec in TABLES}
+        assert {tuple(rest) for _, *rest in found} == {(True, True, 1)}
+        policies = connection.execute("SELECT DISTINCT policyname FROM pg_policies WHERE schemaname = %s", (schema,))
+        assert {name for (name,) in policies} == {"own_tenant", "every_tenant"}
+
+
+def test_connections_work_as_a_role_that_is_bound(store: tuple[PostgresEngine, str]) -> None:
+    engine, schema = store
+    with raw(engine) as connection:
+        row = connection.execute(
+            "SELECT rolsuper, rolbypassrls, rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        assert row == (False, False, False, False)
+        owners = connection.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = %s", (schema,))
+        assert ("muniment_app",) not in owners.fetchall()
+
+
+@pytest.mark.parametrize("tenant", [None, "", "other"], ids=repr)
+@every_table
+def test_without_the_tenant_nothing_is_read_or_changed(
+    store: tuple[PostgresEngine, str], spec: Table, tenant: str | None
+) -> None:
+    engine, schema = store
+    name = f'"{schema}"."{spec.name}"'
+    with raw(engine, tenant) as connection:
+        assert connection.execute(f"SELECT * FROM {name}").fetchall() == []
+        assert connection.execute(f"SELECT * FROM {name} WHERE tenant_id = 'mine'").fetchall() == []
+        assert connection.execute(f"UPDATE {name} SET tenant_id = tenant_id").rowcount == 0
+        assert connection.execute(f"DELETE FROM {name}").rowcount == 0
+        for named in ("mine", "third"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
+                connection.execute(insert_of(schema, spec), (named, *sample_row(spec, 2)))
+    with raw(engine, "mine") as connection:
+        assert connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (1,)
+
+
+@every_table
+def test_a_row_cannot_be_moved_to_another_tenant(store: tuple[PostgresEngine, str], spec: Table) -> None:
+    engine, schema = store
+    with raw(engine, "mine") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f'UPDATE "{schema}"."{spec.name}" SET tenant_id = \'other\'')
+
+
+@pytest.mark.parametrize("statement", ["TRUNCATE {}", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY", "DROP TABLE {}"])
+@every_table
+def test_the_wall_cannot_be_taken_down(store: tuple[PostgresEngine, str], spec: Table, statement: str) -> None:
+    engine, schema = store
+    with raw(engine, "mine") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(statement.format(f'"{schema}"."{spec.name}"'))
+
+
+def test_the_operator_lists_tenants_and_nothing_else(store: tuple[PostgresEngine, str]) -> None:
+    engine, schema = store
+    assert engine.tenants() == ["mine"]
+    with raw(engine, "*") as connection:
+        for name in tables_of(connection, schema):
+            if name != "migrations":
+                rows = connection.execute(f'SELECT count(*) FROM "{schema}"."{name}"').fetchone()
+                assert rows == (1 if name == "tenants" else 0,), name
+        assert connection.execute(f'DELETE FROM "{schema}".tenants').rowcount == 0
+        assert connection.execute(f'UPDATE "{schema}".tenants SET created_at = created_at').rowcount == 0
+    for tenant in ("*", ""):
+        with pytest.raises(InvalidInput):
+            engine.read(tenant, lambda reader: reader.do(Count("tenants")))
+
+
+def test_the_tenant_ends_with_its_transaction(postgres_dsn: str, postgres_schema: str) -> None:
+    engine = PostgresEngine(postgres_dsn, schema=postgres_schema, pool_max=1)
+    try:
+        engine.write("mine", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
+        engine.read("mine", lambda reader: reader.do(Count("links")))
+        with raw(engine) as connection:
+            assert connection.execute("SELECT current_setting('muniment.tenant', true)").fetchone() == ("",)
+            assert connection.execute(f'SELECT * FROM "{postgres_schema}".links').fetchall() == []
+    finally:
+        engine.close()
+
+
+@pytest.mark.req("X-09")
+def test_ids_are_unique_across_tenants_that_cannot_see_each_other(store: tuple[PostgresEngine, str]) -> None:
+    engine, schema = store
+    spec = next(spec for spec in TABLES if spec.name == "ids")
+    with raw(engine, "other") as connection:
+        assert connection.execute(f'SELECT count(*) FROM "{schema}".ids').fetchone() == (0,)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute(insert_of(schema, spec), ("other", *sample_row(spec, 1)))
+    with pytest.raises(KeyTaken):
+        engine.write("other", lambda transaction: transaction.do(Insert("ids", [sample_row(spec, 1)])))
+
+
+def test_every_key_is_led_by_the_tenant(store: tuple[PostgresEngine, str]) -> None:
+    engine, schema = store
+    with raw(engine) as connection:
+        found = connection.execute(
+            """SELECT c.relname, a.attname FROM pg_index i
+               JOIN pg_class c ON c.oid = i.indrelid
+               JOIN pg_namespace n ON n.oid = c.relnamespace
+               JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+               WHERE n.nspname = %s AND c.relname <> 'migrations'""",
+            (schema,),
+        ).fetchall()
+    assert {name for name, leader in found if leader != "tenant_id"} == {"ids"}
+
+
+@contextmanager
+def login(dsn: str, name: str, options: str) -> Iterator[str]:
+    """A URL of a role of its own that owns nothing yet."""
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        admin.execute(f'CREATE ROLE "{name}" LOGIN {options}')
+        database = admin.info.dbname
+        admin.execute(f'GRANT CREATE ON DATABASE "{database}" TO "{name}"')
+        try:
+            yield psycopg.conninfo.make_conninfo(dsn, user=name)
+        finally:
+            admin.execute("SET client_min_messages = warning")
+            admin.execute(f'DROP OWNED BY "{name}" CASCADE')
+            admin.execute(f'DROP ROLE "{name}"')
+
+
+def test_an_ordinary_owner_is_bound_too(postgres_dsn: str, postgres_schema: str) -> None:
+    with login(postgres_dsn, f"{postgres_schema}_owner", "") as dsn:
+        engine = PostgresEngine(dsn, schema=postgres_schema)
+        try:
+            engine.write("mine", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
+            with raw(engine) as connection:
+                assert connection.execute("SELECT current_user").fetchone() == (f"{postgres_schema}_owner",)
+                assert connection.execute(f'SELECT * FROM "{postgres_schema}".links').fetchall() == []
+            with raw(engine, "other") as connection:
+                assert connection.execute(f'DELETE FROM "{postgres_schema}".links').rowcount == 0
+            assert engine.scrub([b"x"]).vacuumed
+        finally:
+            engine.close()
+
+
+def test_a_role_that_nothing_binds_is_refused(postgres_dsn: str, postgres_schema: str) -> None:
+    """BYPASSRLS without the right to make or take a plain role."""
+    with login(postgres_dsn, f"{postgres_schema}_free", "BYPASSRLS") as dsn:
+        with pytest.raises(StorageFailure) as caught:
+            PostgresEngine(dsn, schema=postgres_schema, app_role=f"{postgres_schema}_app")
+        assert caught.value.hint
+
+
+def test_a_store_opened_for_reading(postgres_dsn: str, postgres_schema: str) -> None:
+    PostgresEngine(postgres_dsn, schema=postgres_schema).close()
+    engine = PostgresEngine(postgres_dsn, schema=postgres_schema, read_only=True)
+    try:
+        assert engine.read("mine", lambda reader: reader.do(Count("links"))) == 0
+        with pytest.raises(StorageReadOnly):
+            engine.write("mine", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
+    finally:
+        engine.close()
