@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import sqlite3
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import muniment
 from benchmarks.harness import report, timed, versus
@@ -90,7 +89,9 @@ class BareSqlite:
             db.execute("COMMIT")
 
 
-def write_sqlite(scratch: Path, count: int, size: int, durability: str, rounds: int) -> dict[str, Any]:
+def write_sqlite(
+    scratch: Path, count: int, size: int, durability: Literal["normal", "full"], rounds: int
+) -> dict[str, Any]:
     events = make_events(count)
     with muniment.open(scratch / "sample.db") as mem:
         run = mem.run(user_id="ana", session_id="s1")
@@ -196,16 +197,21 @@ def read_points(scratch: Path, small: int, large: int, rounds: int) -> tuple[dic
     return row, sizes[large]
 
 
+def peak_kb() -> int:
+    """The most memory this process has held. (`ru_maxrss` would start from its parent's.)"""
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+
 def _export(path: str, limit: int, pipe: Any) -> None:
     """Export `limit` lines and tell by how much the process grew after the first thousand."""
     with muniment.open(path) as mem:
         before, count, start = 0, 0, time.perf_counter()
         for count, _ in enumerate(mem.export(), 1):
             if count == 1000:
-                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                before = peak_kb()
             if count == limit:
                 break
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        grown = peak_kb() - before
         pipe.send((count, grown / 1024, time.perf_counter() - start))
 
 

@@ -5,8 +5,8 @@
         said = await run.observe("user", "I moved to Berlin in May.")
         async for entry in run.entries(): ...
 
-Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. Signatures are those of the sync
-classes (`aio.pyi` is generated from them and a test keeps it so).
+Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. Signatures are those of
+the sync classes (`aio.pyi` is generated from them and a test keeps it so).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
     """Class decorator: give the class an async twin of every public method and property of `sync`."""
 
     def fill(cls: type) -> type:
-        for name, member in vars(sync).items():
+        members = {name: member for base in reversed(sync.__mro__[:-1]) for name, member in vars(base).items()}
+        for name, member in members.items():
             if name.startswith("_"):
                 continue
             if isinstance(member, property):
@@ -104,6 +105,6 @@ def _lift(value: Any) -> Any:
 
 
 @functools.wraps(_memory.open)
-async def open(*args: Any, **kwargs: Any) -> AsyncMemory:  # noqa: A001
+async def open(*args: Any, **kwargs: Any) -> AsyncMemory:
     lifted: AsyncMemory = _lift(await asyncio.to_thread(_memory.open, *args, **kwargs))
     return lifted

@@ -14,6 +14,7 @@
     │   ├── IdempotencyMismatch the key was used before with another request
     │   ├── RunFinished         a write to a run that has ended
     │   └── ClockWentBack       the clock reads earlier than what is recorded already
+    ├── Forbidden               the caller lacks the grant for it
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
@@ -46,6 +47,7 @@ __all__ = [
     "Closed",
     "Conflict",
     "DuplicateId",
+    "Forbidden",
     "Forgotten",
     "IdempotencyMismatch",
     "IntegrityFailure",
@@ -205,6 +207,11 @@ class RunFinished(Conflict):
 
 class ClockWentBack(Conflict):
     code = "clock_went_back"
+
+
+class Forbidden(MunimentError):
+    code = "forbidden"
+    status = 403
 
 
 class Forgotten(MunimentError):

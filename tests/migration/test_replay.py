@@ -82,7 +82,6 @@ class TestSqlite:
         assert sqlite_store.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert sqlite_store.execute("PRAGMA encoding").fetchone() == ("UTF-8",)
 
-    @pytest.mark.req("LG-07")
     @every_table
     def test_content_lies_in_append_only_rowid_tables(self, sqlite_store: sqlite3.Connection, spec: Table) -> None:
         strict, without_rowid = sqlite_store.execute(

@@ -95,7 +95,7 @@ def seal(
 def link_fault(tenant_id: str, row: Row, previous: Head) -> str | None:
     """What is wrong with this row as the successor of `previous`; None where the link holds."""
     if row[_AT["seq"]] != previous.seq + 1:
-        return f"expected seq {previous.seq + 1}, found {row[_AT['seq']]}"
+        return f"expected seq {previous.seq + 1}, found {row[_AT['seq']]!r}"
     if row[_AT["prev_hash"]] != previous.hash:
         return "does not point to its predecessor"
     if row[_AT["hash"]] != header_hash(tenant_id, row):

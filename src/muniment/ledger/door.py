@@ -32,6 +32,12 @@ class Admitted(NamedTuple):
     blob: bytes | None
     """Content that is too large for the row. The body then has no content until `place_blob`."""
 
+    @property
+    def text(self) -> str:
+        """The content, wherever it lies, as it was admitted."""
+        content: str = self.body["content"] if self.blob is None else self.blob.decode()
+        return content
+
 
 def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     """Redact, then measure, then flag. Raises before anything is written."""
@@ -52,7 +58,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if policy.flag_instructions and trust in ("tool", "external") and reads_like_instructions(body["content"]):
         flags.append(INSTRUCTION_LIKE)
     blob = None
-    if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max):
+    if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
         body, text, blob = _move_out(body, text, policy)
     ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
     return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)

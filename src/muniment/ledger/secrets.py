@@ -33,11 +33,11 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("github_token", r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})"),
         ("gitlab_token", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,}"),
         ("stripe_key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-        ("api_key", r"(?<![A-Za-z0-9])sk-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{20,}"),
+        ("api_key", r"(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,100}[0-9])[A-Za-z0-9_-]{20,}"),
         ("slack_token", r"(?<![A-Za-z0-9])(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
         ("google_key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}"),
         ("hub_token", r"(?<![A-Za-z0-9])(?:hf|npm)_[A-Za-z0-9]{30,}|(?<![A-Za-z0-9])pypi-AgE[A-Za-z0-9_-]{20,}"),
-        ("jwt", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+        ("jwt", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,512}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}"),
         ("bearer_token", r"(?ai:(?<=bearer ))(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{20,}=*"),
         (
             "basic_auth",
@@ -91,9 +91,13 @@ def may_hold_secret(text: str) -> bool:
 
 def redact_text(text: str, found: Counter[str]) -> str:
     """The text with every secret replaced; `found` counts them by kind."""
-    for kind, pattern in _TOKENS:
-        text = pattern.sub(_replacer(kind, found), text)
-    return _CARD_RUN.sub(lambda match: _redact_cards(match[0], found), text)
+    while True:
+        before = text
+        for kind, pattern in _TOKENS:
+            text = pattern.sub(_replacer(kind, found), text)
+        text = _CARD_RUN.sub(lambda match: _redact_cards(match[0], found), text)
+        if text == before:  # what stood glued to a secret may itself be one, now that its border shows
+            return text
 
 
 def redact_value(value: Any, found: Counter[str]) -> Any:

@@ -7,6 +7,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
+- `reindex`: the row is a block over many subjects; `runtime.blocks` makes it anew without those that went;
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -38,7 +39,7 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     """The primary key after the implicit tenant_id."""
-    forget: Literal["erase", "drop", "keep"]
+    forget: Literal["erase", "drop", "reindex", "keep"]
     subject: str | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
@@ -165,6 +166,35 @@ TABLES: tuple[Table, ...] = (
         indexes=(("entry_id",),),
         forget="erase",
         subject="entry_id",
+    ),
+    # The index: blocks of postings over consecutive turns of one user, by hashed terms. Merged as they grow.
+    Table(
+        "segments",
+        (
+            _text("user_id"),
+            _int("first"),
+            _int("count"),
+            _int("level"),
+            _bytes("digest"),
+            _bytes("data", content=True),
+        ),
+        key=("user_id", "first"),
+        forget="reindex",
+    ),
+    # Vectors of the same turns, in blocks of their own, bound to the embedder that made them.
+    Table(
+        "vectors",
+        (
+            _text("user_id"),
+            _text("embedder"),
+            _int("first"),
+            _int("count"),
+            _int("level"),
+            _bytes("digest"),
+            _bytes("data", content=True),
+        ),
+        key=("user_id", "embedder", "first"),
+        forget="reindex",
     ),
 )
 

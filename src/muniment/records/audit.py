@@ -45,3 +45,5 @@ class RebuildReport(Record):
 
     items: Count
     repaired: Items[str]
+    turns: Count
+    """Turns that were indexed again."""

@@ -296,6 +296,8 @@ def _shown(value: Any) -> str:
         return "an object"
     if isinstance(value, list | tuple):
         return "an array"
+    if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to print one of thousands of digits
+        return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, bool | str):
         text = json.dumps(value[:100] if isinstance(value, str) else value, ensure_ascii=False)
     else:

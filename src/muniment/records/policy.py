@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muniment.records.base import Integer, Record
+from muniment.records.compose_policy import ComposePolicy
+from muniment.records.memory_policy import MemoryPolicy
+from muniment.records.recall_policy import RecallPolicy
 from muniment.text.hashing import digest_of
 
 __all__ = ["LedgerPolicy", "Policy"]
@@ -29,6 +32,8 @@ class LedgerPolicy(Record):
     """Metadata, tags, entities and tool arguments together, as canonical JSON."""
     batch_entries_max: Positive = 100_000
     """Entries in one `observe_many`, which is one transaction."""
+    index_turns: bool = True
+    """Index messages and tool results as they are written, so that `search` finds them."""
     clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
     """How far the clock may step back within a session before we refuse; less is held."""
 
@@ -39,6 +44,9 @@ class Policy(Record):
     policy_id: str = "default"
     schema_version: Literal["policy.v1"] = "policy.v1"
     ledger: LedgerPolicy = LedgerPolicy()
+    memory: MemoryPolicy = MemoryPolicy()
+    recall: RecallPolicy = RecallPolicy()
+    compose: ComposePolicy = ComposePolicy()
 
     @property
     def digest(self) -> str:

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from muniment.records.base import Record
 
-__all__ = ["DEFAULT_TENANT", "ID_MAX_CHARS", "IdText", "Scope"]
+__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope"]
 
 DEFAULT_TENANT = "default"
 ID_MAX_CHARS = 256
+ID_MAX_BYTES = 768
+"""Three names and a number must fit into one index entry of a PostgreSQL server, which holds 2704 bytes."""
+
+
+def _fits(name: str) -> str:
+    if not name.isascii() and len(name.encode()) > ID_MAX_BYTES:
+        raise PydanticCustomError(
+            "string_too_long", f"Input should be a string of at most {ID_MAX_BYTES} bytes of UTF-8"
+        )
+    return name
+
 
 IdText = Annotated[
     str,
     StringConstraints(min_length=1, max_length=ID_MAX_CHARS, pattern=r"^[^\x00-\x1f\x7f]+$"),
+    AfterValidator(_fits),
 ]
-"""A name or id: 1 to 256 characters, none of them a control character."""
+"""A name or id: 1 to 256 characters, none of them a control character, in no more than 768 bytes of UTF-8."""
 
 
 class Scope(Record):

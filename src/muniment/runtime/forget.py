@@ -6,21 +6,24 @@ without a lost source is declared in `runtime.derivations`. This file only walks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
 from muniment.errors import InvalidInput, NotFound, UnknownScope
 from muniment.ports.engine import Condition, Delete, Get, Patch, Row, Select, Transaction, Value
 from muniment.ports.schema import TABLES, Table, column_names
-from muniment.records.entry import Erased, Receipt
+from muniment.records.entry import Erased, Receipt, Trust
+from muniment.runtime.carriers import carriers_of, origins_of
 from muniment.runtime.context import Context
-from muniment.runtime.items import Change, Item, latest, write_changes
+from muniment.runtime.indexing import unindex
+from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
 
 __all__ = ["Selector", "forget"]
 
 CHUNK = 500
-NEEDLES_MAX = 64
+NEEDLES_MAX = 100_000
+"""How many salts the engine is given to look for; of more than that, an even sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Selector:
 class _Haul:
     """What one forget touches."""
 
-    entries: dict[str, Row]
+    entries: dict[str, tuple[bytes, bytes]]
+    """Id → (hash, salt)."""
     items: dict[str, Item]
     kept: list[Change]
     counts: dict[str, int]
@@ -66,6 +70,8 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
     haul, receipt = ctx.engine.write(tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now))
+    ctx.segments.clear()
+    ctx.indexes.clear()
     report = ctx.engine.scrub(haul.needles)
     receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
     ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [_receipt_change(receipt)]))
@@ -83,9 +89,10 @@ def _erase(
     for spec in TABLES:
         if spec.subject is not None:
             haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
+    haul.counts["segments"] = unindex(tx, list(haul.entries))
     write_changes(tx, haul.kept)
     erased = (
-        *(Erased(kind="event", id=id_, hash=cast("bytes", row[14]).hex()) for id_, row in haul.entries.items()),
+        *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in haul.entries.items()),
         *(Erased(kind=item.kind, id=item.id) for item in haul.items.values()),
     )
     receipt = Receipt(
@@ -121,7 +128,7 @@ def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
         row = tx.do(Get("entries", (selector.event,)))
         if row is None or (selector.user_id is not None and row[1] != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
-        rows = [row]
+        rows: list[Row] = [] if row[17] is not None else [(row[0], row[14], row[15])]
     elif selector.item is not None:
         kind, id_ = selector.item
         item = latest(tx, id_)
@@ -132,12 +139,15 @@ def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
         return
     else:
         where = _scope_of(tx, selector)
-        rows = tx.do(Select("entries", where=where, order=("user_id", "session_id", "seq")))
+        whole = (*where, ("receipt_id", "=", None))
+        rows = tx.do(
+            Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt"))
+        )
         for row in tx.do(Select("items", where=where, order=("id", "version"))):
             item = Item._make(cast("Any", row))
             if item.kind != "receipt" and item.body is not None:
                 haul.items[item.id] = item
-    haul.entries = {cast("str", row[0]): row for row in rows if row[17] is None}
+    haul.entries = {id_: (hash_, salt) for id_, hash_, salt in cast("list[tuple[str, bytes, bytes]]", rows)}
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
@@ -160,46 +170,93 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
 
 
 def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
-    """Follow lineage: an item that cannot stand without what it lost is lost too, and so on."""
+    """Follow lineage: an item that cannot stand without what it lost is lost too, and so on.
+
+    One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
+    The `state_patch` entries that carried what went go with it.
+    """
+    _add_origins(tx, haul)
     lost = set(haul.ids)
+    own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
-    frontier = list(lost)
+    frontier = [*lost, *_take_carriers(tx, haul, lost, own, haul.items)]
     while frontier:
         reached: set[str] = set()
         for chunk in _chunks(frontier):
             links = tx.do(Select("links", where=(("source_id", "in", tuple(chunk)),), columns=("item_id",)))
             reached.update(cast("str", row[0]) for row in links)
         frontier = []
+        asked: list[str] = []
         for id_ in sorted(reached - lost):
             item = latest(tx, id_)
             if item is None or item.body is None:
                 continue
-            body = ctx.derivations[item.kind].without(item, frozenset(lost))
-            if body is None:
+            asked.append(id_)
+            left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
+            if left is None:
                 lost.add(id_)
                 kept.pop(id_, None)
                 haul.items[id_] = item
                 frontier.append(id_)
             else:
-                kept[id_] = Change(
-                    id=id_,
-                    kind=item.kind,
-                    status=item.status,
-                    body=body,
-                    created_at=item.created_at,
-                    trust=cast("Any", item.trust),
-                    name=item.name,
-                    user_id=item.user_id,
-                    agent_id=item.agent_id,
-                    session_id=item.session_id,
-                    run_id=item.run_id,
-                )
+                if id_ not in kept:
+                    frontier.append(id_)
+                kept[id_] = _rewritten(item, left)
+        frontier += _take_carriers(tx, haul, lost, own, asked)
     haul.kept = list(kept.values())
+
+
+def _add_origins(tx: Transaction, haul: _Haul) -> None:
+    """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
+    for item in list(haul.items.values()):
+        for id_ in origins_of(item):
+            origin = latest(tx, id_)
+            if origin is not None and origin.body is not None:
+                haul.items.setdefault(id_, origin)
+
+
+def _take_carriers(
+    tx: Transaction, haul: _Haul, lost: set[str], own: dict[str, set[str]], item_ids: Iterable[str]
+) -> list[str]:
+    """Add the entries that carried what these items lost; `own` has them by item, which is judged without them."""
+    taken: list[str] = []
+    for carrier in carriers_of(tx, item_ids):
+        if carrier.entry_id not in lost and (carrier.item_id in lost or carrier.has_lost(lost)):
+            haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
+            lost.add(carrier.entry_id)
+            own.setdefault(carrier.item_id, set()).add(carrier.entry_id)
+            taken.append(carrier.entry_id)
+    return taken
+
+
+def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]) -> Rewritten | None:
+    """What the item's derivation leaves of it. Of a kind that nobody declares, nothing."""
+    derivation = ctx.derivations.get(item.kind)
+    if derivation is None:
+        return None
+    left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    return Rewritten(left, item.status, cast("Trust", item.trust)) if isinstance(left, dict) else left
+
+
+def _rewritten(item: Item, left: Rewritten) -> Change:
+    return Change(
+        id=item.id,
+        kind=item.kind,
+        status=left.status,
+        body=left.body,
+        created_at=item.created_at,
+        trust=left.trust,
+        name=item.name,
+        user_id=item.user_id,
+        agent_id=item.agent_id,
+        session_id=item.session_id,
+        run_id=item.run_id,
+    )
 
 
 def _sample_needles(haul: _Haul) -> None:
     """Byte strings that stood beside the content and nowhere else: the salts."""
-    salts = [cast("bytes", row[15]) for row in haul.entries.values()]
+    salts = [salt for _, salt in haul.entries.values()]
     step = max(1, len(salts) // NEEDLES_MAX)
     haul.needles = salts[::step][:NEEDLES_MAX]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from muniment.errors import (
     DuplicateId,
     Forgotten,
     IdempotencyMismatch,
+    IntegrityFailure,
     InvalidInput,
     MunimentError,
     RunFinished,
@@ -20,17 +21,20 @@ from muniment.errors import (
 from muniment.ledger.chain import Head, genesis, seal
 from muniment.ledger.door import Admitted, admit, place_blob
 from muniment.ledger.rows import entry_of_row
-from muniment.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction
+from muniment.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction, Value
 from muniment.records.entry import EntryDraft, LedgerEntry
 from muniment.records.scope import Scope
 from muniment.runtime.context import Context
 from muniment.runtime.derivations import RUN_STARTED
+from muniment.runtime.indexing import index_turns, is_turn
 from muniment.runtime.items import Item, latest, write_changes
 from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest, salted_digest
 from muniment.text.instants import format_instant, parse_instant
 
-__all__ = ["append", "check_run", "opening_draft"]
+__all__ = ["append", "append_in", "check_run", "enter_tenant", "opening_draft"]
+
+_IDS_ASKED = 1000
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -51,6 +55,8 @@ class _Batch:
     salts: tuple[bytes, ...]
     keys: tuple[tuple[bytes, bytes] | None, ...]
     """Per draft (key hash, the request's bytes) where it has an idempotency key."""
+    after: str = ""
+    """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
 
 
 def append(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> list[LedgerEntry]:
@@ -60,6 +66,17 @@ def append(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Ad
         return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
     except KeyTaken:
         raise _which_id(ctx, batch) from None
+
+
+def append_in(
+    ctx: Context, tx: Transaction, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, after: str
+) -> list[LedgerEntry]:
+    """`append` within a transaction of the caller's, for drafts that depend on what it has read.
+
+    `after` is when the newest item they build on was made. A rebuild reads the ledger by `recorded_at`, so what
+    builds on an item of another session, whose clock may be ahead, must be recorded after it.
+    """
+    return _write(ctx, tx, replace(_prepare(ctx, scope, drafts, opening), after=after))
 
 
 def _prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> _Batch:
@@ -98,7 +115,9 @@ def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
         return None
     request = draft.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
     request["scope"] = [scope.session_id, scope.agent_id]
-    return digest(draft.idempotency_key.encode()), canonical_bytes(request)
+    # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
+    named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
+    return digest(named), canonical_bytes(request)
 
 
 def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
@@ -115,11 +134,19 @@ def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
     if opens:
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
     head = _head(tx, scope)
-    recorded_at = _recorded_at(ctx, head)
-    rows, end = seal(scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at)
+    recorded_at = _recorded_at(ctx, head, batch.after)
+    rows, end = seal(
+        scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
+    )
     _store(tx, scope, rows, admitted, end, is_new=head is None)
-    entries = [entry_of_row(scope.tenant_id, row, scope=scope, body=item.body) for row, item in zip(rows, admitted, strict=True)]
+    entries = [
+        entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
+        for row, item in zip(rows, admitted, strict=True)
+    ]
     _project(ctx, tx, entries)
+    if ctx.policy.ledger.index_turns:
+        turns = zip(entries, admitted, strict=True)
+        index_turns(tx, scope.user_id, [(entry, item.text) for entry, item in turns if is_turn(entry)])
     written = entries[1:] if opens else entries
     if not any(batch.keys):
         return written
@@ -141,16 +168,17 @@ def _earlier(tx: Transaction, batch: _Batch) -> dict[int, LedgerEntry]:
         if key is None:
             continue
         if key[0] in seen:
-            raise InvalidInput(
-                "an idempotency key stands twice in one call", path=f"$[{index}].idempotency_key"
-            )
+            raise InvalidInput("an idempotency key stands twice in one call", path=f"$[{index}].idempotency_key")
         seen.add(key[0])
         row = tx.do(Get("idempotency", (user_id, key[0])))
         if row is None:
             continue
         entry_id, request_hash = cast("str", row[2]), row[3]
         entry_row = tx.do(Get("entries", (entry_id,)))
-        assert entry_row is not None
+        if entry_row is None:
+            raise IntegrityFailure(
+                f"the event {entry_id!r} of an idempotency key is gone", hint="run `muniment verify`"
+            )
         entry = entry_of_row(tenant_id, entry_row)
         if entry.is_forgotten:
             raise Forgotten(
@@ -184,7 +212,12 @@ def _must_open(tx: Transaction, scope: Scope) -> bool:
 
 def check_run(run: Item, scope: Scope) -> None:
     """A run id stands for one run of one scope."""
-    if (run.kind, run.user_id, run.agent_id, run.session_id) != ("run", scope.user_id, scope.agent_id, scope.session_id):
+    if (run.kind, run.user_id, run.agent_id, run.session_id) != (
+        "run",
+        scope.user_id,
+        scope.agent_id,
+        scope.session_id,
+    ):
         raise DuplicateId(
             f"the id {scope.run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted"
         )
@@ -195,20 +228,21 @@ def _head(tx: Transaction, scope: Scope) -> Head | None:
     return None if row is None else Head(cast("int", row[2]), cast("bytes", row[3]), cast("str", row[4]))
 
 
-def _recorded_at(ctx: Context, head: Head | None) -> str:
+def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
     """The clock's reading, held where it stepped back a little, refused where it stepped back far."""
     now = ctx.clock()
     text = format_instant(now)
-    if head is None or text >= head.recorded_at:
+    last = max("" if head is None else head.recorded_at, after)
+    if text > last or (text == last and not after):
         return text
-    back = parse_instant(head.recorded_at) - parse_instant(now)
+    back = parse_instant(last) - parse_instant(now)
     if back > timedelta(milliseconds=ctx.policy.ledger.clock_back_ms_max):
         raise ClockWentBack(
-            f"the clock reads {text}, but this session was last written at {head.recorded_at}",
+            f"the clock reads {text}, but this session was last written at {last}",
             hint="set the clock right; to record something of the past, give its ts",
-            details={"clock": text, "recorded_at": head.recorded_at},
+            details={"clock": text, "recorded_at": last},
         )
-    return head.recorded_at
+    return format_instant(parse_instant(last) + timedelta(microseconds=1)) if last == after else last
 
 
 def _store(
@@ -224,7 +258,7 @@ def _store(
     if blobs:
         tx.do(Insert("blobs", blobs))
     if is_new:
-        tx.do(Put("tenants", [(end.recorded_at,)]))
+        enter_tenant(tx, end.recorded_at)
         tx.do(
             Insert(
                 "sessions",
@@ -233,6 +267,12 @@ def _store(
         )
     else:
         advance_head(tx, scope.user_id, scope.session_id, end)
+
+
+def enter_tenant(tx: Transaction, created_at: str) -> None:
+    """The tenant's first session enters it. Put, since two first sessions may come at once."""
+    if tx.do(Get("tenants", ())) is None:
+        tx.do(Put("tenants", [(created_at,)]))
 
 
 def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> None:
@@ -266,10 +306,11 @@ def _which_id(ctx: Context, batch: _Batch) -> DuplicateId:
     """A key was taken: name the caller's id that did it."""
     given = [(index, item.draft.id) for index, item in enumerate(batch.admitted) if item.draft.id is not None]
     names = tuple(dict.fromkeys(id_ for _, id_ in given))
-    rows = ctx.engine.read(
-        batch.scope.tenant_id, lambda reader: reader.do(Select("ids", where=(("id", "in", names),)))
-    )
-    taken = {row[0] for row in rows}
+    taken: set[Value] = set()
+    for at in range(0, len(names), _IDS_ASKED):
+        asked = Select("ids", where=(("id", "in", names[at : at + _IDS_ASKED]),), columns=("id",))
+        rows = ctx.engine.read(batch.scope.tenant_id, lambda reader, asked=asked: reader.do(asked))  # type: ignore[misc]
+        taken.update(row[0] for row in rows)
     seen: set[str] = set()
     for index, id_ in given:
         if id_ in taken or id_ in seen or len(given) == 1:

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from muniment.errors import DuplicateId, Forgotten
-from muniment.ports.engine import Get, Insert, Put, Reader, Row, Select, Transaction
+from muniment.ports.engine import Get, Insert, KeyTaken, Put, Reader, Row, Select, Transaction
 from muniment.records.entry import Trust
 from muniment.text.canonical import canonical_text, parse_json
 from muniment.text.hashing import digest_of
 
-__all__ = ["Change", "Item", "digest_name", "item_of", "latest", "write_changes"]
+__all__ = ["Change", "Item", "Rewritten", "digest_name", "item_of", "latest", "write_changes"]
 
 
 class Item(NamedTuple):
@@ -63,6 +63,14 @@ class Change(NamedTuple):
     run_id: str | None = None
 
 
+class Rewritten(NamedTuple):
+    """What is left of an item that lost a source, where its status or trust may have changed as well."""
+
+    body: dict[str, Any]
+    status: str
+    trust: Trust
+
+
 def digest_name(name: str) -> str:
     """What `Item.name` holds for a name: enough to look it up, no word of it."""
     return digest_of(name)[:32]
@@ -88,9 +96,7 @@ def item_of(change: Change, version: int) -> Item:
 
 def latest(reader: Reader, item_id: str) -> Item | None:
     """The newest version of an item."""
-    rows = reader.do(
-        Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1)
-    )
+    rows = reader.do(Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1))
     return Item._make(cast("Any", rows[0])) if rows else None
 
 
@@ -100,11 +106,9 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
     for change in changes:
         before = latest(tx, change.id)
         if before is None:
-            if tx.do(Get("ids", (change.id,))) is not None:
-                raise DuplicateId(f"the id {change.id!r} is taken", path="$.id")
-            tx.do(Insert("ids", [(change.id, change.kind)]))
+            _take_id(tx, change)
         elif before.kind != change.kind:
-            raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path="$.id")
+            raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path=f"$.{change.kind}_id")
         item = item_of(change, before.version + 1 if before else 1)
         links: list[Row] = [(source, change.id) for source in change.sources]
         tx.do(Insert("items", [item]))
@@ -112,3 +116,16 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
             tx.do(Put("links", links))
         written.append(item)
     return written
+
+
+def _take_id(tx: Transaction, change: Change) -> None:
+    """Enter a new item's id. One of another tenant cannot be seen, only collided with (X-09)."""
+    taken = DuplicateId(
+        f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint="leave it out to have one minted"
+    )
+    if tx.do(Get("ids", (change.id,))) is not None:
+        raise taken
+    try:
+        tx.do(Insert("ids", [(change.id, change.kind)]))
+    except KeyTaken:
+        raise taken from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from muniment.adapters.system import SystemIds, system_clock
 from muniment.engines.opening import open_engine
@@ -16,47 +16,49 @@ from muniment.ports.outside import Clock, Ids
 from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
 from muniment.records.base import JsonObject, ValidationError, issues_of
 from muniment.records.entry import LedgerEntry, Receipt
-from muniment.records.pointer import EventSpan, Pointer
+from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
 from muniment.records.scope import DEFAULT_TENANT, Scope
+from muniment.runtime import builds, reading, transfer
 from muniment.runtime import forget as forgetting
-from muniment.runtime import reading, transfer
 from muniment.runtime import rebuild as rebuilding
 from muniment.runtime import verify as verifying
+from muniment.runtime.builds import Build
+from muniment.runtime.comparing import BuildDiff, diff_builds
 from muniment.runtime.context import Context
+from muniment.runtime.patches import granted
 from muniment.runtime.run import Run
+from muniment.runtime.tracing import Telling, trace_text
 
 __all__ = ["Memory", "open"]
 
 
-def open(  # noqa: A001
+def open(
     target: str | PathLike[str] = ":memory:",
     *,
     clock: Clock | None = None,
     ids: Ids | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
-    durability: str = "normal",
+    durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address.
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss).
     """
+    if not isinstance(target, str | PathLike):
+        raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
+    if clock is not None and not callable(clock):
+        raise InvalidInput("clock should be a function that returns the present", path="$.clock")
+    chosen = _policy(policy)  # before the store is opened, so that nothing is left open behind an error
     engine = open_engine(target, durability=durability, read_only=read_only)
-    return Memory(
-        Context(
-            engine=engine,
-            policy=_policy(policy),
-            clock=clock or system_clock,
-            ids=ids or SystemIds(),
-        )
-    )
+    return Memory(Context(engine=engine, policy=chosen, clock=clock or system_clock, ids=ids or SystemIds()))
 
 
 def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
     if given is None:
         return Policy()
-    return given if isinstance(given, Policy) else Policy.from_wire(dict(given))
+    return given if isinstance(given, Policy) else Policy.from_wire(given)
 
 
 class Memory:
@@ -94,8 +96,12 @@ class Memory:
         task_type: str = "generic",
         objective: str | None = None,
         done_definition: JsonObject | str | None = None,
+        grants: Iterable[Literal["agent", "tenant"]] = (),
     ) -> Run:
-        """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again."""
+        """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again.
+
+        `grants` are the levels above the user's at which it may write (MP-08).
+        """
         ids = self._ctx.ids
         plain = {
             "tenant_id": tenant_id,
@@ -107,13 +113,13 @@ class Memory:
         try:
             scope = Scope.model_validate(plain)
         except ValidationError as error:
-            raise InvalidRecord("not a valid scope", issues_of(error)) from None
+            raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
         for name, value in (("task_type", task_type), ("objective", objective)):
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
         if done_definition is not None and not isinstance(done_definition, str | dict):
             raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
-        return Run(self._ctx, scope, task_type, objective, done_definition)
+        return Run(self._ctx, scope, task_type, objective, done_definition, granted(grants))
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""
@@ -131,8 +137,7 @@ class Memory:
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
         """What a pointer (or an event id) points to, its quote checked against the bytes."""
-        target = EventSpan(event_id=pointer) if isinstance(pointer, str) else pointer
-        return reading.resolve(self._ctx, tenant_id, target)
+        return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
 
     def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
         """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
@@ -163,6 +168,8 @@ class Memory:
                 path="$",
                 hint="user_id may go with event, fact or session to narrow it",
             )
+        if tenant is not None and tenant_id not in (DEFAULT_TENANT, tenant):
+            raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
         selector = forgetting.Selector(
             event=event, item=None if fact is None else ("fact", fact), session_id=session, user_id=user_id
         )
@@ -187,6 +194,23 @@ class Memory:
         """Bring in a dump (a path, or a function that opens its lines), checked before anything is written."""
         dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
         return transfer.import_dump(self._ctx, dump, progress)
+
+    def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
+        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error."""
+        return builds.load_build(self._ctx, tenant_id, build_id)
+
+    def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
+        """What changed between two builds, and why."""
+        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
+
+    def compare(self, build_id: str, policy: Policy, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
+        """What a kept build would have been under another policy, on the same request and candidates."""
+        build = self.replay(build_id, tenant_id=tenant_id)
+        return diff_builds(build, builds.recompose(self._ctx, build, policy))
+
+    def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
+        """Which builds told a model this text, newest first: from which event, under which policy."""
+        return trace_text(self._ctx, tenant_id, text, user_id)
 
     def tenants(self) -> list[str]:
         """The tenants of this store."""

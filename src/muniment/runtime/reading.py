@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
-from muniment.errors import BlobCorrupt, Forgotten, NotFound
+from pydantic import TypeAdapter
+
+from muniment.errors import BlobCorrupt, Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.ledger.evidence import Resolved, cut
 from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Condition, Get, Reader, Row, Select
+from muniment.records.base import ValidationError, issues_of
 from muniment.records.entry import LedgerEntry
 from muniment.records.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.runtime.context import Context
 from muniment.text.hashing import salted_digest
 
-__all__ = ["content_of", "get_entry", "list_entries", "resolve"]
+__all__ = ["content_in", "content_of", "get_entry", "list_entries", "pointer_of", "resolve"]
 
 PAGE_ROWS = 500
+_POINTERS: TypeAdapter[Pointer] = TypeAdapter(Pointer)
+
+
+def pointer_of(given: Any) -> Pointer:
+    """A pointer, its plain form, or the id of an event, which means the whole of it."""
+    if isinstance(given, EventSpan | ChunkSpan | UrlCitation):
+        return given
+    if not isinstance(given, str | Mapping):
+        raise InvalidInput(
+            f"a pointer is an event id or a pointer record, not {type(given).__name__}", path="$.pointer"
+        )
+    plain = {"namespace": "event", "event_id": given} if isinstance(given, str) else dict(given)
+    try:
+        return _POINTERS.validate_python(plain)
+    except ValidationError as error:
+        raise InvalidRecord("not a valid pointer", issues_of(error, plain)) from None
 
 
 def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
@@ -26,7 +45,7 @@ def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None =
 
 def content_of(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> str:
     """The full text of an entry, from its row or its blob, checked on the way."""
-    return ctx.engine.read(tenant_id, lambda reader: _content(reader, tenant_id, entry_id, user_id))
+    return ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry_id, user_id))
 
 
 def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
@@ -35,7 +54,7 @@ def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None 
     def work(reader: Reader) -> Resolved:
         match pointer:
             case EventSpan():
-                whole = _content(reader, tenant_id, pointer.event_id, user_id)
+                whole = content_in(reader, tenant_id, pointer.event_id, user_id)
             case ChunkSpan():
                 raise NotFound(f"no corpus {pointer.corpus_id!r} in this store", path="$.corpus_id")
             case UrlCitation():
@@ -49,6 +68,14 @@ def list_entries(
     ctx: Context, tenant_id: str, user_id: str, session_id: str | None = None, run_id: str | None = None
 ) -> Iterator[LedgerEntry]:
     """A user's entries, session by session, in order. Each page is one short transaction."""
+    if not isinstance(user_id, str):  # None would mean "no such user" to the store, and hide a mistake
+        raise InvalidInput("user_id should be a string", path="$.user_id")
+    return _pages(ctx, tenant_id, user_id, session_id, run_id)
+
+
+def _pages(
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None
+) -> Iterator[LedgerEntry]:
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
     if session_id is not None:
         where = (*where, ("session_id", "=", session_id))
@@ -79,7 +106,7 @@ def _row(reader: Reader, entry_id: str, user_id: str | None) -> Row:
     return row
 
 
-def _content(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None) -> str:
+def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None) -> str:
     row = _row(reader, entry_id, user_id)
     entry = entry_of_row(tenant_id, row)
     if entry.body is None:

@@ -8,6 +8,7 @@ from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Delete, Insert, Put, Reader, Row, Select, Transaction
 from muniment.records.audit import RebuildReport
 from muniment.runtime.context import Context
+from muniment.runtime.indexing import reindex_user
 from muniment.runtime.items import Change, Item, item_of
 
 __all__ = ["rebuild"]
@@ -39,7 +40,9 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         missing: list[Row] = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
             tx.do(Put("links", missing))
-        return RebuildReport(items=len(wanted), repaired=tuple(differing))
+        users = sorted({cast("str", row[0]) for row in tx.stream(Select("sessions", columns=("user_id",)))})
+        turns = sum(reindex_user(tx, tenant_id, user_id) for user_id in users)
+        return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
     return ctx.engine.write(tenant_id, work)
 

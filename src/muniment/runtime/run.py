@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date, datetime
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from muniment.errors import InvalidInput, InvalidRecord, RunFinished
-from muniment.ledger.door import admit
+from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
+from muniment.ledger.door import Admitted, admit
 from muniment.ledger.evidence import Resolved
 from muniment.records.base import JsonObject, ValidationError, issues_of
 from muniment.records.entry import STOP_REASONS, EntryDraft, LedgerEntry, RunState, StopReason, Trust
-from muniment.records.pointer import EventSpan, Pointer
+from muniment.records.pointer import Pointer
 from muniment.records.scope import Scope
 from muniment.runtime import reading
 from muniment.runtime.context import Context
-from muniment.runtime.derivations import RUN_FINISHED
+from muniment.runtime.derivations import RUN_FINISHED, RUN_STARTED
+from muniment.runtime.extraction import extract_from
 from muniment.runtime.ingest import append, check_run, opening_draft
 from muniment.runtime.items import latest
+from muniment.runtime.memory_events import MEMORY_EVENTS
+from muniment.runtime.run_recall import RunRecall
+from muniment.runtime.run_stores import RunStores
 from muniment.text.instants import format_instant, parse_instant
 
 __all__ = ["Run", "draft_of"]
@@ -26,7 +32,7 @@ __all__ = ["Run", "draft_of"]
 _DRAFTS = TypeAdapter(list[EntryDraft])
 
 
-class Run:
+class Run(RunRecall, RunStores):
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
     Thread-safe. Its first write also writes the `system` entry that says the run started.
@@ -39,13 +45,14 @@ class Run:
         task_type: str,
         objective: str | None,
         done_definition: JsonObject | str | None,
+        grants: frozenset[str] = frozenset(),
     ) -> None:
         self._ctx = ctx
         self._scope = scope
+        self._grants = grants
+        self._task_type = task_type
         said = {"task_type": task_type, "objective": objective, "done_definition": done_definition}
-        self._opening = admit(
-            opening_draft({key: value for key, value in said.items() if value is not None}), ctx.policy.ledger
-        )
+        self._opening = _opening(ctx, {key: value for key, value in said.items() if value is not None})
         found = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
         if found is not None:
             check_run(found, scope)
@@ -69,7 +76,7 @@ class Run:
         *,
         speaker: str | None = None,
         ts: Any = None,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
         tags: Iterable[str] = (),
         entities: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -90,6 +97,7 @@ class Run:
             idempotency_key=idempotency_key,
             trust=trust,
         )
+        _refuse_reserved(draft, "$")
         return self._append([draft])[0]
 
     def observe_tool(
@@ -100,7 +108,7 @@ class Run:
         args: Mapping[str, Any] | None = None,
         ok: bool = True,
         ts: Any = None,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
         tags: Iterable[str] = (),
         entities: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -108,7 +116,7 @@ class Run:
         trust: Trust | None = None,
     ) -> LedgerEntry:
         """Record a tool's result. Content over 64 KiB lies out of line and reads the same."""
-        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": dict(args)})
+        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": _object(args)})
         draft = _draft(
             kind="tool_result",
             role="tool",
@@ -126,20 +134,25 @@ class Run:
 
     def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> list[LedgerEntry]:
         """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
-        if isinstance(events, str | bytes | Mapping):
+        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
         plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
         try:
             drafts = _DRAFTS.validate_python(plain)
         except ValidationError as error:
-            raise InvalidRecord("some events cannot be recorded", issues_of(error)) from None
+            raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
+        for index, draft in enumerate(drafts):
+            if draft.kind in ("system", "state_patch"):
+                _refuse_reserved(draft, f"$[{index}]")
         return self._append(drafts) if drafts else []
 
     def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState:
         """End the run. Nothing can be written to it afterwards."""
         if stop_reason not in STOP_REASONS:
+            is_text = isinstance(stop_reason, str)
+            shown = repr(stop_reason[:60]) if is_text else f"a value of type {type(stop_reason).__name__}"
             raise InvalidInput(
-                f"{stop_reason!r} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
+                f"{shown} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
             )
         event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
         self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
@@ -149,9 +162,12 @@ class Run:
         return state
 
     def state(self) -> RunState | None:
-        """The run as it stands, or None while nothing has been written."""
+        """The run as it stands, or None while nothing has been written, and once it was forgotten."""
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
-        return None if item is None or item.body is None else RunState.from_wire(item.plain())
+        if item is None:
+            return None
+        check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
+        return None if item.body is None else RunState.from_wire(item.plain())
 
     def entries(self) -> Iterator[LedgerEntry]:
         """This run's entries, in order."""
@@ -168,27 +184,70 @@ class Run:
 
     def resolve(self, pointer: Pointer | str) -> Resolved:
         """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
-        target = EventSpan(event_id=pointer) if isinstance(pointer, str) else pointer
-        return reading.resolve(self._ctx, self._scope.tenant_id, target, self._scope.user_id)
+        return reading.resolve(self._ctx, self._scope.tenant_id, reading.pointer_of(pointer), self._scope.user_id)
 
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
-        return append(self._ctx, self._scope, drafts, self._opening)
+        entries = append(self._ctx, self._scope, drafts, self._opening)
+        if self._ctx.policy.memory.extract_on_observe:
+            extract_from(self._desk(), entries)
+        return entries
+
+
+def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
+    """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    try:
+        return admit(opening_draft(said), ctx.policy.ledger)
+    except ValidationError as error:
+        issues = [replace(issue, path=_said_path(issue.path)) for issue in issues_of(error)]
+        raise InvalidRecord("not a valid run", issues) from None
+    except MunimentError as error:
+        error.path = _said_path(error.path or "$")
+        raise
+
+
+def _said_path(path: str) -> str:
+    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
+
+
+def _refuse_reserved(draft: EntryDraft, path: str) -> None:
+    """Only the run itself says that it started or ended, or that memory changed."""
+    reserved = MEMORY_EVENTS if draft.kind == "state_patch" else (RUN_STARTED, RUN_FINISHED)
+    event = draft.metadata.get("event") if draft.metadata else None
+    if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
+        raise InvalidInput(
+            f"a {draft.kind} entry's event {event!r} is written by the run itself",
+            path=f"{path}.metadata.event",
+            hint="use finish(), patch(), remember() and the like, or another name for your event",
+        )
 
 
 def _plain(event: dict[str, Any]) -> dict[str, Any]:
     """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
     ts = event.get("ts")
-    if ts is not None and not isinstance(ts, str):
-        event["ts"] = format_instant(parse_instant(ts)) if hasattr(ts, "isoformat") else ts
+    if isinstance(ts, datetime):
+        event["ts"] = format_instant(parse_instant(ts))
+    elif isinstance(ts, date):
+        event["ts"] = ts.isoformat()
     for key in ("tags", "entities"):
         value = event.get(key)
         if value is None:
             event.pop(key, None)
         elif not isinstance(value, str | list | tuple | Mapping) and isinstance(value, Iterable):
-            event[key] = sorted(value) if isinstance(value, set | frozenset) else list(value)
+            event[key] = _ordered(value) if isinstance(value, set | frozenset) else list(value)
     if isinstance(event.get("metadata"), Mapping):
         event["metadata"] = dict(event["metadata"])
     return event
+
+
+def _ordered(values: Iterable[Any]) -> list[Any]:
+    """A set in one order. What is not text is refused later, by the record."""
+    texts = list(values)
+    return sorted(texts) if all(isinstance(text, str) for text in texts) else texts
+
+
+def _object(given: Any) -> Any:
+    """A real dict of any mapping; what is no mapping is refused later, by the record."""
+    return dict(given) if isinstance(given, Mapping) else given
 
 
 def _draft(**event: Any) -> EntryDraft:
@@ -201,16 +260,21 @@ def draft_of(event: Mapping[str, Any]) -> EntryDraft:
 
 
 def _validated(event: dict[str, Any]) -> EntryDraft:
+    plain = _plain(event)
     try:
-        return EntryDraft.model_validate(_plain(event))
+        return EntryDraft.model_validate(plain)
     except ValidationError as error:
-        raise InvalidRecord("this cannot be recorded", issues_of(error)) from None
+        raise InvalidRecord("this cannot be recorded", issues_of(error, plain)) from None
 
 
 def _event(event: Any, index: int) -> dict[str, Any]:
     if not isinstance(event, Mapping):
         raise InvalidInput(f"an event should be an object, found {type(event).__name__}", path=f"$[{index}]")
-    return _with_kind(_plain(dict(event)))
+    try:
+        return _with_kind(_plain(dict(event)))
+    except InvalidInput as error:
+        error.path = f"$[{index}]{(error.path or '$')[1:]}"
+        raise
 
 
 def _with_kind(event: dict[str, Any]) -> dict[str, Any]:

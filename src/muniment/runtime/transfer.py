@@ -1,39 +1,35 @@
 """Export and import: everything in a scope as JSON lines, with identical ids, hashes and chains on any engine.
 
-    {"muniment":"export.v1","scope":{…},"tenant_id":…}
-    {"table":"sessions","row":{…}}   then its entries, each followed by its blob, in order; then the next session
-    {"table":"items","row":{…}} …  {"table":"links",…} …  {"table":"idempotency",…}
-    {"counts":{…},"digest":"…","end":true}
-
-Bytes are hex. The digest is over every line before the last, so a dump that was cut or altered is refused. An import reads
-the whole dump once to check it (chains included) before it writes; it skips what is there already, so one that was
-interrupted is run again. What was forgotten here is never brought back.
+The form is in `runtime.dumps`. An import reads the whole dump once to check it (chains included) before it writes; it
+skips what is there already, so one that was interrupted is run again. What was forgotten here is never brought back.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
-from os import PathLike, fspath
+from itertools import groupby
 from typing import Any, cast
 
-from muniment.errors import ChainBroken, Conflict, InvalidInput, UnknownScope
-from muniment.ledger.chain import Head, genesis, link_fault
+from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.ledger.chain import genesis
 from muniment.ports.engine import Condition, Get, Insert, KeyTaken, Lock, Put, Reader, Row, Select, Transaction
 from muniment.ports.schema import column_names, table
 from muniment.records.audit import ImportReport
 from muniment.runtime.context import Context
-from muniment.text.canonical import canonical_bytes, parse_json
-from muniment.text.hashing import salted_digest
+from muniment.runtime.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
+from muniment.runtime.indexing import index_rows
+from muniment.runtime.ingest import enter_tenant
+from muniment.runtime.items import latest
+from muniment.text.canonical import canonical_bytes
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
 
-FORMAT = "export.v1"
-LINE_BYTES_MAX = 128 * 1024 * 1024
 BATCH_ROWS = 1000
+BATCH_BYTES = 16 * 1024 * 1024
+_BODY = 11
+"""Where the body of an item stands in its row, and what comes before it says what the item is."""
 
 Progress = Callable[[int], None]
 
@@ -45,8 +41,6 @@ def export_lines(
     ctx: Context, tenant_id: str, user_id: str | None = None, session_id: str | None = None
 ) -> Iterator[bytes]:
     """The dump of a tenant, a user or a session, line by line, from one consistent view, in flat memory."""
-    scope = {"user_id": user_id, "session_id": session_id}
-    where: tuple[Condition, ...] = tuple((name, "=", value) for name, value in scope.items() if value is not None)
     hasher, counts = sha256(), Counter[str]()
 
     def line(value: dict[str, Any]) -> bytes:
@@ -55,19 +49,30 @@ def export_lines(
         return data
 
     with ctx.engine.snapshot(tenant_id) as reader:
-        if not reader.do(Select("sessions", where=where, limit=1)):
-            raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
-        yield line(
-            {
-                "muniment": FORMAT,
-                "tenant_id": tenant_id,
-                "scope": {name: value for name, value in scope.items() if value is not None},
-            }
-        )
-        for name, row in _rows(reader, where, user_id):
+        scope = _scope(reader, user_id, session_id)
+        where: tuple[Condition, ...] = tuple((name, "=", value) for name, value in scope.items())
+        yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
+        for name, row in _rows(reader, where, scope.get("user_id")):
             counts[name] += 1
-            yield line({"table": name, "row": _plain(name, row)})
+            yield line({"table": name, "row": plain_row(name, row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
+
+
+def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[str, str]:
+    """The scope that is meant, which must exist; a session's name alone must mean one user's (LG-02)."""
+    given = {"user_id": user_id, "session_id": session_id}
+    scope = {name: value for name, value in given.items() if value is not None}
+    where: tuple[Condition, ...] = tuple((name, "=", value) for name, value in scope.items())
+    found = reader.do(Select("sessions", where=where, columns=("user_id",), limit=2))
+    if not found:
+        raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
+    if session_id is not None and user_id is None:
+        if len(found) > 1:
+            raise InvalidInput(
+                f"several users have a session {session_id!r}", path="$.user_id", hint="give user_id as well"
+            )
+        scope["user_id"] = cast("str", found[0][0])
+    return scope
 
 
 def _rows(reader: Reader, where: tuple[Condition, ...], user_id: str | None) -> Iterator[tuple[str, Row]]:
@@ -103,191 +108,91 @@ def _in_scope(reader: Reader, entry_id: str, where: tuple[Condition, ...]) -> bo
     return row is not None and all(row[names.index(column)] == value for column, _, value in where)
 
 
-def _plain(name: str, row: Row) -> dict[str, Any]:
-    pairs = zip(column_names(table(name)), row, strict=True)
-    return {column: value.hex() if isinstance(value, bytes) else value for column, value in pairs if value is not None}
-
-
-def _row(name: str, plain: Any, number: int) -> Row:
-    """A line's row back in column order, with its types checked against the declaration."""
-    spec = table(name)
-    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)):
-        raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
-    values: list[Any] = []
-    for column in spec.columns:
-        value = plain.get(column.name)
-        if value is None and column.nullable:
-            values.append(None)
-            continue
-        wanted = int if column.type == "int" else str
-        if type(value) is not wanted:
-            raise InvalidInput(f"line {number}: {column.name} should be {column.type}", path=f"$.row.{column.name}")
-        values.append(_unhex(value, number, column.name) if column.type == "bytes" else value)
-    return tuple(values)
-
-
-def _unhex(value: str, number: int, name: str) -> bytes:
-    try:
-        return bytes.fromhex(value)
-    except ValueError:
-        raise InvalidInput(f"line {number}: {name} is not hex", path=f"$.row.{name}") from None
-
-
 # -- import -------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Check:
-    """The first reading: form, digest, chains."""
-
-    tenant_id: str = ""
-    head: Head | None = None
-    wanted: tuple[int, bytes] | None = None
-    session: tuple[str, str] | None = None
-    salts: dict[str, bytes] = field(default_factory=dict)
-
-    def see(self, name: str, row: Row, number: int) -> None:
-        if name == "sessions":
-            self.end_session()
-            self.session = cast("tuple[str, str]", row[:2])
-            self.head = genesis(self.tenant_id, *self.session)
-            self.wanted = cast("tuple[int, bytes]", row[2:4])
-        elif name == "entries":
-            self._see_entry(row, number)
-        elif name == "blobs":
-            salt, data = self.salts.get(cast("str", row[1])), row[3]
-            if salt is None or not isinstance(data, bytes) or salted_digest(salt, data) != row[0]:
-                raise ChainBroken(f"line {number}: a blob does not hash to its name", path="$.row.data")
-
-    def _see_entry(self, row: Row, number: int) -> None:
-        if self.head is None or self.session != (row[1], row[3]):
-            raise ChainBroken(f"line {number}: an entry outside its session", path="$.row")
-        fault = link_fault(self.tenant_id, row, self.head)
-        if fault is not None:
-            raise ChainBroken(
-                f"line {number}: the entry {row[0]} breaks its chain: {fault}",
-                path="$.row",
-                hint="the dump was altered; export it again",
-                details={"line": number, "id": row[0], "user_id": row[1], "session_id": row[3], "seq": row[5]},
-            )
-        self.head = Head(cast("int", row[5]), cast("bytes", row[14]), cast("str", row[7]))
-        self.salts = {} if row[15] is None else {cast("str", row[0]): cast("bytes", row[15])}
-
-    def end_session(self) -> None:
-        if self.head is not None and (self.head.seq, self.head.hash) != self.wanted:
-            raise ChainBroken(f"the session {self.session} ends before its head", path="$")
-
-
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """A dump that was read once and holds: its form, its digest, every chain."""
-
-    tenant_id: str
-    rows: int
-    open: Callable[[], Iterable[bytes]]
-
-
-def check_dump(source: str | PathLike[str] | Callable[[], Iterable[bytes]]) -> Dump:
-    """Read a dump (a path, or a function that opens its lines) from end to end; raises for the first thing wrong."""
-    opened = source if callable(source) else lambda: _file_lines(source)
-    check = _Check()
-    count = 0
-    for name, row, number in _read(opened(), check):
-        check.see(name, row, number)
-        count += 1
-    check.end_session()
-    return Dump(check.tenant_id, count, opened)
-
-
-def _file_lines(path: str | PathLike[str]) -> Iterator[bytes]:
-    try:
-        with open(path, "rb") as file:
-            while line := file.readline(LINE_BYTES_MAX + 1):
-                yield line
-    except OSError as error:
-        raise InvalidInput(f"cannot read {fspath(path)}: {error.strerror or error}", hint="check the path") from None
 
 
 def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> ImportReport:
     """Write a checked dump, batch by batch; what is there already is skipped."""
+    unknown = dump.kinds - ctx.derivations.keys()
+    if unknown:
+        raise UnknownKind(f"the dump holds items of kind {', '.join(sorted(unknown))}, which is not known here")
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress should be a function", path="$.progress")
     written, skipped = Counter[str](), Counter[str]()
-    rows = _read(dump.open(), _Check())
-    while batch := list(islice(rows, BATCH_ROWS)):
+    gone: dict[str, str] = {}
+    for batch in _batches(read_dump(dump.open())):
         try:
-            done = ctx.engine.write(dump.tenant_id, lambda tx, batch=batch: _write_batch(tx, dump.tenant_id, batch))  # type: ignore[misc]
+            done, more = ctx.engine.write(
+                dump.tenant_id,
+                lambda tx, batch=batch: _write_batch(tx, dump.tenant_id, batch, gone),  # type: ignore[misc]
+            )
         except KeyTaken as error:
             raise Conflict(
                 f"a row of {error.table} in the dump collides with another record of this store",
                 hint="an id or a place in a session is taken, perhaps by another tenant",
             ) from None
+        gone.update(more)
         written.update(done)
-        skipped.update(Counter(name for name, _, _ in batch) - done)
+        skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
 
 
-def _read(lines: Iterable[bytes], check: _Check) -> Iterator[tuple[str, Row, int]]:
-    """The rows of a dump, its header and trailer checked."""
-    hasher, counts = sha256(), Counter[str]()
-    ended = False
-    number = 0
-    for number, line in enumerate(lines, 1):
-        if ended:
-            raise InvalidInput(f"line {number}: more lines after the end of the dump", path="$")
-        value = parse_json(line, max_bytes=LINE_BYTES_MAX)
-        if number == 1:
-            if not isinstance(value, dict) or value.get("muniment") != FORMAT or not isinstance(value.get("tenant_id"), str):
-                raise InvalidInput("not a muniment dump", path="$", hint=f"the first line of a dump says {FORMAT!r}")
-            check.tenant_id = value["tenant_id"]
-        elif isinstance(value, dict) and value.get("end") is True:
-            ended = True
-            if value.get("digest") != hasher.hexdigest() or value.get("counts") != dict(counts):
-                raise ChainBroken("the dump does not match its own digest", hint="it was altered; export it again")
-            continue
-        else:
-            name = value.get("table") if isinstance(value, dict) else None
-            if name not in _EXPORTED:
-                raise InvalidInput(f"line {number}: not a line of a dump", path="$.table")
-            counts[name] += 1
-            yield name, _row(name, value.get("row"), number), number
-        hasher.update(line)
-    if not ended:
-        raise InvalidInput(
-            f"the dump ends at line {number} without its last line", path="$", hint="it was cut off; export it again"
-        )
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Stretches of a dump; an entry stays with its blob, an item with its versions and links."""
+    batch: list[Line] = []
+    size, item = 0, None
+    for line in lines:
+        starts = line.table not in ("blobs", "links") and (line.table != "items" or line.row[0] != item)
+        if starts and (len(batch) >= BATCH_ROWS or size >= BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += line.size
+        item = line.row[0] if line.table == "items" else item
+    if batch:
+        yield batch
 
 
-_EXPORTED = ("sessions", "entries", "blobs", "items", "links", "idempotency")
+def _write_batch(
+    tx: Transaction, tenant_id: str, batch: list[Line], gone: dict[str, str]
+) -> tuple[Counter[str], dict[str, str]]:
+    """Write what is not there yet; refuse what is there with other bytes.
 
-
-def _write_batch(tx: Transaction, tenant_id: str, batch: list[tuple[str, Row, int]]) -> Counter[str]:
-    """Write what is not there yet; refuse what is there with other bytes."""
+    `gone`, and the second answer, which adds to it: ids that the dump has and that were forgotten here → the receipt.
+    """
     done: Counter[str] = Counter()
-    by_table: dict[str, list[Row]] = {name: [] for name in _EXPORTED}
-    for name, row, _ in batch:
-        by_table[name].append(row)
-    for user_id, session_id in sorted({cast("tuple[str, str]", (row[1], row[3])) for row in by_table["entries"]}):
+    rows: dict[str, list[Row]] = {name: [] for name in EXPORTED}
+    for line in batch:
+        rows[line.table].append(line.row)
+    for user_id, session_id in sorted({cast("tuple[str, str]", (row[1], row[3])) for row in rows["entries"]}):
         tx.do(Lock(("session", user_id, session_id)))
-    new_entries = _new_entries(tx, by_table["entries"])
+    new_entries, more = _sort_entries(tx, rows["entries"])
+    _write_heads(tx, tenant_id, rows["sessions"], new_entries, done)
     fresh = {row[0] for row in new_entries}
+    new_blobs = [row for row in rows["blobs"] if row[1] in fresh]
     tx.do(Insert("ids", [(row[0], "event") for row in new_entries]))
     tx.do(Insert("entries", new_entries))
-    done["entries"] += len(new_entries)
-    new_blobs = [row for row in by_table["blobs"] if row[1] in fresh or _lacks_blob(tx, row)]
-    tx.do(Put("blobs", new_blobs))
-    done["blobs"] += len(new_blobs)
-    _write_heads(tx, tenant_id, by_table["sessions"], new_entries, done)
-    _write_items(tx, by_table["items"], done)
-    for name in ("links", "idempotency"):
-        new = [row for row in by_table[name] if tx.do(Get(name, row[:2])) is None]
-        tx.do(Insert(name, new))
-        done[name] += len(new)
-    return done
+    tx.do(Insert("blobs", new_blobs))
+    index_rows(tx, tenant_id, new_entries)
+    done.update(entries=len(new_entries), blobs=len(new_blobs))
+    for id_, versions in groupby(rows["items"], key=lambda row: cast("str", row[0])):
+        receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, done)
+        if receipt_id is not None:
+            more[id_] = receipt_id
+    new_links = [row for row in rows["links"] if tx.do(Get("links", row[:2])) is None]
+    tx.do(Insert("links", new_links))
+    new_keys = [row for row in rows["idempotency"] if _lacks_key(tx, row)]
+    tx.do(Insert("idempotency", new_keys))
+    done.update(links=len(new_links), idempotency=len(new_keys))
+    return done, more
 
 
-def _new_entries(tx: Transaction, rows: list[Row]) -> list[Row]:
+def _sort_entries(tx: Transaction, rows: list[Row]) -> tuple[list[Row], dict[str, str]]:
+    """(what is new, what was forgotten here though the dump still has it)."""
     new: list[Row] = []
+    gone: dict[str, str] = {}
     ids = tuple(row[0] for row in rows)
     here = {row[0]: row for row in tx.do(Select("entries", where=(("id", "in", ids),)))}
     for row in rows:
@@ -298,43 +203,81 @@ def _new_entries(tx: Transaction, rows: list[Row]) -> list[Row]:
             raise Conflict(
                 f"the event {row[0]!r} is here already, and differs", details={"id": row[0]}, path="$.row.id"
             )
-    return new
+        elif there[17] is not None and row[17] is None:
+            gone[cast("str", row[0])] = cast("str", there[17])
+    return new, gone
 
 
-def _lacks_blob(tx: Transaction, blob: Row) -> bool:
-    """An earlier import was cut between an entry and its blob. One that was forgotten here stays forgotten."""
-    entry = tx.do(Get("entries", (blob[1],)))
-    return entry is not None and entry[17] is None and tx.do(Get("blobs", (blob[0],))) is None
-
-
-def _write_heads(
-    tx: Transaction, tenant_id: str, sessions: list[Row], entries: list[Row], done: Counter[str]
-) -> None:
+def _write_heads(tx: Transaction, tenant_id: str, sessions: list[Row], entries: list[Row], done: Counter[str]) -> None:
     """A session's head follows the entries that are really here, whatever part of the dump has been read."""
     for session in sessions:
         if tx.do(Get("sessions", session[:2])) is None:
             user_id, session_id = cast("tuple[str, str]", session[:2])
             start = genesis(tenant_id, user_id, session_id)
             tx.do(Insert("sessions", [(user_id, session_id, start.seq, start.hash, start.recorded_at, session[5])]))
-            tx.do(Put("tenants", [(session[5],)]))
+            enter_tenant(tx, cast("str", session[5]))
             done["sessions"] += 1
-    ends: dict[tuple[str, str], Row] = {}
-    for row in entries:
-        ends[cast("tuple[str, str]", (row[1], row[3]))] = row
-    for (user_id, session_id), row in ends.items():
+    for (user_id, session_id), rows in groupby(entries, key=lambda row: (row[1], row[3])):
+        every = list(rows)
+        first, last = every[0], every[-1]
         there = tx.do(Get("sessions", (user_id, session_id)))
-        if there is None or cast("int", row[5]) <= cast("int", there[2]):
+        if there is None or first[5] != cast("int", there[2]) + 1 or first[13] != there[3]:
             raise Conflict(f"the session {session_id!r} of {user_id!r} went on differently here", path="$.row")
-        tx.do(Put("sessions", [(user_id, session_id, row[5], row[14], row[7], there[5])]))
+        tx.do(Put("sessions", [(user_id, session_id, last[5], last[14], last[7], there[5])]))
 
 
-def _write_items(tx: Transaction, items: list[Row], done: Counter[str]) -> None:
-    for row in items:
-        there = tx.do(Get("items", row[:2]))
+def _write_item(
+    tx: Transaction, versions: list[Row], links: list[Row], gone: dict[str, str], done: Counter[str]
+) -> str | None:
+    """Add the versions that are not here. Those of an item that was forgotten here come as tombstones.
+
+    Answers the receipt by which it was forgotten here, though not where the dump was made.
+    """
+    id_, kind = versions[0][0], versions[0][2]
+    here = {row[1]: row for row in tx.do(Select("items", where=(("id", "=", id_),)))}
+    known = tx.do(Get("ids", (id_,)))
+    if known is not None and known[1] != kind:
+        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known[1]!r}", details={"id": id_})
+    receipt_id: str | None = None
+    for row in versions:
+        there = here.get(row[1])
         if there is None:
-            if row[1] == 1 and tx.do(Get("ids", (row[0],))) is None:
-                tx.do(Insert("ids", [(row[0], row[2])]))
-            tx.do(Insert("items", [row]))
-            done["items"] += 1
-        elif there[:11] != row[:11]:
-            raise Conflict(f"the {row[2]} {row[0]!r} is here already, and differs", details={"id": row[0]})
+            continue
+        if there[:_BODY] != row[:_BODY] or (None not in (there[_BODY], row[_BODY]) and there[_BODY] != row[_BODY]):
+            raise Conflict(f"the {kind!r} {id_!r} is here already, and differs", details={"id": id_})
+        if there[_BODY] is None and row[_BODY] is not None:
+            receipt_id = cast("str", there[-1])
+    if receipt_id is None and not here:
+        receipt_id = _lost_source(
+            tx, cast("str", id_), [cast("str", link[0]) for link in links if link[1] == id_], gone
+        )
+    new = [row for row in versions if row[1] not in here]
+    if receipt_id is not None:
+        new = [row if row[_BODY] is None else (*row[:_BODY], None, receipt_id) for row in new]
+    if known is None:
+        tx.do(Insert("ids", [(id_, kind)]))
+    tx.do(Insert("items", new))
+    done["items"] += len(new)
+    return receipt_id
+
+
+def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[str, str]) -> str | None:
+    """The receipt by which a source of this item was forgotten here, though not where the dump was made."""
+    for source in sources:
+        if source in gone:
+            return gone[source]
+        item = latest(tx, source) if source > item_id else None  # those before it in the dump are in `gone`
+        if item is not None and item.body is None:
+            return item.receipt_id
+    return None
+
+
+def _lacks_key(tx: Transaction, key: Row) -> bool:
+    if tx.do(Get("idempotency", key[:2])) is not None:
+        return False
+    entry = tx.do(Get("entries", (key[2],)))
+    if entry is None or entry[1] != key[0]:
+        raise Conflict(
+            f"an idempotency key names the event {key[2]!r}, which is not this user's", path="$.row.entry_id"
+        )
+    return True

@@ -36,16 +36,15 @@ def _walk_tenant(reader: Reader, tenant: str, counts: dict[str, int]) -> Iterato
     """Sessions and entries come in the same order, so one pass over each is enough."""
     order = ("user_id", "session_id")
     groups = groupby(
-        reader.stream(Select("entries", order=(*order, "seq"))), key=lambda row: cast("tuple[str, str]", (row[1], row[3]))
+        reader.stream(Select("entries", order=(*order, "seq"))),
+        key=lambda row: cast("tuple[str, str]", (row[1], row[3])),
     )
     group = next(groups, None)
     for session in reader.stream(Select("sessions", order=order)):
         counts["sessions"] += 1
         address = cast("tuple[str, str]", (session[0], session[1]))
         while group is not None and group[0] < address:
-            yield BrokenLink(
-                tenant_id=tenant, user_id=group[0][0], session_id=group[0][1], seq=0, id=None, reason="entries without a session"
-            )
+            yield _stray(tenant, group, counts)
             group = next(groups, None)
         rows: Iterator[Row] = group[1] if group is not None and group[0] == address else iter(())
         fault = _walk_session(reader, tenant, session, rows, counts)
@@ -53,10 +52,24 @@ def _walk_tenant(reader: Reader, tenant: str, counts: dict[str, int]) -> Iterato
             yield fault
         if group is not None and group[0] == address:
             group = next(groups, None)
-    if group is not None:
-        yield BrokenLink(
-            tenant_id=tenant, user_id=group[0][0], session_id=group[0][1], seq=0, id=None, reason="entries without a session"
-        )
+    while group is not None:
+        yield _stray(tenant, group, counts)
+        group = next(groups, None)
+
+
+def _stray(tenant: str, group: tuple[tuple[str, str], Iterator[Row]], counts: dict[str, int]) -> BrokenLink:
+    """Entries whose session is not there."""
+    (user_id, session_id), rows = group
+    first = next(rows)
+    counts["entries"] += 1 + sum(1 for _ in rows)
+    return BrokenLink(
+        tenant_id=tenant,
+        user_id=user_id,
+        session_id=session_id,
+        seq=max(cast("int", first[5]), 0),
+        id=cast("str", first[0]),
+        reason="entries without a session",
+    )
 
 
 def _walk_session(
@@ -77,14 +90,16 @@ def _walk_session(
                 tenant_id=tenant, user_id=user_id, session_id=session_id, seq=max(seq, 0), id=id_, reason=reason
             )
         head = Head(cast("int", row[5]), cast("bytes", row[14]), cast("str", row[7]))
-    if first is None and (head.seq, head.hash) != (session[2], session[3]):
+    if first is None and (head.seq, head.hash, head.recorded_at) != session[2:5]:
         first = BrokenLink(
             tenant_id=tenant,
             user_id=user_id,
             session_id=session_id,
             seq=head.seq + 1,
             id=None,
-            reason=f"the session's head is at seq {session[2]}, its last entry at {head.seq}",
+            reason=f"the session's head is at seq {session[2]!r}, its last entry at {head.seq}"
+            if head.seq != session[2]
+            else "the session's head was altered",
         )
     return first
 

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput
 
@@ -87,4 +87,14 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
     is_file = "://" not in settings.db and settings.db != ":memory:"
     if must_exist and is_file and not Path(settings.db).exists():
         raise InvalidInput(f"there is no store at {settings.db}", path="$.db", hint="name it with --db or MUNIMENT_DB")
-    return open_memory(settings.db, policy=settings.policy or None, durability=settings.durability, read_only=read_only)
+    return open_memory(
+        settings.db, policy=settings.policy or None, durability=_durability(settings.durability), read_only=read_only
+    )
+
+
+def _durability(name: str) -> Literal["normal", "full"]:
+    if name == "normal":
+        return "normal"
+    if name == "full":
+        return "full"
+    raise InvalidInput(f"durability is normal or full, not {name!r}", path="$.durability")

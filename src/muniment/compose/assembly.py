@@ -1,0 +1,182 @@
+"""From what was placed to the packet: its seven sections, filled in reading order (MP-01, MP-02)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muniment.compose.cite import citations_of
+from muniment.compose.desk import Desk, Said
+from muniment.compose.insights import allows_insights
+from muniment.compose.quotes import emitted_ts
+from muniment.compose.state import state_of
+from muniment.contracts.rfc3339 import parse_rfc3339
+from muniment.errors import InvalidInput
+from muniment.ports.tokens import TokenCounter
+from muniment.prompts.page import SUPERSEDED
+from muniment.records.base import JsonObject
+from muniment.records.packet import (
+    BudgetReport,
+    ConflictNote,
+    ConversationTurn,
+    Explain,
+    Insight,
+    KeyQuote,
+    LongTerm,
+    MemoryPacket,
+    PacketMeta,
+    PacketScope,
+    ShortTerm,
+    UsagePolicy,
+)
+from muniment.records.pool import ComposeRequest
+
+__all__ = ["SORT_KEYS", "assemble", "determinism_of", "meta_of"]
+
+SORT_KEYS: JsonObject = {
+    "facts": ["query_match", "confidence", "recorded_at", "fact_id"],
+    "procedures": ["priority", "usage", "recorded_at", "procedure_id"],
+    "quotes": ["score", "id"],
+    "episodes": ["query_match", "cue", "recency_score", "episode_id"],
+    "insights": ["validated", "confidence", "recorded_at", "id"],
+}
+
+
+def meta_of(request: ComposeRequest) -> PacketMeta:
+    """What was asked, as it stands in the packet; a cue's time that names no instant is the caller's error."""
+    asked = request.cues.time_range
+    for key in ("start", "end"):
+        text = getattr(asked, key, None)
+        if text is not None and parse_rfc3339(text) is None:
+            raise InvalidInput(
+                f"{text!r:.60} names no instant",
+                path=f"$.cues.time_range.{key}",
+                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
+            )
+    cues: dict[str, Any] = {"cues": request.cues} if request.cues.to_wire() else {}
+    return PacketMeta(
+        schema_version="v1",
+        scope=PacketScope(**{key: getattr(request.scope, key) for key in type(request.scope).model_fields}),
+        generated_at=request.now,
+        purpose=request.purpose,
+        task_type=request.task_type,
+        budget=request.budget,
+        policy_id=request.policy_id,
+        **cues,
+    )
+
+
+def assemble(desk: Desk, meta: PacketMeta, report: BudgetReport, determinism: JsonObject) -> MemoryPacket:
+    return MemoryPacket(
+        meta=meta,
+        short_term=_short_term(desk),
+        long_term=_long_term(desk),
+        insight=_insight(desk),
+        citations=citations_of(desk),
+        budget_report=report,
+        explain=Explain(
+            selected=desk.tally.selected,
+            omitted=desk.tally.omitted,
+            filters=_filters(desk),
+            conflicts=(*desk.tally.conflicts, *_superseded(desk)),
+            determinism=determinism,
+        ),
+    )
+
+
+def _short_term(desk: Desk) -> ShortTerm:
+    """Lists that are empty are left out, as the document lets them."""
+    quotes = tuple(
+        KeyQuote(evidence_id=said.turn.id, quote=said.text, role=said.turn.role, **_ts(said))
+        for said in (placed.item for placed in desk.items("quotes"))
+    )
+    window = tuple(
+        ConversationTurn(evidence_id=said.turn.id, role=said.turn.role, content=said.text, **_ts(said))
+        for said in (placed.item for placed in desk.items("window"))
+    )
+    lists = {
+        "key_quotes": quotes,
+        "conversation_window": window,
+        "open_loops": tuple(placed.item for placed in desk.items("loops")),
+        "last_tool_evidence": tuple(placed.item for placed in desk.items("tools")),
+    }
+    return ShortTerm(
+        working_state=state_of(desk),
+        rolling_summary="\n".join(placed.item[1] for placed in desk.items("summary")),
+        **{name: items for name, items in lists.items() if items},
+    )
+
+
+def _ts(said: Said) -> dict[str, str]:
+    ts = emitted_ts(said.turn.ts)
+    return {"ts": ts} if ts is not None else {}
+
+
+def _long_term(desk: Desk) -> LongTerm:
+    facts = [placed.item for placed in desk.items("facts")]
+    preferences = tuple(each.fact for each in facts if each.is_preference)
+    return LongTerm(
+        facts=tuple(each.fact for each in facts),
+        procedures=tuple(placed.item for placed in desk.items("procedures")),
+        episodes=tuple(placed.item for placed in desk.items("episodes")),
+        **({"preferences": preferences} if preferences else {}),
+    )
+
+
+def _insight(desk: Desk) -> Insight:
+    items = [placed.item for placed in desk.items("insights")]
+    return Insight(
+        usage_policy=UsagePolicy(allow_in_responder=allows_insights(desk)),
+        hypotheses=tuple(item for item in items if item.type == "hypothesis"),
+        strategy_sketches=tuple(item for item in items if item.type == "strategy"),
+        patterns=tuple(item for item in items if item.type == "pattern"),
+    )
+
+
+def _superseded(desk: Desk) -> list[ConflictNote]:
+    """Which quotes are outdated, and by which other quote, if that one is here too."""
+    newer = {hit.turn.id: hit.superseded_by for hit in desk.pool.hits if hit.superseded_by}
+    present = {placed.item.turn.id for placed in desk.items("quotes")}
+    notes = []
+    for evidence_id in (placed.item.turn.id for placed in desk.items("quotes")):
+        if (by := newer.get(evidence_id)) is None:
+            continue
+        named = {"evidence_id": evidence_id, **({"superseded_by": by} if by in present else {})}
+        notes.append(ConflictNote(type=SUPERSEDED, detail="a newer turn says otherwise", **named))
+    return notes
+
+
+def _filters(desk: Desk) -> JsonObject:
+    policy = desk.policy
+    return {
+        "purpose": desk.purpose,
+        "now": desk.request.now,
+        "facts": {"status": "active", "valid": "now", "confidence_min": policy.confidence_min},
+        "time_window": {
+            "episode_window_days": policy.episode_window_days,
+            "raw_days": policy.raw_days,
+            "phase_days": policy.phase_days,
+            "milestone_days": policy.milestone_days,
+        },
+        "top_k": {
+            "facts": policy.facts_max,
+            "procedures": policy.procedures_max,
+            "episodes": policy.episodes_max,
+            "insights": policy.insights_max,
+            "quotes": policy.quotes_max,
+            "window_turns": policy.window_turns,
+            "tool_evidence": policy.tool_evidence_max,
+        },
+        "near_duplicate": policy.near_duplicate,
+        "barred_trust": list(getattr(policy, f"barred_trust_{desk.purpose}")),
+        "quote_instruction_like": policy.quote_instruction_like,
+        "insights_in_responder": policy.allow_validated_insights_in_responder,
+    }
+
+
+def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:
+    return {
+        "policy_id": request.policy_id,
+        "policy_digest": policy_digest,
+        "sort_keys": SORT_KEYS,
+        "token_counter": {"name": counter.name, "is_exact": counter.is_exact},
+    }

@@ -1,0 +1,104 @@
+"""The way in: place section by section in the fixed order, lay the page out, count it, give back what is too much.
+
+WM → facts → procedures → summary and quotes → episodes → insights (MP-18). Lines are priced one by one while placing;
+the page is counted as a whole before it leaves, and whatever the counter says, what leaves is within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muniment.compose.assembly import assemble, determinism_of, meta_of
+from muniment.compose.budget import Usage, measure
+from muniment.compose.desk import Desk
+from muniment.compose.episodes import place_episodes
+from muniment.compose.facts import place_facts
+from muniment.compose.insights import place_insights
+from muniment.compose.procedures import place_procedures
+from muniment.compose.quotes import Quotes
+from muniment.compose.short_term import place_short_term
+from muniment.compose.state import place_state
+from muniment.ports.tokens import TokenCounter
+from muniment.prompts.matrix import BLOCK_NAMES, Section
+from muniment.prompts.page import Page, lay_out
+from muniment.records.compose_policy import ComposePolicy
+from muniment.records.packet import BudgetReport, MemoryPacket
+from muniment.records.pool import ComposeRequest, Pool
+
+__all__ = ["Composed", "compose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A packet, the page it makes for its purpose, the tokens counted on it, and what its marks refer to."""
+
+    packet: MemoryPacket
+    text: str
+    tokens: int
+    marks: dict[str, str]
+
+
+def compose(
+    request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter, policy_digest: str
+) -> Composed:
+    """The same arguments give the same bytes."""
+    meta = meta_of(request)
+    determinism = determinism_of(request, policy_digest, counter)
+    desk = Desk(request, pool, policy, counter)
+    place_state(desk)
+    place_facts(desk)
+    place_procedures(desk)
+    quotes = place_short_term(desk)
+    place_episodes(desk)
+    place_insights(desk)
+
+    blank = BudgetReport(max_tokens=meta.budget.max_tokens, used_tokens_est=0, section_usage={}, degradations=())
+
+    def build() -> MemoryPacket:
+        return assemble(desk, meta, blank, determinism)
+
+    packet, page, usage = _trim(desk, build, counter)
+    if _top_up(desk, quotes, usage):
+        packet, page, usage = _trim(desk, build, counter)
+    packet = packet.model_copy(update={"budget_report": _report(desk, usage)})
+    return Composed(packet, page.text, usage.total, page.marks)
+
+
+def _trim(desk: Desk, build: Callable[[], MemoryPacket], counter: TokenCounter) -> tuple[MemoryPacket, Page, Usage]:
+    """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
+    while True:
+        packet = build()
+        page = lay_out(packet)
+        usage = measure(page, counter)
+        section, excess = desk.purse.overspent(usage)
+        if not excess:
+            return packet, page, usage
+        _give_back(desk, section, excess)
+
+
+def _give_back(desk: Desk, section: Section | None, excess: int) -> None:
+    """At least one item, and as many as were priced at the excess."""
+    for placed in reversed(list(desk.placed)):
+        if section is None or BLOCK_NAMES[placed.block].section == section:
+            desk.take_back(placed)
+            excess -= placed.tokens
+            if excess <= 0:
+                return
+
+
+def _top_up(desk: Desk, quotes: Quotes, usage: Usage) -> bool:
+    """Lines counted together can cost less than one by one: was there room for another quote?"""
+    desk.purse.settle(usage)
+    return quotes.retry()
+
+
+def _report(desk: Desk, usage: Usage) -> BudgetReport:
+    omissions = desk.tally.omissions
+    return BudgetReport(
+        max_tokens=desk.purse.tokens_max,
+        used_tokens_est=usage.total,
+        section_usage=usage.to_report(),
+        degradations=desk.tally.degradations,
+        **({"omissions": omissions} if omissions else {}),
+    )

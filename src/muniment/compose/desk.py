@@ -1,0 +1,147 @@
+"""One composition in progress: what was asked, what may be spent, what was placed so far and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from muniment.compose.budget import Purse
+from muniment.compose.duplicates import Seen
+from muniment.compose.explain import Reason, Tally
+from muniment.compose.wall import Wall
+from muniment.contracts.rfc3339 import Instant, parse_rfc3339
+from muniment.errors import InvalidInput
+from muniment.ports.tokens import TokenCounter
+from muniment.prompts.matrix import BlockName
+from muniment.records.compose_policy import ComposePolicy
+from muniment.records.entry import Trust
+from muniment.records.pool import ComposeRequest, Pool, Turn
+from muniment.text.analyzer import analyze
+
+__all__ = ["Desk", "Placed", "Said", "instant_order"]
+
+_INSTRUCTION_LIKE = "instruction_like"
+_QUERY_CHARS_MAX = 10_000
+_EARLIEST = Instant(0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An item that has its place: which candidate it is, what it costs, and the record that goes into the packet."""
+
+    name: str
+    block: BlockName
+    tokens: int
+    item: Any
+    order: tuple[Any, ...] = ()
+    """Where it stands in its block; placing goes by worth, reading by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A turn on the page, and how much of its text."""
+
+    turn: Turn
+    text: str
+
+
+class Desk:
+    """Everything the placing functions share."""
+
+    def __init__(self, request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter) -> None:
+        now = parse_rfc3339(request.now)
+        if now is None:
+            raise InvalidInput(
+                f"{request.now!r:.60} names no instant",
+                path="$.now",
+                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
+            )
+        self.request, self.pool, self.policy, self.now = request, pool, policy, now
+        self.purpose = request.purpose
+        self.tally = Tally()
+        self.purse = Purse(request.budget, counter)
+        self.wall = Wall(pool.insights, request.purpose)
+        self.said = Seen(policy.near_duplicate)
+        """Words of evidence that stand on the page."""
+        self.terms = frozenset(analyze(request.query[:_QUERY_CHARS_MAX]))
+        self.placed: list[Placed] = []
+        self.shown: dict[str, str] = {}
+        """Turns that stand on the page, by id, with as much of their text as is shown."""
+        self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+        self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
+        self._withheld = self._withheld_ids()
+
+    # -- filters that every kind shares ----------------------------------------------------------------
+
+    def bars(self, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
+        """LG-08: what this purpose does not hear, by where it comes from."""
+        if trust in self._barred:
+            return "trust"
+        if not self.policy.quote_instruction_like and _INSTRUCTION_LIKE in flags:
+            return "instruction_like"
+        return None
+
+    def bars_evidence(self, evidence_id: str | None) -> Reason | None:
+        """The same for a sentence taken from an event, and the wall for what rests on an insight."""
+        if evidence_id is None:
+            return None
+        if self.wall.bars_id(evidence_id):
+            return "insight_wall"
+        return self._withheld.get(evidence_id)
+
+    def bars_sentence(self, evidence_id: str | None, text: str) -> Reason | None:
+        """`bars_evidence`, and the wall for its words unless the user said them."""
+        if (reason := self.bars_evidence(evidence_id)) is not None:
+            return reason
+        turn = self.turns.get(evidence_id) if evidence_id else None
+        if turn is not None and turn.role == "user" and text in turn.text:
+            return None
+        return "insight_wall" if self.wall.bars_text(text) else None
+
+    def _withheld_ids(self) -> dict[str, Reason]:
+        found: dict[str, Reason] = {}
+        for turn in self.turns.values():
+            if (reason := self.bars(turn.trust, turn.flags)) is not None:
+                found[turn.id] = reason
+        for tool in self.pool.tools:
+            if (reason := self.bars(tool.trust, tool.flags)) is not None:
+                found.setdefault(tool.ref, reason)
+        return found
+
+    def speaker(self, evidence_id: str) -> str | None:
+        """Who said it, where that is known by name."""
+        turn = self.turns.get(evidence_id)
+        return turn.speaker if turn is not None and turn.speaker else None
+
+    # -- placing ---------------------------------------------------------------------------------------
+
+    def share(self, part: float) -> int:
+        """A share of the whole budget, in tokens."""
+        return int(part * self.purse.tokens_max)
+
+    def place(self, placed: Placed, score: float, rules: Iterable[str]) -> None:
+        self.purse.pay(placed.block, placed.tokens)
+        self.placed.append(placed)
+        if isinstance(placed.item, Said):
+            self.shown[placed.item.turn.id] = placed.item.text
+        self.tally.select(placed.name, score, rules)
+
+    def take_back(self, placed: Placed) -> None:
+        """The page as a whole came out too long: this one goes after all."""
+        self.placed.remove(placed)
+        if isinstance(placed.item, Said):
+            self.shown.pop(placed.item.turn.id, None)
+        self.purse.take_back(placed.block, placed.tokens)
+        self.tally.withdraw(placed.name, "over_budget", detail="the page as a whole was too long")
+
+    def items(self, block: BlockName) -> list[Placed]:
+        """What stands in a block, in reading order."""
+        return sorted((each for each in self.placed if each.block == block), key=lambda each: each.order)
+
+
+@lru_cache(maxsize=4096)
+def instant_order(ts: str | None) -> Instant:
+    """For sorting: what names no instant comes before everything."""
+    return (parse_rfc3339(ts) if ts else None) or _EARLIEST

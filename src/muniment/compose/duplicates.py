@@ -1,0 +1,98 @@
+"""Has this been said already? Word overlap (Jaccard), with pairs of signs for Han, kana and Hangul."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+__all__ = ["Seen", "words_of"]
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_FIRST_CJK = re.compile(f"[{_CJK}]")
+_TURNS = frozenset(
+    (
+        "not",
+        "no",
+        "never",
+        "dont",
+        "doesnt",
+        "didnt",
+        "isnt",
+        "wasnt",
+        "cant",
+        "wont",
+        "nor",
+        "without",
+        "不",
+        "没",
+        "안",
+        "못",
+    )
+)
+"""Words that turn a sentence round: texts that differ in one say different things."""
+
+
+def words_of(text: str) -> list[str]:
+    """Words in order, folded; runs of CJK as pairs of neighbours."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    words: list[str] = []
+    for run in _WORD.findall(text.casefold().replace("'", "").replace("’", "")):
+        if len(run) > 2 and _FIRST_CJK.match(run):
+            words += [run[at : at + 2] for at in range(len(run) - 1)]
+        else:
+            words.append(run)
+    return words
+
+
+class Seen:
+    """Texts taken so far. A text is looked up against those that share one of its first words, the longest being first.
+
+    Two sets that overlap by at least t share a word among the first n - ceil(t n) + 1 of each, so nothing is missed,
+    and long words are rare.
+    """
+
+    def __init__(self, overlap_min: float) -> None:
+        self._min = overlap_min
+        self._exact: dict[str, str] = {}
+        self._texts: list[tuple[frozenset[str], str]] = []
+        self._by_word: dict[str, list[int]] = {}
+        self._known: dict[str, tuple[frozenset[str], list[str]]] = {}
+
+    def find(self, text: str) -> str | None:
+        """The name under which a near-duplicate was added."""
+        if (name := self._exact.get(text.strip())) is not None:
+            return name
+        words, first = self._words(text)
+        looked: set[int] = set()
+        for word in first:
+            for at in self._by_word.get(word, ()):
+                if at not in looked:
+                    looked.add(at)
+                    other, name = self._texts[at]
+                    if self._alike(words, other):
+                        return name
+        return None
+
+    def add(self, text: str, name: str) -> None:
+        self._exact.setdefault(text.strip(), name)
+        words, first = self._words(text)
+        for word in first:
+            self._by_word.setdefault(word, []).append(len(self._texts))
+        self._texts.append((words, name))
+
+    def _words(self, text: str) -> tuple[frozenset[str], list[str]]:
+        known = self._known.get(text)
+        if known is None:
+            words = frozenset(words_of(text))
+            count = len(words) - math.ceil(self._min * len(words) - 1e-9) + 1
+            known = self._known[text] = (words, sorted(words, key=lambda word: (-len(word), word))[:count])
+        return known
+
+    def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:
+        small, large = sorted((len(one), len(other)))
+        if small < self._min * large - 1e-9 or len(one & other) < self._min * len(one | other) - 1e-9:
+            return False
+        return not any(word in _TURNS or any(map(str.isdigit, word)) for word in one ^ other)

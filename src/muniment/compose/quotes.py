@@ -1,0 +1,178 @@
+"""Recalled turns, word for word: the best first while the budget lasts, the day written once (MP-05).
+
+Chosen by score, read by day, the newest day first; within a day as it was said, what is superseded after what
+supersedes it. Whole turns are tried first; what is left over takes the best sentences of those that did not fit.
+"""
+
+from __future__ import annotations
+
+from muniment.compose.budget import TYPICAL_MARK
+from muniment.compose.degrade import cut_text
+from muniment.compose.desk import Desk, Placed, Said, instant_order
+from muniment.compose.explain import names_of
+from muniment.prompts.lines import day_heading, day_of, quote_line
+from muniment.records.pool import HitCandidate, Turn
+
+__all__ = ["Quotes", "emitted_ts"]
+
+_SUPERSEDED_NOTE = f" (superseded by {TYPICAL_MARK})"
+
+_BATCH = 24
+"""Hits priced in one go: most of a long list is never looked at."""
+
+Named = tuple[str, HitCandidate]
+
+
+def emitted_ts(ts: str) -> str | None:
+    """A time stamp as it may stand in a packet, or None when it names no instant."""
+    return ts if instant_order(ts).seconds else None
+
+
+class Quotes:
+    """The hits still to be placed, best first."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._days: set[str] = set()
+        self._left: list[Named] = []
+        self._pending = self._newer_first(self._eligible())
+
+    def fill(self, reserve: int = 0) -> None:
+        """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
+        desk, waiting = self._desk, []
+        quote_max = desk.share(desk.policy.quote_share)
+        for at, (name, hit) in enumerate(self._pending):
+            if desk.purse.room("quotes") - reserve < desk.policy.cut_tokens_min:
+                waiting += self._pending[at:]
+                break
+            if at % _BATCH == 0:
+                desk.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
+            if hit.turn.id in desk.shown:
+                desk.tally.omit(name, "duplicate", of=f"turn:{hit.turn.id}")
+                continue
+            price = self._price(hit, hit.turn.text)
+            room = desk.purse.room("quotes") - reserve
+            if price <= min(room, quote_max):
+                if (other := desk.said.find(hit.turn.text)) is not None:
+                    desk.tally.omit(name, "near_duplicate", of=other)
+                else:
+                    self._place(name, hit, hit.turn.text, price)
+            elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
+                waiting.append((name, hit))
+        self._pending = waiting
+
+    def finish(self) -> None:
+        """Cut what still waits to the room that is left, or leave it out and say so."""
+        self._left = [
+            (name, hit)
+            for name, hit in self._pending
+            if not self._place_cut(name, hit, self._desk.purse.room("quotes"))
+        ]
+        self._pending = []
+        self._leave_out()
+
+    def retry(self) -> bool:
+        """A second chance for what had no room, when the page turned out shorter than feared. Was there one?"""
+        room = self._desk.purse.room("quotes")
+        if room < self._desk.policy.cut_tokens_min:
+            return False
+        if not any(self._price(hit, hit.turn.text) <= room for _, hit in self._left):
+            return False
+        self._pending = self._left
+        for name, _ in self._left:
+            self._desk.tally.forget(name)
+        self.fill()
+        self._left = self._pending
+        self._leave_out()
+        return True
+
+    def _leave_out(self) -> None:
+        """Without room: an outdated turn says that it was outdated, any other that there was no room."""
+        for name, hit in self._left:
+            self._desk.tally.omit(name, "superseded" if hit.superseded_by else "over_budget")
+
+    # -- choosing --------------------------------------------------------------------------------------
+
+    def _eligible(self) -> list[Named]:
+        desk = self._desk
+        fit: list[Named] = []
+        taken: set[str] = set()
+        limit = len(desk.pool.hits) if desk.request.query.strip() else desk.policy.quotes_max
+        names = names_of("quote", (hit.turn.id for hit in desk.pool.hits))
+        ranked = sorted(zip(names, desk.pool.hits, strict=True), key=lambda each: (-each[1].score, each[0]))
+        for name, hit in ranked:
+            turn = hit.turn
+            reason = desk.bars(turn.trust, turn.flags) or desk.bars_sentence(turn.id, turn.text)
+            if reason is None and not turn.text.strip():
+                reason = "empty"
+            if reason is None and turn.id in taken:
+                reason = "duplicate"
+            if reason is None and len(fit) >= limit:
+                reason = "count_limit"  # without a query nothing matches it
+            if reason is None:
+                taken.add(turn.id)
+                fit.append((name, hit))
+            else:
+                desk.tally.omit(name, reason)
+        return fit
+
+    @staticmethod
+    def _newer_first(ranked: list[Named]) -> list[Named]:
+        """A superseded turn comes right after the one that supersedes it, where that was found too."""
+        by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
+        done: dict[str, Named] = {}
+        for name, hit in ranked:
+            chain = [(name, hit)]
+            while (newer := by_id.get(chain[-1][1].superseded_by or "")) is not None and newer not in chain:
+                chain.append(newer)
+            for each in reversed(chain):
+                done.setdefault(each[0], each)
+        return list(done.values())
+
+    # -- placing ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _day(turn: Turn) -> str:
+        return day_of(emitted_ts(turn.ts))
+
+    @staticmethod
+    def _line(hit: HitCandidate, text: str) -> str:
+        note = _SUPERSEDED_NOTE if hit.superseded_by else ""
+        return quote_line(TYPICAL_MARK, hit.turn.speaker or hit.turn.role, text, note)
+
+    def _price(self, hit: HitCandidate, text: str) -> int:
+        day = self._day(hit.turn)
+        purse = self._desk.purse
+        if day in self._days:
+            return purse.price(self._line(hit, text))
+        year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
+        return purse.price(self._line(hit, text)) + purse.price(day_heading(day, year))
+
+    def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
+        desk = self._desk
+        if room < desk.policy.cut_tokens_min:
+            return False
+        text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, desk.terms)
+        if text is None:
+            return False
+        if (other := desk.said.find(text)) is not None:
+            desk.tally.omit(name, "near_duplicate", of=other)
+            return True
+        whole = desk.purse.price(self._line(hit, hit.turn.text))
+        self._place(name, hit, text, self._price(hit, text))
+        kept = desk.purse.price(self._line(hit, text))
+        desk.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
+        return True
+
+    def _place(self, name: str, hit: HitCandidate, text: str, price: int) -> None:
+        turn, day = hit.turn, self._day(hit.turn)
+        self._days.add(day)
+        said_at = instant_order(turn.ts)
+        order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
+        self._desk.place(Placed(name, "quotes", price, Said(turn, text), order), hit.score, hit.reasons)
+        self._desk.said.add(text, name)
+
+
+def _reversed(day: str) -> tuple[int, ...]:
+    """Sorts days newest first, undated ones last."""
+    return tuple(-ord(char) for char in day) if day != "undated" else (1,)

@@ -1,0 +1,130 @@
+"""Chinese: what someone says of themselves in so many words."""
+
+# ruff: noqa: E501 - a table of patterns reads best with one to a line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from muniment.extract.dates import day_of_numbers
+from muniment.extract.sentences import Sentence
+from muniment.records.candidate import Proposal
+
+__all__ = ["propose_chinese"]
+
+_DOUBTFUL = re.compile(
+    r"[吗嗎]|呢$|如果|要是|假如|假设|假設|假装|假裝|万一|萬一|除非|也许|也許|可能|或许|或許|大概|好像|似乎|想|打算|计划|計劃|希望|梦|夢|"
+    r"说|說|告诉|告訴|问|問|听|聽|据|據|觉得|覺得|认为|認為|以为|以為|曾|以前|从前|過去|过去|当时|當時|小时候|小時候|原来|本来|本來|差点|差點|"
+    r"应该|應該|是否|是不是|有没有|会不会|例如|比如|翻译|翻譯|句子|小说|小說|故事|电影|電影|角色|扮演|歌|台词|准备|準備|将|將|会|會|"
+    r"下周|下个月|明年|明天|将来|以后|以後|他|她|你|您|谁|誰|什么|什麼|哪|怎么|怎麼"
+)
+_NEGATION = re.compile(r"不|没|沒|(?<!特)[别別]|无|無")
+_CLAUSE = re.compile(r"[，,：:\s]+")
+
+_HAN = r"[\u4e00-\u9fff]"
+_NAME = rf"(?P<value>{_HAN}{{2,4}}|[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)?)"
+_PLACE = rf"(?P<value>{_HAN}{{2,8}}?|[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)?)"
+_WHEN = (
+    r"(?:(?:\d{4}|[一二三四五六七八九十〇零]{2,4})年)?(?:\d{1,2}月|[一二三四五六七八九十]{1,2}月)?(?:去年|今年|前年|上个月|上個月|这个月|上周|昨天|最近|刚刚|刚|剛|"
+    r"现在|現在|目前|已经|已經)?"
+)
+_NO_PLACE = re.compile(
+    r"家|附近|这|這|那|楼|樓|酒店|宿舍|公司|学校|學校|医院|醫院|一|个|個|的|了|着|过|和|跟|在|我|房|公寓|别墅|郊区|[里裡上下旁边邊]$"
+)
+_NO_THING = re.compile(r"这|這|那|的时候|它|我们|因为|所以|但|比|得|了$|过$|一下|起来|上了|和我")
+_JOB = r"(?:医生|醫生|护士|護士|老师|老師|教师|教師|律师|律師|工程师|工程師|程序员|程式設計師|设计师|設計師|会计|會計|厨师|廚師|司机|司機|记者|記者|作家|学生|學生|大学生|研究生|警察|消防员|翻译员|摄影师|攝影師|画家|音乐家|演员|科学家|教授|药剂师|牙医|兽医|建筑师|公务员|农民)"
+_KIN = {
+    "哥哥": "brother", "弟弟": "brother", "姐姐": "sister", "妹妹": "sister", "爸爸": "father", "父亲": "father", "父親": "father",
+    "妈妈": "mother", "媽媽": "mother", "母亲": "mother", "母親": "mother", "儿子": "son", "兒子": "son", "女儿": "daughter",
+    "女兒": "daughter", "妻子": "wife", "老婆": "wife", "太太": "wife", "丈夫": "husband", "老公": "husband", "先生": "husband",
+    "男朋友": "boyfriend", "女朋友": "girlfriend", "狗": "dog", "猫": "cat", "貓": "cat",
+}  # fmt: skip
+_ORIGINS = (
+    r"(?:北京|上海|天津|重庆|重慶|广州|廣州|深圳|成都|杭州|武汉|武漢|西安|南京|苏州|蘇州|长沙|長沙|郑州|青岛|大连|沈阳|哈尔滨|厦门|昆明|"
+    r"广东|廣東|四川|湖南|湖北|河南|河北|山东|山東|山西|陕西|江苏|浙江|福建|江西|安徽|辽宁|吉林|黑龙江|云南|贵州|广西|海南|甘肃|青海|新疆|"
+    r"西藏|内蒙古|宁夏|香港|澳门|澳門|台湾|台灣|台北|高雄|中国|中國|美国|美國|英国|英國|法国|法國|德国|德國|日本|韩国|韓國|加拿大|新加坡|"
+    r"马来西亚|澳大利亚|东北)"
+)
+
+
+class _Rule(NamedTuple):
+    name: str
+    pattern: re.Pattern[str]
+    key: str
+    value: Callable[[re.Match[str]], Any]
+    confidence: float
+    negates: bool = False
+
+
+def _plain(match: re.Match[str]) -> str:
+    return match["value"]
+
+
+def _place(match: re.Match[str]) -> str | None:
+    return None if _NO_PLACE.search(match["value"]) else match["value"]
+
+
+def _thing(match: re.Match[str]) -> str | None:
+    return None if _NO_THING.search(match["value"]) else match["value"]
+
+
+def _day(match: re.Match[str]) -> str | None:
+    year = match["year"]
+    return day_of_numbers(int(year) if year else None, int(match["month"]), int(match["day"]))
+
+
+_DATE = r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号號]"
+_I = r"(?:我|本人)"
+_LOVES = r"(?:很|最|特别|特別|非常|真的|超级|也|一直)?"
+
+_RULES = tuple(
+    _Rule(name, re.compile(pattern), key, value, confidence, negates)
+    for name, pattern, key, value, confidence, negates in (
+        ("name", rf"(?:{_I}叫|我的名字(?:是|叫)|我名叫){_NAME}$", "user.name", _plain, 0.95, False),
+        ("lives in", rf"{_I}{_WHEN}(?:住在|定居在|居住在){_PLACE}$", "user.location", _place, 0.9, False),
+        ("lives in", rf"{_WHEN}{_I}{_WHEN}(?:住在|定居在){_PLACE}$", "user.location", _place, 0.9, False),
+        ("moved to", rf"{_WHEN}{_I}{_WHEN}(?:搬到|搬去|搬来)了?{_PLACE}?了?$", "user.location", _place, 0.9, False),
+        ("comes from", rf"{_I}来自{_PLACE}$", "user.origin", _place, 0.85, False),
+        ("comes from", rf"{_I}是(?P<value>{_ORIGINS})人$", "user.origin", _plain, 0.9, False),
+        ("born in", rf"{_I}出生在{_PLACE}$", "user.birthplace", _place, 0.85, False),
+        ("birthday", rf"我的?生日(?:是|在){_DATE}$", "user.birthday", _day, 0.95, False),
+        ("birthday", rf"{_I}(?:生于|出生于){_DATE}$", "user.birthday", _day, 0.95, False),
+        ("likes", rf"{_I}{_LOVES}(?:喜欢|喜歡|热爱|熱愛){_LOVES}(?P<value>{_HAN}{{1,8}})$", "user.likes", _thing, 0.85, False),
+        ("dislikes", rf"{_I}{_LOVES}(?:讨厌|討厭)(?P<value>{_HAN}{{1,8}})$", "user.dislikes", _thing, 0.85, False),
+        ("dislikes", rf"{_I}(?:很|一直|真的|也)?不(?:太|怎么)?(?:喜欢|喜歡)(?P<value>{_HAN}{{1,8}})$", "user.dislikes", _thing, 0.85, True),
+        ("diet", rf"{_I}(?:是|是个|是一个)(?P<value>素食者|素食主义者|素食主義者|纯素食者|純素食者)$", "user.diet", lambda _: "vegetarian", 0.95, False),
+        ("diet", rf"{_I}(?:一直|现在)?吃素$", "user.diet", lambda _: "vegetarian", 0.9, False),
+        ("avoids", rf"{_I}不吃(?P<value>肉|猪肉|豬肉|牛肉|羊肉|海鲜|海鮮|鱼|魚|辣|香菜|鸡蛋|花生|奶制品)$", "user.avoids", _plain, 0.9, True),
+        ("allergy", rf"{_I}对(?P<value>{_HAN}{{1,5}})(?:严重)?过敏$|{_I}對(?P<other>{_HAN}{{1,5}})過敏$", "user.allergy", lambda m: m["value"] or m["other"], 0.95, False),
+        ("job", rf"{_I}是(?:一[名位个個]|个)?(?P<value>{_JOB})$", "user.job", _plain, 0.9, False),
+        ("employer", rf"{_I}{_WHEN}在(?P<value>{_HAN}{{2,8}}(?:公司|银行|銀行|大学|大學|医院|集团|集團)|腾讯|阿里巴巴|百度|华为|字节跳动|小米|京东|美团)(?:工作|上班)$", "user.employer", _plain, 0.9, False),
+    )
+)  # fmt: skip
+_RELATION = re.compile(
+    rf"我的?(?P<kin>{'|'.join(sorted(_KIN, key=len, reverse=True))})(?:的名字)?(?:叫|名叫|是叫){_NAME}$"
+)
+
+
+def propose_chinese(sentence: Sentence, _ts: str) -> Iterator[Proposal]:
+    """What a Chinese sentence says of its speaker. A doubtful word anywhere in it silences the whole."""
+    if sentence.is_question or sentence.is_quoting or _DOUBTFUL.search(sentence.text):
+        return
+    for clause in _CLAUSE.split(sentence.text):
+        denies = _NEGATION.search(clause) is not None
+        for rule in _RULES:
+            match = rule.pattern.match(clause)
+            if match is None or denies != rule.negates:
+                continue
+            value = rule.value(match)
+            if value is not None:
+                yield _proposal(rule.key, value, clause, rule.confidence, rule.name)
+                break
+        relation = _RELATION.match(clause)
+        if relation is not None and not denies:
+            yield _proposal(f"user.{_KIN[relation['kin']]}", relation["value"], clause, 0.9, "relation")
+
+
+def _proposal(key: str, value: Any, quote: str, confidence: float, name: str) -> Proposal:
+    return Proposal(key=key, value=value, quote=quote, confidence=confidence, why=f"chinese: {name}")

@@ -1,0 +1,233 @@
+"""English: what someone says of themselves in so many words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from muniment.extract.dates import ENGLISH_DAY, day_of_english
+from muniment.extract.english_words import (
+    ADVERB,
+    CLAUSE,
+    DOUBTFUL,
+    FOODS,
+    INTRO,
+    JOBS,
+    KIN,
+    KIN_KEYS,
+    NAME,
+    NEGATION,
+    NO_NAMES,
+    NO_THINGS,
+    ORG,
+    PLACE,
+    TAIL,
+    THING,
+)
+from muniment.extract.sentences import Sentence
+from muniment.records.candidate import Proposal
+
+__all__ = ["propose_english"]
+
+
+class _Rule(NamedTuple):
+    name: str
+    pattern: re.Pattern[str]
+    key: Callable[[re.Match[str]], str]
+    value: Callable[[re.Match[str]], Any]
+    confidence: float
+    negates: bool = False
+    """Says no by itself: the words of the rule are not held against it."""
+
+
+def _rule(
+    name: str,
+    pattern: str,
+    key: str | Callable[[re.Match[str]], str],
+    value: Callable[[re.Match[str]], Any],
+    confidence: float,
+    *,
+    negates: bool = False,
+    anchored: bool = True,
+) -> _Rule:
+    whole = rf"(?i:{INTRO}){pattern}" if anchored else pattern
+    return _Rule(name, re.compile(whole), key if callable(key) else lambda _match: key, value, confidence, negates)
+
+
+def _named(match: re.Match[str]) -> str | None:
+    """A name or place, without words that only begin a sentence or a date."""
+    words = re.split(r"[ ,-]+", match["value"])
+    return None if any(word in NO_NAMES for word in words) else match["value"]
+
+
+def _thing(match: re.Match[str]) -> str | None:
+    words = match["value"].casefold().replace("’", "'").split()
+    return None if any(word in NO_THINGS for word in words) else match["value"]
+
+
+def _lower(match: re.Match[str]) -> str:
+    return match["value"].lower()
+
+
+def _day(match: re.Match[str]) -> str | None:
+    return day_of_english(match["value"])
+
+
+def _kin_key(match: re.Match[str]) -> str:
+    kin = match["kin"].lower()
+    return f"user.{KIN_KEYS.get(kin, kin)}"
+
+
+_RULES = (
+    _rule("name", rf"(?i:my (?:full |first |real )?name(?:['’]s| is)) {NAME}$", "user.name", _named, 0.95),
+    _rule("name", rf"(?i:I(?:['’]m| am) (?:called|named)) {NAME}$", "user.name", _named, 0.9),
+    _rule("lives in", rf"I (?:currently |now |still |actually )?live in {PLACE}{TAIL}", "user.location", _named, 0.9),
+    _rule(
+        "lives in",
+        rf"I(?:['’]m| am) (?:currently |now |still )?(?:living|based|residing) in {PLACE}{TAIL}",
+        "user.location",
+        _named,
+        0.9,
+    ),
+    _rule(
+        "moved to",
+        rf"I(?:['’]ve| have)? ?(?:just |recently |finally )?(?:moved|relocated) (?:back )?to {PLACE}{TAIL}",
+        "user.location",
+        _named,
+        0.9,
+    ),
+    _rule(
+        "comes from",
+        rf"(?:I(?:['’]m| am) originally from|I grew up in|I come from) {PLACE}{TAIL}",
+        "user.origin",
+        _named,
+        0.85,
+    ),
+    _rule("born in", rf"I was born (?:and raised )?in {PLACE}{TAIL}", "user.birthplace", _named, 0.9),
+    _rule(
+        "birthday",
+        rf"(?i:my birthday(?:['’]s| is)(?: on)?|I was born on) (?P<value>(?i:{ENGLISH_DAY}))(?=$|[,!])",
+        "user.birthday",
+        _day,
+        0.95,
+    ),
+    _rule("likes", rf"I {ADVERB}(?:like|love|enjoy|adore) {THING}$", "user.likes", _thing, 0.85),
+    _rule("dislikes", rf"I {ADVERB}(?:hate|dislike|despise|detest) {THING}$", "user.dislikes", _thing, 0.85),
+    _rule(
+        "dislikes",
+        rf"I {ADVERB}(?:don['’]t|do not|can['’]t|cannot) (?:really )?(?:like|enjoy|stand) {THING}$",
+        "user.dislikes",
+        _thing,
+        0.85,
+        negates=True,
+    ),
+    _rule(
+        "favourite",
+        rf"(?i:my (?:all-time )?favou?rite) (?P<noun>[a-z]+(?: [a-z]+)?) (?:is|are) {THING}$",
+        lambda match: "user.favorite." + match["noun"].replace(" ", "_"),
+        _thing,
+        0.9,
+    ),
+    _rule(
+        "diet",
+        r"I(?:['’]m| am) (?:a |an )?(?:strict |lifelong |committed )?(?P<value>vegetarian|vegan|pescatarian)"
+        r"(?=$|[,!]| (?:now|since|for|and))",
+        "user.diet",
+        _lower,
+        0.95,
+    ),
+    _rule(
+        "diet", r"I (?:only eat|eat only|keep|eat) (?P<value>halal|kosher)(?: food| meat)?$", "user.diet", _lower, 0.9
+    ),
+    _rule(
+        "avoids",
+        rf"I (?:don['’]t|do not) eat (?:any )?(?P<value>{FOODS})$",
+        "user.avoids",
+        _lower,
+        0.9,
+        negates=True,
+    ),
+    _rule(
+        "allergy",
+        r"I(?:['’]m| am) (?:severely |very |deathly |mildly |highly )?allergic to (?P<value>[a-z]+(?: [a-z]+)?)$",
+        "user.allergy",
+        _thing,
+        0.95,
+    ),
+    _rule(
+        "allergy",
+        r"I have (?:a|an) (?:severe |bad |mild |serious )?(?P<value>[a-z]+(?: [a-z]+)?) allergy$",
+        "user.allergy",
+        _thing,
+        0.95,
+    ),
+    _rule(
+        "job",
+        r"I work as (?:a|an) (?P<value>[a-z][a-zA-Z-]+(?: [a-z-]+){0,3}?)(?=$|[,!]| (?:at|for|in|with|on) )",
+        "user.job",
+        lambda match: match["value"],
+        0.9,
+    ),
+    _rule(
+        "job",
+        rf"I(?:['’]m| am) (?:a|an) (?P<value>{JOBS})(?=$|[,!]| (?:at|for|in|with|from|working) )",
+        "user.job",
+        lambda match: match["value"],
+        0.85,
+    ),
+    _rule(
+        "employer",
+        rf"I (?:currently |now )?work (?:at|for) {ORG}(?=$|[,!]| (?:as|in|now|since|on|and) )",
+        "user.employer",
+        _named,
+        0.85,
+    ),
+    _rule(
+        "relation",
+        rf"(?i:my (?:older |younger |big |little |twin |elder )?{KIN}(?:['’]s name is| is called| is named)) {NAME}$",
+        _kin_key,
+        _named,
+        0.9,
+    ),
+    _rule(
+        "relation",
+        rf"\b(?:[Mm]y|our) (?:older |younger |big |little |twin |elder )?{KIN},? {NAME}(?=$|[,!]|['’]s\b| [a-z])",
+        _kin_key,
+        _named,
+        0.85,
+        anchored=False,
+    ),
+)
+_YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
+
+
+def propose_english(sentence: Sentence, ts: str) -> Iterator[Proposal]:
+    """What an English sentence says of its speaker."""
+    if sentence.is_question or sentence.is_quoting or DOUBTFUL.search(sentence.text):
+        return
+    clauses = CLAUSE.split(sentence.text)
+    for clause in clauses:
+        denies = NEGATION.search(clause) is not None
+        for rule in _RULES:
+            match = rule.pattern.match(clause) if rule.name != "relation" else rule.pattern.search(clause)
+            if match is None or denies != rule.negates:
+                continue
+            if rule.name in ("lives in", "moved to") and _is_old(clause, ts):
+                continue
+            value = rule.value(match)
+            if value is not None:
+                yield Proposal(
+                    key=rule.key(match),
+                    value=value,
+                    quote=clause.strip(),
+                    confidence=rule.confidence,
+                    why=f"english: {rule.name}",
+                )
+                if rule.name != "relation":
+                    break
+
+
+def _is_old(clause: str, ts: str) -> bool:
+    """A move of years ago says little about where someone lives."""
+    return any(int(year) < int(ts[:4]) - 1 for year in _YEAR.findall(clause))

@@ -1,0 +1,41 @@
+"""`propose`: what a message says of its speaker, by patterns, each with its verbatim quote."""
+
+from __future__ import annotations
+
+import re
+
+from muniment.extract.chinese import propose_chinese
+from muniment.extract.english import propose_english
+from muniment.extract.korean import propose_korean
+from muniment.extract.sentences import sentences
+from muniment.records.candidate import Proposal
+
+__all__ = ["PROPOSALS_MAX", "propose"]
+
+PROPOSALS_MAX = 20
+"""In one message. More than that is a form or a list of examples, and nothing in it is sure."""
+
+_CONTACT = re.compile(r"@|://|www\.|\d{5}|\d{3}[ -]\d{3,4}|\[redacted")
+_HANGUL = re.compile("[가-힣]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_LATIN = re.compile("[A-Za-z]")
+
+
+def propose(text: str, role: str, ts: str) -> list[Proposal]:
+    """What the text says for sure. Only users speak of themselves; contacts and secrets are nobody's fact."""
+    if role != "user":
+        return []
+    found: dict[tuple[str, str], Proposal] = {}
+    for sentence in sentences(text):
+        if _HANGUL.search(sentence.text):
+            proposals = propose_korean(sentence, ts)
+        elif _HAN.search(sentence.text):
+            proposals = propose_chinese(sentence, ts)
+        elif _LATIN.search(sentence.text):
+            proposals = propose_english(sentence, ts)
+        else:
+            continue
+        for proposal in proposals:
+            if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
+                found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
+    return list(found.values()) if len(found) <= PROPOSALS_MAX else []

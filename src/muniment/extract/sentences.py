@@ -1,0 +1,58 @@
+"""Texts as clauses that stand on their own, with their places; what is quoted, coded or too long is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+__all__ = ["Sentence", "sentences"]
+
+TEXT_CHARS_MAX = 50_000
+SENTENCE_CHARS_MAX = 300
+"""Longer runs are lists, pasted text and the like: nobody's plain word."""
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.DOTALL)
+_QUOTED_LINE = re.compile(r"^[ \t]{0,8}(?:>|\|).*$", re.MULTILINE)
+_ABBREVIATION = re.compile(r"\b(?:St|Mt|Ft|Mr|Mrs|Ms|Dr|Jr|Sr|vs|etc|No|[A-Z])\.\Z")
+_END = re.compile(r"[.!?]+(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
+_MARKS = re.compile("[\"“”„«»「」『』《》]|(?<!\\w)['‘]|['’](?!\\w)")
+
+
+class Sentence(NamedTuple):
+    """A sentence: its text without the end mark, and the mark."""
+
+    text: str
+    end: str
+
+    @property
+    def is_question(self) -> bool:
+        return "?" in self.end or "？" in self.end
+
+    @property
+    def is_quoting(self) -> bool:
+        """Holds quotation marks: someone else's words, or words talked about. An apostrophe is none."""
+        return _MARKS.search(self.text) is not None
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """The sentences of a text, in order; code and quoted lines are not among them."""
+    plain = _QUOTED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX]))
+    start = 0
+    for match in _END.finditer(plain):
+        if match[0] == "." and _ABBREVIATION.search(plain[max(0, match.start() - 6) : match.end()]):
+            continue
+        yield from _sentence(plain[start : match.start()], match[0])
+        start = match.end()
+    yield from _sentence(plain[start:], "")
+
+
+def _blank(match: re.Match[str]) -> str:
+    """As long as what it replaces, and no part of any sentence."""
+    return "\n" * len(match[0])
+
+
+def _sentence(text: str, end: str) -> Iterator[Sentence]:
+    text = text.strip()
+    if text and len(text) <= SENTENCE_CHARS_MAX:
+        yield Sentence(text, end)

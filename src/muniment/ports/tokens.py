@@ -1,0 +1,30 @@
+"""What counts the tokens of a text against a budget, and says whether the count is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+__all__ = ["TokenCounter"]
+
+
+class TokenCounter(Protocol):
+    """Counts as a model would, or over-counts a little: a packet within budget here is within budget there."""
+
+    @property
+    def name(self) -> str:
+        """What a budget report shows: the vocabulary (`o200k_base`) or the estimate (`estimate_v1`)."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """True where the model's own vocabulary counted, False for an estimate with its margin."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Tokens of one text, special tokens read as plain text."""
+        ...
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        """`count` of each, in order."""
+        ...

@@ -1,0 +1,207 @@
+"""One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
+
+Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
+that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muniment.prompts.matrix import STATE_PARTS, StatePart
+from muniment.records.packet import (
+    Decision,
+    Episode,
+    Fact,
+    InsightItem,
+    OpenLoop,
+    PlanStep,
+    Procedure,
+    Purpose,
+    Risk,
+    ToolEvidence,
+    WorkingState,
+)
+from muniment.text.canonical import canonical_text
+
+__all__ = [
+    "HINTS",
+    "Mark",
+    "StateUnit",
+    "day_heading",
+    "day_of",
+    "episode_text",
+    "fact_line",
+    "insight_line",
+    "loop_line",
+    "procedure_line",
+    "quote_line",
+    "shown",
+    "state_line",
+    "state_units",
+    "summary_line",
+    "summary_text",
+    "tool_line",
+]
+
+Mark = Callable[[str], str]
+"""An evidence id → its mark on the page, such as `[3]`."""
+
+HINTS = "memory_hints"
+"""Where recalled hints stand in a working state."""
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
+_CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
+
+
+def shown(value: Any) -> str:
+    """A JSON value as a person would write it: text as it is, lists with commas, objects as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool) for each in value):
+        return ", ".join(shown(each) for each in value)
+    return canonical_text(value)
+
+
+def day_of(ts: str | None) -> str:
+    """The day a time stamp names, as it is written there."""
+    return ts[:10] if ts else "undated"
+
+
+def day_heading(day: str, year_before: str | None) -> str:
+    """`2023 May 8:` over what was said that day, `May 7:` where the year is the one that stands above."""
+    if _DAY.fullmatch(day) is None:
+        return f"{day}:"
+    year, month, number = day.split("-")
+    written = f"{_MONTHS[int(month) - 1]} {int(number)}:"
+    return written if year == year_before else f"{year} {written}"
+
+
+# -- working state ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StateUnit:
+    """The smallest part of a working state that is kept or left out: the goal, one slot, one step."""
+
+    part: StatePart
+    key: str
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return f"state:{self.part}" if self.part == "goal" else f"state:{self.part}.{self.key}"
+
+
+def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
+    """All units, the ones that go last under pressure first (MP-04); a tool's start with the constraints (§3.1).
+
+    Keys are sorted, so that a packet read back from its canonical bytes gives the same page.
+    """
+    parts: list[StatePart] = list(STATE_PARTS)
+    if purpose == "tool":
+        parts.remove("constraints")
+        parts.insert(0, "constraints")
+    for part in parts:
+        if part == "goal":
+            if state.goal:
+                yield StateUnit("goal", "", state.goal)
+        elif part == "extra":
+            extra = state.model_extra or {}
+            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key != HINTS)
+        elif part == "hints":
+            hints = (state.model_extra or {}).get(HINTS, ())
+            held = hints if isinstance(hints, list | tuple) else (hints,)
+            yield from (StateUnit("hints", str(at), each) for at, each in enumerate(held))
+        else:
+            held = getattr(state, part)
+            if isinstance(held, Mapping):
+                yield from (StateUnit(part, key, value) for key, value in sorted(held.items()))
+            else:
+                yield from (StateUnit(part, str(at), each) for at, each in enumerate(held or ()))
+
+
+def state_line(unit: StateUnit, mark: Mark) -> str:
+    value = unit.value
+    if isinstance(value, Decision):
+        cited = f" {mark(value.evidence_id)}" if value.evidence_id else ""
+        return f"decided: {value.statement}{cited}"
+    if isinstance(value, PlanStep):
+        return f"plan, {value.status}: {value.step}"
+    if isinstance(value, ToolEvidence):
+        return tool_line(value, mark)
+    if isinstance(value, Risk):
+        return f"risk: {value.risk}" + (f"; mitigation: {value.mitigation}" if value.mitigation else "")
+    if unit.part == "goal":
+        return f"goal: {value}"
+    if unit.part == "hints":
+        said = value.get("summary") if isinstance(value, Mapping) else None
+        return f"hint: {said if isinstance(said, str) else shown(value)}"
+    noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
+    return f"{noun} {unit.key}: {shown(value)}"
+
+
+# -- short term ---------------------------------------------------------------------------------------
+
+
+def quote_line(mark: str, who: str, text: str, note: str = "") -> str:
+    return f"{mark} {who}{note}: {text}"
+
+
+def summary_line(evidence_id: str, text: str, who: str | None) -> str:
+    """As it stands in the packet's rolling_summary: the sentence, then its evidence id in brackets."""
+    return f"{who}: {text} [{evidence_id}]" if who else f"{text} [{evidence_id}]"
+
+
+def summary_text(rolling_summary: str, cited: Mapping[str, Any], mark: Mark) -> str:
+    """The rolling summary with marks in place of the evidence ids that close its lines."""
+    return _CITED.sub(lambda found: f" {mark(found[1])}" if found[1] in cited else found[0], rolling_summary)
+
+
+def loop_line(loop: OpenLoop, mark: Mark) -> str:
+    owner = f" ({loop.owner})" if loop.owner else ""
+    cited = f" {mark(loop.evidence_id)}" if loop.evidence_id else ""
+    return f"- {loop.question}{owner}{cited}"
+
+
+def tool_line(tool: ToolEvidence, mark: Mark) -> str:
+    return f"{mark(tool.ref)} {tool.summary}" if tool.summary else mark(tool.ref)
+
+
+# -- long term ----------------------------------------------------------------------------------------
+
+
+def fact_line(fact: Fact, mark: Mark) -> str:
+    since = fact.validity.valid_from if fact.validity else None
+    held = f" (since {day_of(since)})" if since else ""
+    cited = f" {mark(fact.sources[0])}" if fact.sources else ""
+    return f"- {fact.fact_key}: {shown(fact.value)}{held}{cited}"
+
+
+def procedure_line(procedure: Procedure, mark: Mark) -> str:
+    content = "; ".join(f"{key}: {shown(value)}" for key, value in sorted(procedure.content.items()))
+    cited = f" {mark(procedure.sources[0])}" if procedure.sources else ""
+    return f"- {procedure.task_type}: {content}{cited}"
+
+
+def episode_text(episode: Episode, who: Callable[[str], str | None], mark: Mark) -> str:
+    """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences."""
+    sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())
+    lines = []
+    for at, sentence in enumerate(sentences):
+        source = episode.sources[at] if at < len(episode.sources) else None
+        speaker = who(source) if source else None
+        said = f"{speaker}: {sentence}" if speaker else sentence
+        lines.append(f"{said} {mark(source)}" if source else said)
+    if not sentences:
+        lines.append(" ".join([", ".join(episode.tags or ()) or "something", *map(mark, episode.sources[:1])]))
+    return f"{day_of(episode.time_range.start)}: " + "\n- ".join(lines)
+
+
+def insight_line(insight: InsightItem, mark: Mark) -> str:
+    cited = f" {mark(insight.sources[0])}" if insight.sources else ""
+    return f"- {insight.type}, {insight.validation_state}: {insight.statement}{cited}"

@@ -1,0 +1,230 @@
+"""Features of every turn of a scope for one query, and their sum.
+
+Words are scored by BM25 over a turn in its context, which is spread here, from the postings of single turns: a turn
+receives the words of its neighbours in the session, each divided by how long the neighbour is. All in numpy over the
+ordinals; only the postings of the query's terms are touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.recall.index import QUESTION, ROLES, Floats, Ints, ScopeIndex
+from muniment.recall.query import Query
+from muniment.records.recall_policy import RecallPolicy
+from muniment.text.analyzer import term_hash
+from muniment.text.when import Window
+
+__all__ = ["Dense", "Scores", "held_by", "idf", "score", "spread"]
+
+_USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
+_QUESTION = term_hash(QUESTION)
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """How near each turn, and the window it stands in, is to the query; arrays over the ordinals."""
+
+    turn: Floats | None = None
+    window: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    total: Array
+    parts: Mapping[str, Array]
+    """What the total is the sum of, by feature."""
+    eligible: npt.NDArray[np.bool_]
+    """Turns that there is a reason to show at all."""
+
+
+def idf(total: int, holding: int) -> float:
+    """The weight of a term that `holding` of `total` turns have; never negative."""
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def spread(index: ScopeIndex, ordinals: Ints, values: Array, weights: Mapping[int, float]) -> Array:
+    """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later."""
+    session = index.session
+    size = len(session)
+    targets, received = [], []
+    for offset, weight in weights.items():
+        if not weight:
+            continue
+        if offset == 0:
+            targets.append(ordinals)
+            received.append(values * weight)
+            continue
+        there = ordinals + offset
+        inside = (there >= 0) & (there < size)
+        inside[inside] = session[there[inside]] == session[ordinals[inside]]
+        targets.append(there[inside])
+        received.append(values[inside] * weight)
+    if not targets:
+        return np.zeros(size)
+    gathered = np.bincount(np.concatenate(targets), np.concatenate(received), minlength=size)
+    return gathered.astype(np.float64, copy=False)
+
+
+def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | None = None) -> Scores:
+    """The features of every turn and their sum."""
+    lexical, kinds = _words(query, index, policy)
+    best = float((lexical + kinds).max(initial=0.0))
+    parts: dict[str, Array] = {}
+    if best > 0:
+        parts["words"] = lexical / best
+        if kinds.any():
+            parts["kinds"] = kinds / best
+    eligible = (lexical + kinds) > 0
+    if query.speaker is not None:
+        parts["speaker"] = np.where(index.speaker == query.speaker, policy.speaker, 0.0)
+    wanted = _ASSISTANT if query.addressed else _USER if query.asker else None
+    if wanted is not None:
+        parts["role"] = np.where(index.role == wanted, policy.role, 0.0)
+    if query.window is not None:
+        within = _said_within(index.ts, query.window)
+        parts["time"] = np.where(within, policy.time, 0.0)
+        eligible |= within
+    if query.current and len(index.ts):
+        parts["recency"] = policy.recency * _recency(index.ts)
+    asking, _ = index.postings(_QUESTION)
+    if len(asking) and policy.question:
+        parts["question"] = np.zeros(len(index.ts))
+        parts["question"][asking] = -policy.question
+    dense = dense or Dense()
+    for name, weight, near in (
+        ("dense_turn", policy.dense_turn, dense.turn),
+        ("dense_window", policy.dense_window, dense.window),
+    ):
+        if near is not None and len(near) and weight:
+            parts[name] = _standard(near) * weight
+            eligible[:] = True
+    total = np.zeros(len(index.ts))
+    for part in parts.values():
+        total += part
+    return Scores(total, parts, eligible)
+
+
+def held_by(index: ScopeIndex, terms: Sequence[int], among: Ints) -> npt.NDArray[np.bool_]:
+    """Which of the turns `among` have one of the terms in their own text."""
+    found = np.zeros(len(among), bool)
+    for term in terms:
+        ordinals, _ = index.postings(term)
+        if len(ordinals):
+            places = np.minimum(np.searchsorted(ordinals, among), len(ordinals) - 1)
+            found |= ordinals[places] == among
+    return found
+
+
+# -- words --------------------------------------------------------------------------------------------
+
+
+def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array]:
+    """BM25 over turns in context: of the query's terms, and of what may stand for them."""
+    size = len(index.length)
+    lexical, kinds = np.zeros(size), np.zeros(size)
+    if not size:
+        return lexical, kinds
+    length = np.maximum(index.length, 1)
+    shorten = 1 / (1 - policy.length + policy.length * length / length.mean())
+    weights = {
+        0: policy.own,
+        1: policy.before_1,
+        2: policy.before_2,
+        -1: policy.after_1,
+        -2: policy.after_2,
+    }
+    dates = _Dates(index.ts)
+    covered, whole = np.zeros(size), 0.0
+    for slot in query.slots:
+        ordinals, counts = index.postings(slot.term)
+        heard = spread(index, ordinals, counts * shorten[ordinals], weights)
+        dated = dates.holding(slot.word)
+        if dated is not None:
+            heard += policy.session_date * dated
+        places = np.flatnonzero(heard)
+        weight = min(slot.repeats, policy.term_repeats_max) * idf(size, len(places))
+        whole += weight
+        got = heard[places]
+        lexical[places] += weight * (policy.saturation + 1) * got / (got + policy.saturation)
+        covered[places] += weight
+    damped = policy.kinds * (1 - policy.kinds_damping * float(covered.max()) / whole) if whole else 0.0
+    if not damped:
+        return lexical, kinds
+    weights = {0: 1.0, 1: policy.kinds_before, -1: policy.kinds_after}
+    for kind in query.kinds:
+        found = [index.postings(term) for term in kind.terms]
+        ordinals = np.concatenate([ordinals for ordinals, _ in found])
+        if not len(ordinals):
+            continue
+        counts = np.concatenate([counts for _, counts in found])
+        heard = spread(index, ordinals, counts * shorten[ordinals], weights)
+        places = np.flatnonzero(heard)
+        got = heard[places]
+        kinds[places] += damped * idf(size, len(places)) * got / (got + 1)
+    return lexical, kinds
+
+
+class _Dates:
+    """Which turns were said in a month, on a day of a month, in a year; worked out when a query names one."""
+
+    def __init__(self, ts: Ints) -> None:
+        self._ts = ts
+        self._parts: tuple[Ints, Ints, Ints] | None = None
+
+    def holding(self, word: str) -> npt.NDArray[Any] | None:
+        """The turns whose date has the term, or None where the term is no date."""
+        if word.startswith("#m"):
+            return np.equal(self._split()[1], int(word[2:]))
+        if word.startswith("#d"):
+            month, _, day = word[2:].partition("-")
+            _, months, days = self._split()
+            return np.equal(months, int(month)) & np.equal(days, int(day))
+        if len(word) == 4 and word.isascii() and word.isdecimal():
+            return np.equal(self._split()[0], int(word))
+        return None
+
+    def _split(self) -> tuple[Ints, Ints, Ints]:
+        if self._parts is None:
+            days = self._ts.astype("datetime64[s]").astype("datetime64[D]")
+            months = days.astype("datetime64[M]")
+            month_numbers = months.astype(np.int64)
+            self._parts = (
+                month_numbers // 12 + 1970,
+                month_numbers % 12 + 1,
+                (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
+            )
+        return self._parts
+
+
+# -- time and vectors ---------------------------------------------------------------------------------
+
+
+def _seconds(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def _said_within(ts: Ints, window: Window) -> npt.NDArray[np.bool_]:
+    return (ts >= _seconds(window.start)) & (ts < _seconds(window.end) + 86_400)
+
+
+def _recency(ts: Ints) -> Array:
+    """0 for the oldest turn of the scope, 1 for the newest, even between by time."""
+    first, last = int(ts.min()), int(ts.max())
+    return np.asarray((ts - first) / max(last - first, 1), np.float64)
+
+
+def _standard(near: Floats) -> Array:
+    """Standard deviations from the mean."""
+    values = near.astype(np.float64)
+    deviation = float(values.std())
+    return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(values))

@@ -1,0 +1,247 @@
+"""Segments: immutable blocks of the index over consecutive turns of one user, as arrays and as bytes.
+
+A turn is indexed once, by the hashes of its own terms; what its neighbours add is spread at query time. Segments are
+only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
+
+    bytes = magic · length of the head · head (canonical JSON) · arrays, little-endian, in the order of `_LAYOUT`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.errors import IntegrityFailure
+from muniment.text.canonical import canonical_bytes, parse_json
+
+__all__ = [
+    "ROLES",
+    "IndexedTurn",
+    "Postings",
+    "Segment",
+    "build_segment",
+    "decode_segment",
+    "drop_turns",
+    "encode_segment",
+    "join_names",
+    "merge_segments",
+]
+
+ROLES = ("user", "assistant", "tool")
+_MAGIC = b"MSEG1\n"
+
+Ints = npt.NDArray[Any]
+
+
+class IndexedTurn(NamedTuple):
+    """A turn as the index knows it: where it stands, who said it, and its terms by hash with their counts."""
+
+    id: str
+    session_id: str
+    seq: int
+    speaker: str
+    """A key made of hashes: the index holds no names."""
+    role: str
+    ts: int
+    """Seconds since 1970."""
+    length: int
+    terms: Mapping[int, int]
+    """What `recall.index.passage_terms` says of its own text."""
+
+
+class Postings(NamedTuple):
+    """Which documents hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
+
+    hashes: Ints
+    offsets: Ints
+    docs: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    ids: tuple[str, ...]
+    sessions: tuple[str, ...]
+    speakers: tuple[str, ...]
+    session: Ints
+    seq: Ints
+    speaker: Ints
+    role: Ints
+    ts: Ints
+    length: Ints
+    terms: Postings
+    _forward: list[tuple[Ints, Ints]] = field(default_factory=list, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def terms_of(self, number: int) -> frozenset[int]:
+        """The terms of one turn; the first question sorts the postings by turn, and the segment keeps that."""
+        if not self._forward:
+            order = np.argsort(self.terms.docs, kind="stable")
+            hashes = np.repeat(self.terms.hashes, np.diff(self.terms.offsets))[order]
+            starts = np.searchsorted(self.terms.docs[order], np.arange(len(self.ids) + 1))
+            self._forward.append((hashes, starts))
+        hashes, starts = self._forward[0]
+        return frozenset(hashes[starts[number] : starts[number + 1]].tolist())
+
+
+_LAYOUT: tuple[tuple[str, str], ...] = (
+    ("session", "<u4"),
+    ("seq", "<u4"),
+    ("speaker", "<u4"),
+    ("role", "<u1"),
+    ("ts", "<i8"),
+    ("length", "<u4"),
+)
+_POSTINGS: tuple[tuple[str, str], ...] = (("hashes", "<u8"), ("offsets", "<u4"), ("docs", "<u4"), ("counts", "<u2"))
+
+
+def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
+    """A segment over these turns, in this order."""
+    sessions = {name: number for number, name in enumerate(dict.fromkeys(turn.session_id for turn in turns))}
+    speakers = {name: number for number, name in enumerate(dict.fromkeys(turn.speaker for turn in turns))}
+    return Segment(
+        ids=tuple(turn.id for turn in turns),
+        sessions=tuple(sessions),
+        speakers=tuple(speakers),
+        session=np.array([sessions[turn.session_id] for turn in turns], "<u4"),
+        seq=np.array([turn.seq for turn in turns], "<u4"),
+        speaker=np.array([speakers[turn.speaker] for turn in turns], "<u4"),
+        role=np.array([ROLES.index(turn.role) for turn in turns], "<u1"),
+        ts=np.array([turn.ts for turn in turns], "<i8"),
+        length=np.array([turn.length for turn in turns], "<u4"),
+        terms=_postings([turn.terms for turn in turns]),
+    )
+
+
+def _postings(of_turns: Sequence[Mapping[int, int]]) -> Postings:
+    sizes = [len(terms) for terms in of_turns]
+    total = sum(sizes)
+    hashes = np.fromiter((term for terms in of_turns for term in terms), "<u8", total)
+    counts = np.fromiter((min(count, 65535) for terms in of_turns for count in terms.values()), "<u2", total)
+    return _grouped(hashes, np.repeat(np.arange(len(sizes), dtype="<u4"), sizes), counts)
+
+
+def _grouped(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
+    """Postings from (term, document, count) triples whose documents ascend."""
+    order = np.argsort(hashes, kind="stable")
+    hashes, docs, counts = hashes[order], docs[order], counts[order]
+    first = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1]))) if len(hashes) else np.zeros(0, int)
+    offsets = np.append(first, len(hashes)).astype("<u4")
+    return Postings(hashes[first], offsets, docs.astype("<u4"), counts.astype("<u2"))
+
+
+def merge_segments(segments: Sequence[Segment]) -> Segment:
+    """One segment over the turns of several, in their order."""
+    starts = np.cumsum([0, *(len(segment) for segment in segments)])
+    sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
+    speakers, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
+    return Segment(
+        ids=tuple(id_ for segment in segments for id_ in segment.ids),
+        sessions=sessions,
+        speakers=speakers,
+        session=session,
+        seq=np.concatenate([segment.seq for segment in segments]),
+        speaker=speaker,
+        role=np.concatenate([segment.role for segment in segments]),
+        ts=np.concatenate([segment.ts for segment in segments]),
+        length=np.concatenate([segment.length for segment in segments]),
+        terms=_merged([segment.terms for segment in segments], starts),
+    )
+
+
+def join_names(parts: Sequence[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
+    """Tables of names made one, and the numbers into them changed to match."""
+    names: dict[str, int] = {}
+    arrays: list[Ints] = []
+    for table, numbers in parts:
+        mapped = np.array([names.setdefault(name, len(names)) for name in table], "<u4")
+        arrays.append(mapped[numbers] if len(numbers) else numbers)
+    return tuple(names), np.concatenate(arrays) if arrays else np.empty(0, "<u4")
+
+
+def _merged(parts: Sequence[Postings], starts: Ints) -> Postings:
+    hashes = np.concatenate([np.repeat(part.hashes, np.diff(part.offsets)) for part in parts])
+    docs = np.concatenate([part.docs + start for part, start in zip(parts, starts[:-1], strict=True)])
+    return _grouped(hashes, docs, np.concatenate([part.counts for part in parts]))
+
+
+def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
+    """The segment without these turns, as if they had never been in it; None where nothing is left."""
+    kept = np.array([id_ not in lost for id_ in segment.ids], bool)
+    if not kept.any():
+        return None
+    ids = tuple(id_ for id_ in segment.ids if id_ not in lost)
+    sessions, session = _pruned(segment.sessions, segment.session[kept])
+    speakers, speaker = _pruned(segment.speakers, segment.speaker[kept])
+    return Segment(
+        ids=ids,
+        sessions=sessions,
+        speakers=speakers,
+        session=session,
+        seq=segment.seq[kept],
+        speaker=speaker,
+        role=segment.role[kept],
+        ts=segment.ts[kept],
+        length=segment.length[kept],
+        terms=_masked(segment.terms, kept),
+    )
+
+
+def _pruned(names: tuple[str, ...], numbers: Ints) -> tuple[tuple[str, ...], Ints]:
+    """A table of names without those that no number points to any more, in order of first use."""
+    used = dict.fromkeys(int(number) for number in numbers)
+    renumbered = {number: place for place, number in enumerate(used)}
+    return tuple(names[number] for number in used), np.array([renumbered[int(number)] for number in numbers], "<u4")
+
+
+def _masked(postings: Postings, kept: Ints) -> Postings:
+    numbers = np.cumsum(kept) - 1
+    hashes = np.repeat(postings.hashes, np.diff(postings.offsets))
+    stays = kept[postings.docs]
+    return _grouped(hashes[stays], numbers[postings.docs[stays]], postings.counts[stays])
+
+
+# -- bytes --------------------------------------------------------------------------------------------
+
+
+def encode_segment(segment: Segment) -> bytes:
+    arrays = [np.ascontiguousarray(getattr(segment, name), kind).tobytes() for name, kind in _LAYOUT]
+    arrays += [np.ascontiguousarray(getattr(segment.terms, name), kind).tobytes() for name, kind in _POSTINGS]
+    sizes = [len(segment.terms.hashes), len(segment.terms.docs)]
+    head = canonical_bytes(
+        {"ids": segment.ids, "sessions": segment.sessions, "speakers": segment.speakers, "sizes": sizes}
+    )
+    return b"".join([_MAGIC, len(head).to_bytes(4, "little"), head, *arrays])
+
+
+def decode_segment(data: bytes) -> Segment:
+    """The arrays are views into `data`; nothing is copied."""
+    if not data.startswith(_MAGIC):
+        raise IntegrityFailure("not a segment of the index", hint="run `muniment rebuild`")
+    start = len(_MAGIC) + 4
+    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    head = parse_json(data[start:end])
+    count = len(head["ids"])
+    place = end
+    values: dict[str, Any] = {}
+    for name, kind in _LAYOUT:
+        values[name] = np.frombuffer(data, kind, count, place)
+        place += values[name].nbytes
+    terms, places = head["sizes"]
+    parts: list[Ints] = []
+    for (_, kind), size in zip(_POSTINGS, (terms, terms + 1, places, places), strict=True):
+        parts.append(np.frombuffer(data, kind, size, place))
+        place += parts[-1].nbytes
+    return Segment(
+        ids=tuple(head["ids"]),
+        sessions=tuple(head["sessions"]),
+        speakers=tuple(head["speakers"]),
+        terms=Postings(*parts),
+        **values,
+    )

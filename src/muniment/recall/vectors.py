@@ -1,0 +1,53 @@
+"""Vectors of turns in blocks: half precision in storage, full precision in use, exact search within a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.errors import IntegrityFailure
+from muniment.text.canonical import canonical_bytes, parse_json
+
+__all__ = ["VectorBlock", "decode_vectors", "drop_vectors", "encode_vectors", "merge_vectors"]
+
+_MAGIC = b"MVEC1\n"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBlock:
+    """Unit vectors, one row for each id."""
+
+    ids: tuple[str, ...]
+    rows: npt.NDArray[np.float16]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def merge_vectors(blocks: Sequence[VectorBlock]) -> VectorBlock:
+    return VectorBlock(
+        tuple(id_ for block in blocks for id_ in block.ids), np.concatenate([block.rows for block in blocks])
+    )
+
+
+def drop_vectors(block: VectorBlock, lost: Set[str]) -> VectorBlock | None:
+    kept = [number for number, id_ in enumerate(block.ids) if id_ not in lost]
+    return VectorBlock(tuple(block.ids[number] for number in kept), block.rows[kept]) if kept else None
+
+
+def encode_vectors(block: VectorBlock) -> bytes:
+    head = canonical_bytes({"ids": block.ids, "dim": block.rows.shape[1]})
+    return b"".join([_MAGIC, len(head).to_bytes(4, "little"), head, np.ascontiguousarray(block.rows, "<f2").tobytes()])
+
+
+def decode_vectors(data: bytes) -> VectorBlock:
+    if not data.startswith(_MAGIC):
+        raise IntegrityFailure("not a block of vectors", hint="run `muniment rebuild`")
+    start = len(_MAGIC) + 4
+    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    head = parse_json(data[start:end])
+    rows = np.frombuffer(data, "<f2", -1, end).reshape(len(head["ids"]), head["dim"])
+    return VectorBlock(tuple(head["ids"]), rows)

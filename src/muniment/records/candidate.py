@@ -1,0 +1,45 @@
+"""Candidates (MP-17): what extraction or a caller proposes as a fact, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from muniment.records.base import Confidence, Items, JsonValue, NonEmpty, Record
+from muniment.records.entry import Trust
+from muniment.records.scope import IdText
+
+__all__ = ["Candidate", "CandidateStatus", "Proposal"]
+
+CandidateStatus = Literal["proposed", "promoted", "declined"]
+
+
+class Proposal(Record):
+    """What a text seems to say: a fact, the words it says it with, and which pattern or model read it so."""
+
+    key: IdText
+    value: JsonValue
+    quote: NonEmpty
+    """Verbatim; checked against the text before anything is made of it."""
+    confidence: Confidence
+    why: str
+
+
+class Candidate(Record):
+    """A proposed fact and its fate. `explanation` says in words why it stands where it stands."""
+
+    candidate_id: IdText
+    key: IdText
+    value: JsonValue
+    status: CandidateStatus
+    explanation: str
+    sources: Items[IdText]
+    quote: str | None
+    """The words it rests on, verbatim; None where none were given."""
+    confidence: Confidence
+    trust: Trust
+    reason: str | None
+    """Why it was proposed."""
+    proposed_by: str
+    proposed_at: str
+    fact_id: IdText | None
+    """The fact it became."""

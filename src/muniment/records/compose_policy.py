@@ -1,0 +1,71 @@
+"""How packets are composed: counts, windows, shares of the budget, who may hear what (MP-03, MP-18)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from muniment.records.base import Confidence, Count, Items, Record
+from muniment.records.entry import Trust
+
+__all__ = ["ComposePolicy", "SectionShares"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class SectionShares(Record):
+    """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
+
+    working_state: Share = 0.4
+    facts: Share = 0.4
+    procedures: Share = 0.25
+    short_term_summary: Share = 1.0
+    episodes: Share = 0.35
+    insights: Share = 0.15
+
+
+class ComposePolicy(Record):
+    """Counts bound what has no match with the query; tokens bound the rest (MP-18)."""
+
+    max_tokens: Annotated[int, Field(ge=256)] = 2048
+    shares: SectionShares = SectionShares()
+    facts_max: Count = 30
+    procedures_max: Count = 5
+    episodes_max: Count = 20
+    episode_window_days: Count = 30
+    insights_max: Count = 10
+    quotes_max: Count = 10
+    window_turns: Count = 5
+    tool_evidence_max: Count = 3
+    candidates_max: Count = 100
+    raw_days: Count = 7
+    """Episodes younger than this stand raw."""
+    phase_days: Count = 30
+    """Younger than this as a phase summary; older as a milestone."""
+    milestone_days: Count = 90
+    """Older than this only on a cue."""
+    raw_lines: Count = 6
+    """Sentences of a raw episode; then of a phase summary and of a milestone."""
+    phase_lines: Count = 3
+    milestone_lines: Count = 1
+    recency_half_life_days: Annotated[float, Field(gt=0)] = 14.0
+    """After so many days an episode's recency_score has halved."""
+    unmatched_share: Share = 0.15
+    """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
+    summary_share: Share = 0.12
+    """The rolling summary may take this share of max_tokens before quotes do."""
+    quote_share: Share = 0.3
+    """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
+    cut_tokens_min: Count = 16
+    """With less room than this nothing is cut to fit: it is left out."""
+    confidence_min: Confidence = 0.2
+    """Facts below are left out."""
+    near_duplicate: Share = 0.9
+    """Overlap of words (Jaccard) from which a second text is a duplicate."""
+    barred_trust_responder: Items[Trust] = ()
+    barred_trust_planner: Items[Trust] = ()
+    barred_trust_tool: Items[Trust] = ()
+    quote_instruction_like: bool = False
+    """May text that reads like instructions, from a tool or outside, be quoted? It is omitted and said so otherwise."""
+    allow_validated_insights_in_responder: bool = False

@@ -1,0 +1,146 @@
+"""What the composer is handed: a request, and the pool of everything it may choose from. Both are stored with a build.
+
+Bodies are included, so that composing again needs nothing but these records (MP-16).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from muniment.records.base import Count, Items, Number, Record
+from muniment.records.entry import Trust
+from muniment.records.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, Purpose, WorkingState
+from muniment.records.scope import IdText, Scope
+
+__all__ = [
+    "ComposeRequest",
+    "EpisodeCandidate",
+    "FactCandidate",
+    "HitCandidate",
+    "InsightCandidate",
+    "Pool",
+    "ProcedureCandidate",
+    "SummaryLine",
+    "ToolCandidate",
+    "Turn",
+]
+
+PacketRole = Literal["user", "assistant", "tool"]
+
+
+class Turn(Record):
+    """An event that may be quoted: a message or a tool's result, never a system or developer message."""
+
+    id: IdText
+    session_id: IdText
+    seq: Count
+    kind: Literal["message", "tool_result"]
+    role: PacketRole
+    speaker: str | None
+    ts: str
+    text: str
+    trust: Trust
+    flags: Items[str]
+
+
+class HitCandidate(Record):
+    """A turn that the search found, with its score and why."""
+
+    turn: Turn
+    score: Number
+    parts: dict[str, float]
+    reasons: Items[str]
+    superseded_by: str | None
+    """The event that says something newer about the same thing."""
+
+
+class FactCandidate(Record):
+    """A fact of any status and scope level. `score` is its match with the query, 0 where it has none."""
+
+    fact: Fact
+    trust: Trust
+    recorded_at: str
+    version: Count
+    score: Number
+    is_preference: bool
+    stale_dependency: bool
+
+
+class ProcedureCandidate(Record):
+    procedure: Procedure
+    trust: Trust
+    usage: Count
+    recorded_at: str
+
+
+class InsightCandidate(Record):
+    insight: InsightItem
+    trust: Trust
+    run_id: IdText
+    run_is_finished: bool
+    recorded_at: str
+
+
+class SummaryLine(Record):
+    """A sentence taken verbatim from an event."""
+
+    evidence_id: IdText
+    text: str
+    ts: str
+    weight: Number
+
+
+class EpisodeCandidate(Record):
+    """A stretch of a session: its turns in order (sources), its best sentences, best first."""
+
+    episode_id: IdText
+    session_id: IdText
+    start: str
+    end: str
+    lines: Items[SummaryLine]
+    sources: Items[str]
+    tags: Items[str]
+    entities: Items[str]
+    score: Number
+    """Match with the query, 0 where it has none."""
+    trust: Trust
+
+
+class ToolCandidate(Record):
+    """A recent tool result, as a reference and a line about it; never its payload."""
+
+    ref: IdText
+    summary: str
+    ts: str
+    trust: Trust
+    flags: Items[str]
+
+
+class ComposeRequest(Record):
+    """Who asks, for what purpose, with what budget, at what time."""
+
+    scope: Scope
+    purpose: Purpose
+    query: str
+    task_type: str
+    cues: Cues
+    budget: PacketBudget
+    policy_id: str
+    now: str
+
+
+class Pool(Record):
+    """Everything the composer may choose from, each list best first."""
+
+    working_state: WorkingState | None
+    facts: Items[FactCandidate]
+    procedures: Items[ProcedureCandidate]
+    insights: Items[InsightCandidate]
+    hits: Items[HitCandidate]
+    window: Items[Turn]
+    """The last turns of this session, oldest first."""
+    summary: Items[SummaryLine]
+    """Sentences that sum up this session so far, oldest first."""
+    loops: Items[OpenLoop]
+    tools: Items[ToolCandidate]
+    episodes: Items[EpisodeCandidate]

@@ -1,0 +1,59 @@
+"""A packet as text for its purpose. The second guard at the wall: it trusts no composer (MP-03, MP-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muniment.contracts.semantics import check_packet
+from muniment.contracts.validation import validate
+from muniment.errors import InvalidRecord, Issue
+from muniment.prompts.page import lay_out
+from muniment.records.packet import MemoryPacket, Purpose
+from muniment.text.canonical import child_path
+
+__all__ = ["Rendered", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text, what each mark on it refers to, and the question it is meant for."""
+
+    text: str
+    marks: dict[str, str]
+    query: str = ""
+
+
+def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None = None, query: str = "") -> Rendered:
+    """The page of a packet for its purpose, or for another one; refused where that would show what must not be shown.
+
+    Raises `InvalidRecord` for a packet that breaks its contract or one of its binding rules, MP-12 above all.
+    """
+    wire = packet.to_wire() if isinstance(packet, MemoryPacket) else dict(packet)
+    if purpose is not None and isinstance(wire.get("meta"), Mapping):
+        wire = {**wire, "meta": {**wire["meta"], "purpose": purpose}}
+    issues = validate("MemoryPacket", wire) or [*check_packet(wire), *_smuggled(wire)]
+    if issues:
+        raise InvalidRecord("this packet is not rendered", issues, hint="compose it again for this purpose")
+    page = lay_out(MemoryPacket.from_wire(wire))
+    return Rendered(page.text, page.marks, query)
+
+
+def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
+    """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
+    if wire["meta"]["purpose"] == "responder":
+        for section in ("short_term", "long_term"):
+            yield from _unvalidated(wire[section], f"$.{section}")
+
+
+def _unvalidated(value: Any, path: str) -> Iterator[Issue]:
+    if isinstance(value, Mapping):
+        if value.get("validation_state", "validated") != "validated":
+            said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
+            yield Issue(f"{path}.validation_state", said, "MP-12")
+        for key, part in value.items():
+            yield from _unvalidated(part, child_path(path, key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _unvalidated(part, child_path(path, index))

@@ -1,0 +1,181 @@
+"""Blocks of an index in storage: appended, merged as they grow, read through a cache, made anew by a forget.
+
+A place (a table and the values that lead its key) holds blocks over consecutive numbers. Levels never rise from left to
+right and no level has `FANOUT` blocks, so a place of n turns has about FANOUT · log(n) blocks and a turn is
+rewritten log(n) times. A block never changes under its digest, so what was decoded once is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence, Set
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from muniment.ports.engine import Condition, Delete, Insert, Reader, Row, Select, Transaction
+from muniment.text.hashing import digest
+
+__all__ = ["BlockCache", "Codec", "Place", "append_block", "drop_from_blocks", "read_blocks"]
+
+FANOUT = 8
+CACHE_BYTES_MAX = 256 * 1024 * 1024
+
+B = TypeVar("B")
+
+
+class Codec(Protocol[B]):
+    """What a kind of block can do. All pure."""
+
+    def size(self, block: B) -> int: ...
+
+    def encode(self, block: B) -> bytes: ...
+
+    def decode(self, data: bytes) -> B: ...
+
+    def merge(self, blocks: Sequence[B]) -> B: ...
+
+    def drop(self, block: B, lost: Set[str]) -> B | None: ...
+
+
+class Place(NamedTuple):
+    """Where blocks of one kind and scope lie."""
+
+    table: str
+    prefix: tuple[tuple[str, str], ...]
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        return tuple((column, "=", value) for column, value in self.prefix)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return (*(column for column, _ in self.prefix), "first")
+
+    def row(self, first: int, count: int, level: int, data: bytes) -> Row:
+        return (*(value for _, value in self.prefix), first, count, level, digest(data)[:16], data)
+
+
+class _Listed(NamedTuple):
+    first: int
+    turns: int
+    level: int
+    digest: bytes
+
+
+def _listed(reader: Reader, place: Place) -> list[_Listed]:
+    columns = ("first", "count", "level", "digest")
+    rows = reader.do(Select(place.table, where=place.where, order=place.order, columns=columns))
+    return [_Listed._make(cast("Any", row)) for row in rows]
+
+
+def _data(reader: Reader, place: Place, firsts: Sequence[int]) -> list[bytes]:
+    where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(firsts)))
+    rows = reader.do(Select(place.table, where=where, order=place.order, columns=("data",)))
+    return [cast("bytes", row[0]) for row in rows]
+
+
+def _level(count: int) -> int:
+    level = 0
+    while count >= FANOUT:
+        count //= FANOUT
+        level += 1
+    return level
+
+
+def append_block(tx: Transaction, place: Place, codec: Codec[B], block: B) -> None:
+    """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it."""
+    listed = _listed(tx, place)
+    first = listed[-1].first + listed[-1].turns if listed else 0
+    count, taken = codec.size(block), 0
+    level = _level(count)
+    while True:
+        run = 0
+        while run < len(listed) - taken and listed[-1 - taken - run].level < level:
+            run += 1
+        same = run
+        while same < len(listed) - taken and listed[-1 - taken - same].level == level:
+            same += 1
+        if same - run >= FANOUT - 1:
+            taken, level = taken + same, level + 1
+            continue
+        taken += run
+        break
+    if taken:
+        older = listed[-taken:]
+        firsts = [entry.first for entry in older]
+        parts = [codec.decode(data) for data in _data(tx, place, firsts)]
+        block = codec.merge([*parts, block])
+        tx.do(Delete(place.table, (*place.where, ("first", "in", tuple(firsts)))))
+        first, count = older[0].first, sum(entry.turns for entry in older) + count
+    tx.do(Insert(place.table, [place.row(first, count, max(level, _level(count)), codec.encode(block))]))
+
+
+def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[str]) -> int:
+    """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
+    changed = 0
+    for entry in _listed(tx, place):
+        (data,) = _data(tx, place, [entry.first])
+        left = codec.drop(codec.decode(data), lost)
+        if left is not None and codec.size(left) == entry.turns:
+            continue
+        changed += 1
+        tx.do(Delete(place.table, (*place.where, ("first", "=", entry.first))))
+        if left is not None:
+            row = place.row(entry.first, codec.size(left), entry.level, codec.encode(left))
+            tx.do(Insert(place.table, [row]))
+    return changed
+
+
+class BlockCache(Generic[B]):
+    """Decoded blocks by their digest, the least recently used ones let go. Thread-safe."""
+
+    def __init__(self, codec: Codec[B], bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self.codec = codec
+        self._max = bytes_max
+        self._held = 0
+        self._blocks: OrderedDict[tuple[str, Place, bytes], tuple[B, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, Place, bytes]) -> B | None:
+        with self._lock:
+            found = self._blocks.get(key)
+            if found is None:
+                return None
+            self._blocks.move_to_end(key)
+            return found[0]
+
+    def put(self, key: tuple[str, Place, bytes], block: B, size: int) -> None:
+        with self._lock:
+            if key not in self._blocks:
+                self._held += size
+            self._blocks[key] = (block, size)
+            while self._held > self._max and len(self._blocks) > 1:
+                _, (_, gone) = self._blocks.popitem(last=False)
+                self._held -= gone
+
+    def clear(self) -> None:
+        """After a forget: nothing that was decoded stays in memory."""
+        with self._lock:
+            self._blocks.clear()
+            self._held = 0
+
+
+def read_blocks(
+    reader: Reader, tenant_id: str, place: Place, cache: BlockCache[B]
+) -> tuple[tuple[bytes, ...], list[B]]:
+    """The blocks of a place in order, and their digests, which together say which state of the index this is."""
+    listed = _listed(reader, place)
+    blocks: dict[int, B] = {}
+    missing: list[_Listed] = []
+    for entry in listed:
+        block = cache.get((tenant_id, place, entry.digest))
+        if block is None:
+            missing.append(entry)
+        else:
+            blocks[entry.first] = block
+    if missing:
+        for entry, data in zip(missing, _data(reader, place, [entry.first for entry in missing]), strict=True):
+            block = cache.codec.decode(data)
+            cache.put((tenant_id, place, entry.digest), block, len(data))
+            blocks[entry.first] = block
+    return tuple(entry.digest for entry in listed), [blocks[entry.first] for entry in listed]

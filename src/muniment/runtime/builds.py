@@ -1,0 +1,223 @@
+"""Builds: composing for a request, keeping what it was made of, composing it again, comparing two (MP-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from muniment.compose.composition import Composed, compose
+from muniment.errors import IntegrityFailure, InvalidInput, InvalidRecord, NotFound
+from muniment.ports.engine import Condition, Select
+from muniment.ports.tokens import TokenCounter
+from muniment.records.base import ValidationError, issues_of
+from muniment.records.packet import Cues, MemoryPacket, PacketBudget
+from muniment.records.policy import Policy
+from muniment.records.pool import ComposeRequest, Pool
+from muniment.records.scope import Scope
+from muniment.render.answers import Resolution, resolve
+from muniment.render.messages import to_anthropic, to_openai
+from muniment.render.rendering import Rendered, render
+from muniment.runtime.context import Context
+from muniment.runtime.gathering import gather
+from muniment.runtime.items import Change, Item, latest, write_changes
+from muniment.text.hashing import digest
+from muniment.text.instants import format_instant, parse_instant
+
+__all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
+
+PURPOSES = ("planner", "tool", "responder")
+_SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A packet, the text it makes, and all it was made from."""
+
+    id: str
+    packet: MemoryPacket
+    text: str
+    tokens: int
+    marks: Mapping[str, str]
+    """What each mark in the text refers to."""
+    request: ComposeRequest
+    pool: Pool = field(repr=False)
+    policy: Policy = field(repr=False)
+
+    @property
+    def packet_bytes(self) -> bytes:
+        """The packet as canonical JSON."""
+        return self.packet.to_bytes()
+
+    def _rendered(self) -> Rendered:
+        return Rendered(self.text, dict(self.marks), self.request.query)
+
+    def to_openai(self) -> list[dict[str, Any]]:
+        return to_openai(self._rendered())
+
+    def to_anthropic(self) -> list[dict[str, Any]]:
+        return to_anthropic(self._rendered())
+
+    def resolve(self, answer: str) -> Resolution:
+        """Which sentences of a model's answer cite what, and which marks do not exist."""
+        if not isinstance(answer, str):
+            raise InvalidInput("an answer is text", path="$.answer")
+        return resolve(answer, self.marks)
+
+
+def compose_build(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    *,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+) -> Build:
+    """Gather, compose, keep."""
+    request = _request(ctx, scope, purpose, query, cues, max_tokens, per_section, policy, now, task_type)
+    pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
+    build = _composed(ctx.ids.new("bld"), request, pool, policy, ctx.counter)
+    change = _change(build, ctx.counter.name)
+    ctx.engine.write(scope.tenant_id, lambda tx: write_changes(tx, [change]))
+    return build
+
+
+def _composed(id_: str, request: ComposeRequest, pool: Pool, policy: Policy, counter: TokenCounter) -> Build:
+    made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
+    rendered = render(made.packet, query=request.query)  # the second guard at the wall (MP-12)
+    if rendered.text != made.text:
+        raise IntegrityFailure("the page is not what was counted", hint="this is a defect; please report it")
+    return Build(id_, made.packet, made.text, made.tokens, made.marks, request, pool, policy)
+
+
+def _request(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+) -> ComposeRequest:
+    if purpose not in PURPOSES:
+        raise InvalidInput(f"{purpose!r} is not a purpose", path="$.purpose", hint=f"one of {', '.join(PURPOSES)}")
+    if not isinstance(query, str):
+        raise InvalidInput("a query is text", path="$.query")
+    total = policy.compose.max_tokens if max_tokens is None else max_tokens
+    if type(total) is not int or total < 256:
+        raise InvalidInput("max_tokens should be a whole number of at least 256", path="$.max_tokens")
+    caps = {name: int(total * getattr(policy.compose.shares, name)) for name in _SECTIONS}
+    for name, cap in (per_section or {}).items():
+        if name not in caps or type(cap) is not int or cap < 0:
+            raise InvalidInput(
+                f"{name!r} should name a section and have a budget of 0 or more",
+                path=f"$.per_section.{name}",
+                hint=f"sections are {', '.join(_SECTIONS)}",
+            )
+        caps[name] = cap
+    moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
+    try:
+        return ComposeRequest(
+            scope=scope,
+            purpose=cast("Any", purpose),
+            query=query,
+            task_type=task_type,
+            cues=Cues.from_wire(dict(cues or {})),
+            budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
+            policy_id=policy.policy_id,
+            now=format_instant(moment),
+        )
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be composed for", issues_of(error)) from None
+
+
+def _change(build: Build, counter: str) -> Change:
+    scope = build.request.scope
+    return Change(
+        id=build.id,
+        kind="build",
+        status="composed",
+        body={
+            "request": build.request.to_wire(),
+            "pool": build.pool.to_wire(),
+            "policy": build.policy.to_wire(),
+            "counter": counter,
+            "packet_hash": digest(build.packet_bytes).hex(),
+            "text": build.text,
+        },
+        created_at=build.request.now,
+        trust="external",
+        sources=tuple(sorted(_sources(build.pool))),
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        session_id=scope.session_id,
+        run_id=scope.run_id,
+    )
+
+
+def _sources(pool: Pool) -> set[str]:
+    """Every event and item whose words the pool holds: if one is forgotten, so is the build."""
+    ids = (
+        {hit.turn.id for hit in pool.hits}
+        | {turn.id for turn in pool.window}
+        | {line.evidence_id for line in pool.summary}
+    )
+    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id} | {tool.ref for tool in pool.tools}
+    for episode in pool.episodes:
+        ids.update(episode.sources)
+    for fact in pool.facts:
+        ids.add(fact.fact.fact_id)
+        ids.update(fact.fact.sources)
+    for procedure in pool.procedures:
+        ids.add(procedure.procedure.procedure_id)
+    for insight in pool.insights:
+        ids.add(insight.insight.id)
+    return ids
+
+
+def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
+    """Compose a kept build again from what it was made of, and check that it is the same, byte for byte."""
+    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+    if item is None or item.kind != "build":
+        raise NotFound(f"no build {build_id!r} in this store", path="$.id")
+    return _reload(ctx, item)
+
+
+def _reload(ctx: Context, item: Item) -> Build:
+    body = item.plain()
+    counter = ctx.counter_named(body["counter"])
+    request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
+    build = _composed(item.id, request, pool, Policy.from_wire(body["policy"]), counter)
+    if digest(build.packet_bytes).hex() != body["packet_hash"]:
+        raise IntegrityFailure(
+            f"the build {item.id} no longer composes to the bytes it had",
+            hint="another version of muniment composed it",
+            details={"id": item.id},
+        )
+    return build
+
+
+def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
+    """The same request and pool under another policy; kept nowhere."""
+    request = build.request.model_copy(update={"policy_id": policy.policy_id})
+    return _composed(build.id, request, build.pool, policy, ctx.counter)
+
+
+def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:
+    """Builds that are still there, newest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "build"),)
+    if user_id is not None:
+        where = (*where, ("user_id", "=", user_id))
+    select = Select("items", where=where, order=("created_at", "id"), descending=True, limit=limit)
+    for row in ctx.engine.read(tenant_id, lambda reader: reader.do(select)):
+        item = Item._make(cast("Any", row))
+        if item.body is not None:
+            yield item

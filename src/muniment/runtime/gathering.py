@@ -1,0 +1,173 @@
+"""The pool of one request: what the search found, what this session said, what the stores hold. One consistent view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from muniment.episodes.forming import form_episodes
+from muniment.episodes.loops import open_loops
+from muniment.episodes.salience import best_lines
+from muniment.ledger.rows import entry_of_row
+from muniment.ports.engine import Condition, Reader, Select
+from muniment.records.entry import LedgerEntry
+from muniment.records.policy import Policy
+from muniment.records.pool import (
+    ComposeRequest,
+    EpisodeCandidate,
+    HitCandidate,
+    Pool,
+    SummaryLine,
+    ToolCandidate,
+    Turn,
+)
+from muniment.runtime.context import Context
+from muniment.runtime.indexing import is_turn, text_of
+from muniment.runtime.pooling import load_facts, load_insights, load_procedures, load_working_state, query_terms
+from muniment.runtime.searching import Found, find_turns
+
+__all__ = ["gather", "turn_of"]
+
+TURN_CHARS_MAX = 8_000
+"""What of a turn may be quoted: of a longer one, its start."""
+SESSION_TURNS = 60
+"""How far back in this session the summary and the loops look."""
+SUMMARY_LINES = 6
+TOOL_CHARS_MAX = 200
+EPISODE_SESSIONS = 6
+"""Sessions that give an episode: those of the best hits, and the most recent ones."""
+RECENT_SESSIONS = 2
+AROUND = 3
+"""An episode reaches this many turns before its first hit and after its last."""
+AROUND_MAX = 24
+
+
+def turn_of(entry: LedgerEntry, text: str) -> Turn:
+    return Turn.model_validate(
+        {
+            "id": entry.id,
+            "session_id": entry.scope.session_id,
+            "seq": entry.seq,
+            "kind": entry.kind,
+            "role": entry.role,
+            "speaker": entry.speaker,
+            "ts": entry.ts,
+            "text": text[:TURN_CHARS_MAX],
+            "trust": entry.trust,
+            "flags": entry.flags,
+        }
+    )
+
+
+def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
+    """Everything the composer may choose from."""
+    scope = request.scope
+    asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)
+    found: list[Found] = []
+    if asked.strip():
+        k = policy.compose.candidates_max
+        found = find_turns(ctx, reader, scope.tenant_id, scope.user_id, asked, k, request.now, policy.recall)
+    hits = tuple(_hit(each) for each in found)
+    session = _last_turns(reader, request, SESSION_TURNS)
+    window = session[len(session) - policy.compose.window_turns :] if policy.compose.window_turns else []
+    terms = query_terms(asked)
+    return Pool(
+        working_state=load_working_state(reader, scope),
+        facts=tuple(load_facts(reader, scope, terms)),
+        procedures=tuple(load_procedures(reader, scope, terms)),
+        insights=tuple(load_insights(reader, scope)),
+        hits=hits,
+        window=tuple(window),
+        summary=_summary(session[: len(session) - len(window)]),
+        loops=tuple(open_loops(session)),
+        tools=_tools(session, policy.compose.tool_evidence_max),
+        episodes=_episodes(reader, request, hits),
+    )
+
+
+def _hit(found: Found) -> HitCandidate:
+    return HitCandidate(
+        turn=turn_of(found.entry, found.text),
+        score=found.ranked.score,
+        parts=dict(found.ranked.parts),
+        reasons=found.ranked.reasons,
+        superseded_by=found.superseded_by,
+    )
+
+
+def _turns(reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int) -> list[Turn]:
+    """The last `count` turns that meet the conditions, oldest first."""
+    scope = request.scope
+    mine: tuple[Condition, ...] = (("user_id", "=", scope.user_id), *where)
+    order = ("user_id", "session_id", "seq")
+    rows = reader.do(Select("entries", where=mine, order=order, descending=True, limit=count))
+    entries = [entry_of_row(scope.tenant_id, row) for row in reversed(rows)]
+    return [turn_of(entry, text_of(reader, entry)) for entry in entries if is_turn(entry)]
+
+
+def _last_turns(reader: Reader, request: ComposeRequest, count: int) -> list[Turn]:
+    return _turns(reader, request, (("session_id", "=", request.scope.session_id),), count)
+
+
+def _summary(turns: Sequence[Turn]) -> tuple[SummaryLine, ...]:
+    """Best sentences of what lies before the window, in the order they were said."""
+    places = {turn.id: place for place, turn in enumerate(turns)}
+    lines = best_lines([turn for turn in turns if turn.role != "tool"], SUMMARY_LINES)
+    return tuple(sorted(lines, key=lambda line: places[line.evidence_id]))
+
+
+def _tools(turns: Sequence[Turn], count: int) -> tuple[ToolCandidate, ...]:
+    results = [turn for turn in turns if turn.kind == "tool_result"]
+    recent = list(reversed(results))[:count]
+    return tuple(
+        ToolCandidate(
+            ref=turn.id,
+            summary=" ".join(turn.text[:TOOL_CHARS_MAX].split()),
+            ts=turn.ts,
+            trust=turn.trust,
+            flags=turn.flags,
+        )
+        for turn in recent
+    )
+
+
+def _episodes(reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]) -> tuple[EpisodeCandidate, ...]:
+    """Stretches around the hits of other sessions, best first, then the end of the most recent other sessions."""
+    here = request.scope.session_id
+    by_session: dict[str, list[HitCandidate]] = {}
+    for hit in hits:
+        if hit.turn.session_id != here:
+            by_session.setdefault(hit.turn.session_id, []).append(hit)
+    found: list[EpisodeCandidate] = []
+    for session_id, members in list(by_session.items())[:EPISODE_SESSIONS]:
+        scores = {hit.turn.id: hit.score for hit in members}
+        first = max(1, members[0].turn.seq - AROUND)
+        where: tuple[Condition, ...] = (
+            ("session_id", "=", session_id),
+            ("seq", ">=", first),
+            ("seq", "<=", first + AROUND_MAX),
+        )
+        found += form_episodes(_turns(reader, request, where, AROUND_MAX), scores, {}, {})
+    for session_id in _recent_sessions(reader, request):
+        if session_id not in by_session and session_id != here:
+            turns = _turns(reader, request, (("session_id", "=", session_id),), AROUND_MAX)
+            found += form_episodes(turns, {}, {}, {})
+    found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
+    return tuple(found)
+
+
+def _backwards(text: str) -> tuple[int, ...]:
+    return tuple(-ord(char) for char in text)
+
+
+def _recent_sessions(reader: Reader, request: ComposeRequest) -> list[str]:
+    rows = reader.do(
+        Select(
+            "sessions",
+            where=(("user_id", "=", request.scope.user_id),),
+            columns=("session_id", "head_recorded_at"),
+            limit=200,
+        )
+    )
+    newest = sorted(rows, key=lambda row: (cast("str", row[1]), cast("str", row[0])), reverse=True)
+    return [cast("str", row[0]) for row in newest[: RECENT_SESSIONS + 1]]

@@ -1,0 +1,229 @@
+"""Writing memory: every change is a `state_patch` entry, decided and written in one transaction.
+
+The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
+that the projections that read it need no policy and no clock. Locks are taken in one order: session, items, fact keys.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, NamedTuple, TypeVar, cast
+
+from muniment.errors import Conflict, Forbidden, Forgotten, InvalidInput, InvalidRecord, NotFound, QuoteMismatch
+from muniment.ledger.door import INSTRUCTION_LIKE, Admitted
+from muniment.ledger.evidence import locate_quote
+from muniment.ledger.secrets import redact_value
+from muniment.ports.engine import Get, Lock, Reader, Transaction
+from muniment.records.base import ValidationError, issues_of
+from muniment.records.entry import EntryDraft, Trust
+from muniment.records.scope import Scope
+from muniment.records.stored import QuoteRef
+from muniment.runtime.context import Context
+from muniment.runtime.ingest import append_in
+from muniment.runtime.items import Item, latest
+from muniment.runtime.reading import content_in
+from muniment.semantics.trust import lowest_trust
+from muniment.text.instants import format_instant, parse_instant
+
+__all__ = [
+    "GRANTS",
+    "Decided",
+    "Desk",
+    "Evidence",
+    "check_open",
+    "cleaned",
+    "draft_patch",
+    "find_quote",
+    "granted",
+    "instant_of",
+    "lock_item",
+    "need_grant",
+    "own_item",
+    "read_evidence",
+    "text_of",
+    "texts_of",
+    "trust_of_evidence",
+    "write_patches",
+]
+
+T = TypeVar("T")
+GRANTS = ("agent", "tenant")
+"""Levels above the user's, each of which takes a grant to write at (MP-08)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Who writes: the store, the run's scope, how the run opens, what it was granted."""
+
+    ctx: Context
+    scope: Scope
+    opening: Admitted
+    grants: frozenset[str]
+
+
+class Decided(NamedTuple):
+    """What a transaction is about to write, after the newest item it builds on; nothing, where there are no drafts."""
+
+    drafts: Sequence[EntryDraft]
+    after: str = ""
+
+
+class Evidence(NamedTuple):
+    """A source that was found in the scope."""
+
+    id: str
+    trust: Trust
+    ts: str
+    is_suspect: bool
+    """It was flagged as reading like instructions (LG-08)."""
+
+
+def write_patches(desk: Desk, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T]) -> T:
+    """Decide, write, and answer from what then stands, in one transaction under the session's lock."""
+    ctx, scope = desk.ctx, desk.scope
+
+    def work(tx: Transaction) -> T:
+        tx.do(Lock(("session", scope.user_id, scope.session_id)))
+        decided = decide(tx)
+        if decided.drafts:
+            append_in(ctx, tx, scope, decided.drafts, desk.opening, decided.after)
+        return answer(tx)
+
+    return ctx.engine.write(scope.tenant_id, work)
+
+
+def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft:
+    """The entry of one change. Its trust is that of the evidence, so that what is derived from it has no more."""
+    plain = {"kind": "state_patch", "role": "system", "content": "", "trust": trust}
+    try:
+        return EntryDraft.model_validate(plain | {"metadata": {"event": event} | dict(said)})
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be remembered", issues_of(error)) from None
+
+
+def lock_item(tx: Transaction, item_id: str) -> None:
+    tx.do(Lock(("item", item_id)))
+
+
+def own_item(reader: Reader, scope: Scope, kind: str, item_id: Any, path: str) -> Item:
+    """An item of this user, or one above the user's level that the user inherits; no other exists (LG-02)."""
+    item = latest(reader, text_of(item_id, path))
+    seen = item is not None and (
+        item.user_id == scope.user_id or (item.user_id is None and item.agent_id in (None, scope.agent_id))
+    )
+    if item is None or item.kind != kind or not seen:
+        raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
+    item.plain()  # one that was forgotten says so
+    return item
+
+
+def granted(grants: Any) -> frozenset[str]:
+    """The levels a run was granted, checked."""
+    named = texts_of(grants, "$.grants")
+    for index, level in enumerate(named):
+        if level not in GRANTS:
+            raise InvalidInput(
+                f"{level!r:.40} is not a grant", path=f"$.grants[{index}]", hint=f"one of {', '.join(GRANTS)}"
+            )
+    return frozenset(named)
+
+
+def need_grant(desk: Desk, level: str) -> None:
+    if level != "user" and level not in desk.grants:
+        raise Forbidden(
+            f"writing at {level} level needs a grant",
+            path="$.scope_level",
+            hint=f"mem.run(..., grants=({level!r},)) where the caller may",
+            details={"scope_level": level},
+        )
+
+
+# -- evidence -----------------------------------------------------------------------------------------
+
+
+def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = "$.sources") -> list[Evidence]:
+    """The sources, each of which must be this user's, still there, and something other than a patch of memory."""
+    found: list[Evidence] = []
+    for index, id_ in enumerate(ids):
+        here = f"{path}[{index}]"
+        row = reader.do(Get("entries", (id_,)))
+        if row is None or row[1] != scope.user_id:
+            raise NotFound(f"no event {id_!r:.80} in this scope", path=here)
+        if row[17] is not None:
+            raise Forgotten(
+                f"the event {id_} was forgotten", path=here, details={"id": id_, "receipt_id": cast("str", row[17])}
+            )
+        if row[8] == "state_patch":
+            raise InvalidInput(
+                f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"
+            )
+        is_suspect = INSTRUCTION_LIKE in cast("str", row[11]).split(",")
+        found.append(Evidence(id_, cast("Trust", row[10]), cast("str", row[6]), is_suspect))
+    return found
+
+
+def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
+    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word."""
+    trusts = [each.trust for each in evidence]
+    return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
+
+
+def find_quote(reader: Reader, scope: Scope, quote: str | None, evidence: Iterable[Evidence]) -> QuoteRef | None:
+    """Where the quoted words stand among the sources, verbatim."""
+    if quote is None:
+        return None
+    for each in evidence:
+        whole = content_in(reader, scope.tenant_id, each.id, scope.user_id).encode()
+        span = locate_quote(whole, quote)
+        if span is not None:
+            return QuoteRef(event_id=each.id, start=span.start, end=span.end)
+    raise QuoteMismatch("the quote does not stand in any of the sources", path="$.quote")
+
+
+def cleaned(ctx: Context, value: Any, key: str | None = None) -> Any:
+    """The value as the door will leave it (LG-10); under the last part of its key, which may name a secret."""
+    if not ctx.policy.ledger.redact_secrets:
+        return value
+    found: Counter[str] = Counter()
+    if key is None:
+        return redact_value(value, found)
+    return next(iter(redact_value({key.rpartition(".")[2] or key: value}, found).values()))
+
+
+# -- what callers give --------------------------------------------------------------------------------
+
+
+def text_of(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput("wanted a non-empty string", path=path)
+    return value
+
+
+def texts_of(values: Any, path: str) -> tuple[str, ...]:
+    """A list of ids or texts, each once."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput("wanted a list of strings", path=path, hint="wrap a single one in a list")
+    return tuple(dict.fromkeys(text_of(value, f"{path}[{index}]") for index, value in enumerate(values)))
+
+
+def instant_of(value: Any, path: str) -> str | None:
+    """What a caller gave as a point in time, in the one form; None where nothing was given."""
+    if value is None:
+        return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
+    if not isinstance(value, str | datetime):
+        raise InvalidInput("wanted a point in time", path=path, hint="write ISO 8601, such as 2026-05-01T12:00:00Z")
+    return format_instant(parse_instant(value, path=path))
+
+
+def check_open(item: Item, statuses: tuple[str, ...], doing: str) -> None:
+    """Only an item in one of these states can be so treated."""
+    if item.status not in statuses:
+        raise Conflict(
+            f"the {item.kind} {item.id} is {item.status} and cannot be {doing}",
+            details={"id": item.id, "status": item.status},
+        )

@@ -1,0 +1,137 @@
+"""The memory stores as the composer is handed them: every candidate of a scope, with its match with the query.
+
+Nothing is left out for its status, its age or its level: the composer does that, and says so (MP-07, MP-15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar, cast
+
+from muniment.ports.engine import Condition, Reader, Select
+from muniment.records.entry import Trust
+from muniment.records.packet import WorkingState
+from muniment.records.pool import FactCandidate, InsightCandidate, ProcedureCandidate
+from muniment.records.scope import Scope
+from muniment.records.stored import StoredInsight, StoredProcedure
+from muniment.runtime.fact_reading import fallen_of, read_facts
+from muniment.runtime.items import Item, latest
+from muniment.runtime.states import read_state
+from muniment.text.analyzer import analyze
+from muniment.text.canonical import canonical_text
+
+__all__ = ["load_facts", "load_insights", "load_procedures", "load_working_state", "query_terms"]
+
+T = TypeVar("T")
+
+
+def query_terms(query: str) -> frozenset[str]:
+    return frozenset(analyze(query))
+
+
+def load_working_state(reader: Reader, scope: Scope) -> WorkingState | None:
+    """The run's state, or None while nothing was patched."""
+    return read_state(reader, scope)
+
+
+def load_facts(reader: Reader, scope: Scope, terms: Collection[str]) -> list[FactCandidate]:
+    """The user's facts and those inherited from the agent and the tenant, best match first, then newest."""
+    known: dict[str, bool] = {}
+    found = []
+    for item, stored in read_facts(reader, scope):
+        fallen = fallen_of(reader, stored, known)
+        found.append(
+            FactCandidate(
+                fact=stored.to_fact(fallen),
+                trust=stored.trust,
+                recorded_at=item.created_at,
+                version=item.version,
+                score=_overlap(terms, f"{stored.key} {_text(stored.value)}"),
+                is_preference=stored.is_preference,
+                stale_dependency=bool(fallen),
+            )
+        )
+    return _ordered(found, lambda each: each.score, lambda each: (each.recorded_at, each.fact.fact_id))
+
+
+def load_procedures(reader: Reader, scope: Scope, terms: Collection[str] = ()) -> list[ProcedureCandidate]:
+    """Procedures that were not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
+    found: list[tuple[tuple[float, ...], ProcedureCandidate]] = []
+    for user_id, agent_id in ((scope.user_id, None), (None, scope.agent_id), (None, None)):
+        where: tuple[Condition, ...] = (
+            ("kind", "=", "procedure"),
+            ("user_id", "=", user_id),
+            ("agent_id", "=", agent_id),
+        )
+        for item in _newest(reader, where):
+            stored = StoredProcedure.from_wire(item.plain())
+            if stored.is_retired:
+                continue
+            score = _overlap(terms, f"{stored.procedure.task_type} {_text(stored.procedure.content)}")
+            candidate = ProcedureCandidate(
+                procedure=stored.procedure,
+                trust=cast("Trust", item.trust),
+                usage=stored.usage,
+                recorded_at=item.created_at,
+            )
+            found.append(((stored.procedure.priority or 0, stored.usage, score), candidate))
+    found.sort(key=lambda pair: pair[1].procedure.procedure_id)
+    found.sort(key=lambda pair: pair[0], reverse=True)
+    return [candidate for _, candidate in found]
+
+
+def load_insights(reader: Reader, scope: Scope) -> list[InsightCandidate]:
+    """This user's insights with this agent, newest first, of every state, expired or not."""
+    where: tuple[Condition, ...] = (
+        ("kind", "=", "insight"),
+        ("user_id", "=", scope.user_id),
+        ("agent_id", "=", scope.agent_id),
+    )
+    ended: dict[str, bool] = {}
+    found = []
+    for item in _newest(reader, where):
+        stored = StoredInsight.from_wire(item.plain())
+        if stored.run_id not in ended:
+            run = latest(reader, stored.run_id)
+            ended[stored.run_id] = run is None or run.status == "finished"
+        found.append(
+            InsightCandidate(
+                insight=stored.insight,
+                trust=cast("Trust", item.trust),
+                run_id=stored.run_id,
+                run_is_finished=ended[stored.run_id],
+                recorded_at=item.created_at,
+            )
+        )
+    return sorted(found, key=lambda each: (each.recorded_at, each.insight.id), reverse=True)
+
+
+def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
+    """The newest version of each item, without those that were forgotten."""
+    newest: dict[str, Item] = {}
+    for row in reader.do(Select("items", where=where, order=("id", "version"))):
+        item = Item._make(cast("Any", row))
+        newest[item.id] = item
+    return [item for item in newest.values() if item.body is not None]
+
+
+def _text(value: Any) -> str:
+    """The words of a value, for matching."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return " ".join(f"{key} {_text(part)}" for key, part in value.items())
+    return " ".join(map(_text, value)) if isinstance(value, list) else canonical_text(value)
+
+
+def _overlap(terms: Collection[str], text: str) -> float:
+    """Which share of the query's terms stands in the text."""
+    if not terms:
+        return 0.0
+    words = set(analyze(text.replace(".", " ").replace("_", " ")))
+    return sum(1 for term in set(terms) if term in words) / len(set(terms))
+
+
+def _ordered(found: Iterable[T], score: Callable[[T], float], age: Callable[[T], Any]) -> list[T]:
+    newest_first = sorted(found, key=age, reverse=True)
+    return sorted(newest_first, key=score, reverse=True)

@@ -1,0 +1,69 @@
+"""Finding turns of one user, in all their sessions: the index put together, ranked, and read back from the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from muniment.ledger.rows import entry_of_row
+from muniment.ports.engine import Reader, Select
+from muniment.recall.rank import Ranked, rank
+from muniment.recall.stored import StoredIndex
+from muniment.records.entry import LedgerEntry
+from muniment.records.recall_policy import RecallPolicy
+from muniment.runtime.blocks import read_blocks
+from muniment.runtime.context import Context
+from muniment.runtime.indexing import segments_of, speaker_of, text_of
+from muniment.text.instants import parse_instant
+
+__all__ = ["Found", "entries_by_id", "find_turns", "load_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A turn with its entry, its full text and its rank."""
+
+    entry: LedgerEntry
+    text: str
+    ranked: Ranked
+    superseded_by: str | None
+
+
+def load_index(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> StoredIndex:
+    """The index of a user as it stands; what has not changed since it was last asked for is not read again."""
+    state, segments = read_blocks(reader, tenant_id, segments_of(user_id), ctx.segments)
+    index = ctx.indexes.get((tenant_id, user_id), state)
+    if index is None:
+
+        def names(ids: Sequence[str]) -> list[str]:
+            spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
+            return [spoken.get(id_, "") for id_ in ids]
+
+        index = StoredIndex(segments, names)
+        ctx.indexes.put((tenant_id, user_id), state, index)
+    return index
+
+
+def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
+    """The entries with these ids, in their order; those that are not there are left out."""
+    rows = reader.do(Select("entries", where=(("id", "in", tuple(ids)),)))
+    by_id = {cast("str", row[0]): entry_of_row(tenant_id, row) for row in rows}
+    return [by_id[id_] for id_ in ids if id_ in by_id]
+
+
+def find_turns(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, query: str, k: int, now: str, policy: RecallPolicy
+) -> list[Found]:
+    """The best `k` turns for a query, best first."""
+    index = load_index(ctx, reader, tenant_id, user_id)
+    ranked = rank(query, index, policy, parse_instant(now).date(), k)
+    ids = [index.id(hit.ordinal) for hit in ranked]
+    entries = {entry.id: entry for entry in entries_by_id(reader, tenant_id, ids)}
+    found = []
+    for id_, hit in zip(ids, ranked, strict=True):
+        entry = entries.get(id_)
+        if entry is not None and entry.body is not None:
+            newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
+            found.append(Found(entry, text_of(reader, entry), hit, newer))
+    return found

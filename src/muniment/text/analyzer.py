@@ -1,0 +1,212 @@
+"""From text to terms: what is indexed, and what a query is made of.
+
+NFKC, casefold, accents folded, English stems, bigrams and single signs for Han and kana, bigrams and particle-stripped
+words for Hangul, numbers and dates in one form ("7 May 2023", "2023-05-07" and "May 7th" share terms), stop words left
+out. A term is a short string; indexes store `term_hash` of it, never the word.
+
+Terms of the analyzer's own making start with "#", which no word does: `#m5` a month, `#d5-7` a day of a month, and a
+year is the number it is written with; `^한` is the syllable a Korean word starts with. It is total: any string has
+terms, or none. It keeps no state but two bounded caches of pure results.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from hashlib import blake2b
+
+from muniment.text.stems import stem
+from muniment.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
+
+__all__ = ["ANALYZER_VERSION", "MONTHS", "analyze", "day_term", "month_term", "term_hash", "year_term"]
+
+ANALYZER_VERSION = "a1"
+"""Changes whenever the same text may give other terms: an index made by another version has to be built again."""
+
+_CACHE_MAX = 1 << 16
+_WORD_CHARS_MAX = 64
+"""Longer runs are cut: they are keys, hashes and noise, and nobody asks for the tail of one."""
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sept sep",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+"""English names of months, casefolded → 1…12."""
+
+_COUNTING = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty"
+)
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split(), start=2)} | {
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "hundred": "100",
+    "thousand": "1000",
+}
+
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
+_KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+_HANGUL = "\uac00-\ud7a3"
+_CJK = _HAN + _KANA + _HANGUL
+
+_TOKEN = re.compile(rf"[{_HAN}{_KANA}]+|[{_HANGUL}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+")
+_ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![a-z])|[a-z0-9]+")
+_MONTH_NAMES = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    "|nov(?:ember)?|dec(?:ember)?"
+)
+_DATE = re.compile(
+    rf"(?<![\w])(?:(?P<iso_y>\d{{4}})[-/.](?P<iso_m>\d{{1,2}})[-/.](?P<iso_d>\d{{1,2}})(?!\d)"
+    rf"|(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -](?P<m1>{_MONTH_NAMES})\b\.?(?:,?[ -](?P<y1>\d{{4}})\b)?"
+    rf"|(?P<m2>{_MONTH_NAMES})\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}})\b)?"
+    rf"|(?P<m3>{_MONTH_NAMES})\b\.?,?(?: of)? (?P<y3>\d{{4}})\b"
+    r"|(?:(?P<zy>\d{4}) ?[年년] ?)?(?P<zm>\d{1,2}) ?[月월](?: ?(?P<zd>\d{1,2}) ?[日号일])?)",
+)
+_BARE_MONTH = re.compile(
+    r"\b(january|february|april|june|july|august|september|october|november|december)\b"
+    r"|\b(?:in|of|since|until|till|by|last|next|this|early|late|mid|every|during|before|after|from|to)[ -](may|march)\b"
+)
+_MAY_HOLD_DATE = re.compile(r"\d|[jfmasond](?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec)")
+
+
+def year_term(year: int) -> str:
+    return str(year)
+
+
+def month_term(month: int) -> str:
+    return f"#m{month}"
+
+
+def day_term(month: int, day: int) -> str:
+    return f"#d{month}-{day}"
+
+
+def analyze(text: str) -> list[str]:
+    """The terms of a text in reading order, repeated as often as they stand there."""
+    if text.isascii():
+        folded, pattern = text.lower(), _ASCII_TOKEN
+    else:
+        folded, pattern = _fold(text), _TOKEN
+    terms: list[str] = []
+    if _MAY_HOLD_DATE.search(folded):
+        folded = _take_dates(folded, terms)
+    for token in pattern.findall(folded):
+        terms += _terms_of_token(token)
+    return terms
+
+
+def _fold(text: str) -> str:
+    """NFKC and casefold; accents on Latin letters go, so that "Rogério" and "Rogerio" are one name."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    if text.isascii() or not _ACCENTED.search(text):
+        return unicodedata.normalize("NFKC", text)
+    kept = [char for char in unicodedata.normalize("NFKD", text) if not "\u0300" <= char <= "\u036f"]
+    return unicodedata.normalize("NFKC", "".join(kept))
+
+
+_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+
+
+def _take_dates(folded: str, terms: list[str]) -> str:
+    """Add the terms of the dates written out in a folded text; what is returned has them cut out."""
+
+    def take(match: re.Match[str]) -> str:
+        found = match.groupdict()
+        month_text = found["iso_m"] or found["m1"] or found["m2"] or found["m3"] or found["zm"]
+        month = MONTHS.get(month_text) or (int(month_text) if month_text.isdecimal() else 0)
+        day_text = found["iso_d"] or found["d1"] or found["d2"] or found["zd"]
+        day = int(day_text) if day_text else 0
+        if not 1 <= month <= 12 or day > 31 or (day_text and not day):
+            return match[0]
+        year = found["iso_y"] or found["y1"] or found["y2"] or found["y3"] or found["zy"]
+        terms.append(month_term(month))
+        if day:
+            terms.append(day_term(month, day))
+        if year:
+            terms.append(year_term(int(year)))
+        return " "
+
+    folded = _DATE.sub(take, folded)
+    for plain, ambiguous in _BARE_MONTH.findall(folded):
+        terms.append(month_term(MONTHS[plain or ambiguous]))
+    return folded
+
+
+@lru_cache(maxsize=_CACHE_MAX)
+def _terms_of_token(token: str) -> tuple[str, ...]:
+    token = token[:_WORD_CHARS_MAX]
+    if token.isascii():
+        if token in ENGLISH or token in MONTHS:
+            return ()
+        if token[0].isdigit():
+            return (_number(token),)
+        if token in _NUMBER_WORDS:
+            return (_NUMBER_WORDS[token],)
+        return (stem(token),)
+    first = token[0]
+    if "\uac00" <= first <= "\ud7a3":
+        return _hangul(token)
+    if _is_cjk(first):
+        return _han(token)
+    return (token,)
+
+
+def _is_cjk(char: str) -> bool:
+    return re.match(f"[{_HAN}{_KANA}]", char) is not None
+
+
+def _number(token: str) -> str:
+    """1,000 → 1000; 7th → 7; 2.50 → 2.5; 1990s → 1990s; what only starts with a digit stays a word."""
+    body = token.rstrip("abcdefghijklmnopqrstuvwxyz")
+    tail = token[len(body) :]
+    if tail not in ("", "st", "nd", "rd", "th"):
+        return token
+    whole, dot, fraction = body.replace(",", "").partition(".")
+    if not whole.isdecimal() or not (fraction.isdecimal() or not dot):
+        return body
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + ("." + fraction if fraction else "")
+
+
+def _han(run: str) -> tuple[str, ...]:
+    """Every pair of neighbours and every sign."""
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    return tuple(term for term in (*run, *pairs) if term not in CHINESE)
+
+
+def _hangul(run: str) -> tuple[str, ...]:
+    """Pairs of syllables, the syllables of the word without its particle, and the one it starts with (`^`)."""
+    if run in KOREAN:
+        return ()
+    root = run
+    for particle in KOREAN_PARTICLES:
+        if len(run) > len(particle) and run.endswith(particle) and (len(run) - len(particle) > 1 or len(run) == 2):
+            root = run[: -len(particle)]
+            break
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    return ("^" + run[0], *root, *pairs)
+
+
+@lru_cache(maxsize=_CACHE_MAX)
+def term_hash(term: str) -> int:
+    """A stable unsigned 64-bit number for a term."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -1,0 +1,249 @@
+"""The hash chain: its layout is pinned to the byte, and no bit of a row can change unnoticed (LG-05)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.ledger.chain import Head, genesis, header_hash, link_fault, seal
+from muniment.ledger.door import admit
+from muniment.ports.engine import Delete, Insert, Patch, Row, Select, Transaction
+from muniment.ports.schema import column_names, table
+from muniment.records.audit import BrokenLink
+from muniment.records.entry import EntryDraft
+from muniment.records.policy import LedgerPolicy
+from muniment.records.scope import Scope
+from muniment.runtime.memory import Memory, open
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "ledger_entry.json"
+NAMES = column_names(table("entries"))
+SCOPE = Scope(tenant_id="default", user_id="ana", agent_id="support", session_id="s1", run_id="run_1")
+
+
+def sealed(count: int = 3, scope: Scope = SCOPE) -> tuple[list[Row], Head]:
+    drafts = [EntryDraft(role="user", content=f"word {number}") for number in range(count)]
+    admitted = [admit(draft, LedgerPolicy()) for draft in drafts]
+    ids = CountingIds()
+    start = genesis(scope.tenant_id, scope.user_id, scope.session_id)
+    return seal(
+        scope, start, admitted, [ids.new("evt") for _ in drafts], ids.salts(count), "2026-01-01T00:00:00.000000Z"
+    )
+
+
+def flipped(value: object) -> Iterator[object]:
+    """Every value that differs from this one in a single bit (of its text, for a text, at first, middle and last)."""
+    if isinstance(value, bytes):
+        for bit in range(len(value) * 8):
+            yield bytes([byte ^ (1 << (bit % 8)) if at == bit // 8 else byte for at, byte in enumerate(value)])
+    elif isinstance(value, str):
+        data = value.encode()
+        for bit in range(len(data) * 8):
+            try:
+                changed = bytes([b ^ (1 << (bit % 8)) if at == bit // 8 else b for at, b in enumerate(data)]).decode()
+            except UnicodeDecodeError:
+                continue
+            yield changed
+        yield value + "x"
+    elif isinstance(value, int):
+        yield from (value ^ (1 << bit) for bit in range(8))
+    elif value is None:
+        yield "rcp_x"
+
+
+@pytest.mark.req("LG-05")
+def test_the_layout_of_header_and_hashes_is_pinned() -> None:
+    """Computed here with nothing but hashlib and json: whoever reads a dump in ten years can do the same."""
+    (row, *_), _ = sealed(1)
+    at = dict(zip(NAMES, row, strict=True))
+    header = [
+        "muniment.entry.v1", "default", "ana", "support", "s1", "run_1",
+        at["id"], 1, "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z", "message", "user", "user", "",
+    ]  # fmt: skip
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    start = hashlib.sha256(b'["muniment.session.v1","default","ana","s1"]').digest()
+    content_hash = hashlib.sha256(at["salt"] + b'{"content":"word 0"}').digest()
+    assert at["prev_hash"] == start
+    assert at["content_hash"] == content_hash
+    assert at["hash"] == hashlib.sha256(start + content_hash + text).digest()
+
+
+@pytest.mark.req("LG-05", "X-05", "X-06")
+def test_a_golden_ledger() -> None:
+    """Fixed clock, ids and salts give this dump, byte for byte, for ever. Rewrite it only with a new format number."""
+    with open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
+        run = mem.run(user_id="ana", agent_id="support", session_id="s1", objective="book dinner")
+        run.observe(
+            "user", "I moved to Berlin in May. 我搬家了 🏠\u0000", speaker="Ana", tags={"b", "a"}, ts="2025-05-01"
+        )
+        run.observe_tool("weather", args={"city": "Berlin", "n": 1.0}, content="12 °C", metadata={"big": 2**70})
+        run.observe("assistant", "key=" + "AKIA" + "IOSFODNN7EXAMPLE", idempotency_key="k1")
+        run.finish()
+        lines = [json.loads(line) for line in mem.export()]
+    assert lines == json.loads(GOLDEN.read_text())
+
+
+@pytest.mark.req("LG-05")
+def test_every_bit_of_every_column_is_covered() -> None:
+    rows, _ = sealed(1)
+    row, start = rows[0], genesis("default", "ana", "s1")
+    assert link_fault("default", row, start) is None
+    for place, name in enumerate(NAMES):
+        changes = list(flipped(row[place]))
+        assert changes, name
+        for value in changes:
+            changed = (*row[:place], value, *row[place + 1 :])
+            assert link_fault("default", changed, start) is not None, (name, value)
+    assert link_fault("other", row, start) is not None
+
+
+@pytest.mark.req("LG-05")
+def test_genesis_names_the_session() -> None:
+    seen = {
+        genesis(*name).hash
+        for name in [("t", "u", "s"), ("u", "t", "s"), ("t", "us", ""), ("t", "u", "s2"), ("t2", "u", "s")]
+    }
+    assert len(seen) == 5
+
+
+def test_the_parts_of_a_header_cannot_be_shifted_into_each_other() -> None:
+    """`a","b` as a name is not two names: the header is JSON, not joined text."""
+    one = Scope(user_id='a","b', agent_id="c", session_id="s", run_id="r")
+    two = Scope(user_id="a", agent_id='b","c', session_id="s", run_id="r")
+    first, second = sealed(1, one)[0][0], sealed(1, two)[0][0]
+    shifted = (*first[:1], *second[1:5], *first[5:])
+    assert header_hash("default", shifted) != first[14]
+
+
+# -- the same through the store: verify names what broke
+
+
+@pytest.fixture
+def mem() -> Iterator[Memory]:
+    with open(":memory:", clock=TickingClock(), ids=CountingIds()) as memory:
+        for user in ("ana", "bob"):
+            run = memory.run(user_id=user, session_id="s1")
+            run.observe_many([{"role": "user", "content": f"{user} {number}"} for number in range(4)])
+            run.observe("user", "x" * 70_000)
+        assert memory.verify().ok
+        yield memory
+
+
+def tamper(mem: Memory, work: object) -> tuple[BrokenLink, ...]:
+    mem._ctx.engine.write("default", work)  # type: ignore[arg-type]
+    return mem.verify().broken
+
+
+def rows_of(mem: Memory, user_id: str = "ana") -> list[Row]:
+    select = Select("entries", where=(("user_id", "=", user_id),), order=("user_id", "session_id", "seq"))
+    return mem._ctx.engine.read("default", lambda reader: reader.do(select))
+
+
+def put_instead(row: Row, changed: Row) -> object:
+    def work(tx: Transaction) -> None:
+        tx.do(Delete("entries", (("id", "=", row[0]),)))
+        tx.do(Insert("entries", [changed]))
+
+    return work
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize("name", NAMES)
+def test_verify_names_the_row_whose_column_was_altered(mem: Memory, name: str) -> None:
+    place, row = NAMES.index(name), rows_of(mem)[2]
+    value = list(flipped(row[place]))[-1]
+    broken = tamper(mem, put_instead(row, (*row[:place], value, *row[place + 1 :])))
+    assert broken
+    ours = [link for link in broken if (link.user_id, link.session_id) == ("ana", "s1")]
+    assert ours, broken
+    assert ours[0].seq == (4 if name == "seq" else 3) or name in ("user_id", "session_id")
+    assert ours[0].reason
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize("gone", range(6))
+def test_a_deleted_row_is_missed(mem: Memory, gone: int) -> None:
+    rows = rows_of(mem)
+    (broken,) = tamper(mem, lambda tx: tx.do(Delete("entries", (("id", "=", rows[gone][0]),))))
+    assert (broken.user_id, broken.seq) == ("ana", gone + 2 if gone < 5 else 6)
+
+
+@pytest.mark.req("LG-05")
+def test_swapped_rows_are_found(mem: Memory) -> None:
+    rows = rows_of(mem)
+    one, two = rows[2], rows[3]
+    swapped = [(*one[:5], two[5], *one[6:]), (*two[:5], one[5], *two[6:])]
+
+    def work(tx: Transaction) -> None:
+        tx.do(Delete("entries", (("id", "in", (one[0], two[0])),)))
+        tx.do(Insert("entries", swapped))
+
+    (broken,) = tamper(mem, work)
+    assert broken.seq == 3
+
+
+@pytest.mark.req("LG-05")
+def test_a_chain_cannot_be_moved_to_another_session(mem: Memory) -> None:
+    def work(tx: Transaction) -> None:
+        for row in rows_of_in(tx):
+            tx.do(Delete("entries", (("id", "=", row[0]),)))
+            tx.do(Insert("entries", [(row[0], "eve", *row[2:])]))
+        head = tx.do(Select("sessions", where=(("user_id", "=", "ana"),)))[0]
+        tx.do(Delete("sessions", (("user_id", "=", "ana"),)))
+        tx.do(Insert("sessions", [("eve", *head[1:])]))
+
+    (broken,) = tamper(mem, work)
+    assert (broken.user_id, broken.seq, broken.reason) == ("eve", 1, "does not point to its predecessor")
+
+
+def rows_of_in(tx: Transaction) -> list[Row]:
+    return tx.do(Select("entries", where=(("user_id", "=", "ana"),), order=("user_id", "session_id", "seq")))
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize(
+    "values", [{"head_seq": 9}, {"head_hash": b"\0" * 32}, {"head_recorded_at": "2030-01-01T00:00:00.000000Z"}]
+)
+def test_an_altered_head_is_found(mem: Memory, values: dict[str, object]) -> None:
+    where = (("user_id", "=", "ana"),)
+    (broken,) = tamper(mem, lambda tx: tx.do(Patch("sessions", where, values)))  # type: ignore[arg-type]
+    assert broken.user_id == "ana"
+
+
+@pytest.mark.req("LG-05")
+def test_every_session_that_lost_its_row_is_named(mem: Memory) -> None:
+    broken = tamper(mem, lambda tx: tx.do(Delete("sessions", (("session_id", "=", "s1"),))))
+    assert [(link.user_id, link.reason) for link in broken] == [
+        ("ana", "entries without a session"),
+        ("bob", "entries without a session"),
+    ]
+    assert mem.verify().entries == 12
+
+
+@pytest.mark.req("LG-05")
+def test_only_the_first_broken_link_of_a_session_is_named_and_other_sessions_go_on(mem: Memory) -> None:
+    for user in ("ana", "bob"):
+        for row in rows_of(mem, user)[2:4]:
+            mem._ctx.engine.write(
+                "default", lambda tx, id_=row[0]: tx.do(Patch("entries", (("id", "=", id_),), {"body": "{}"}))
+            )
+    assert [(link.user_id, link.seq) for link in mem.verify().broken] == [("ana", 3), ("bob", 3)]
+
+
+@pytest.mark.req("LG-05", "LG-09")
+@pytest.mark.parametrize("data", [None, b"", b"x" * 69_999 + b"y"])
+def test_an_altered_blob_is_found(mem: Memory, data: bytes | None) -> None:
+    blob = rows_of(mem)[-1]
+    broken = tamper(mem, lambda tx: tx.do(Patch("blobs", (("entry_id", "=", blob[0]),), {"data": data})))
+    assert [(link.id, "blob" in link.reason) for link in broken] == [(blob[0], True)]
+
+
+@pytest.mark.req("LG-05")
+def test_content_that_vanished_without_a_receipt_is_found(mem: Memory) -> None:
+    row = rows_of(mem)[1]
+    (broken,) = tamper(mem, lambda tx: tx.do(Patch("entries", (("id", "=", row[0]),), {"body": None, "salt": None})))
+    assert broken.reason == "the content is missing and no receipt says why"

@@ -1,0 +1,431 @@
+"""Facts (MP-06…MP-09): the rules table, scope levels, dependencies, time, concurrency."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
+from muniment.records.packet import Fact
+from muniment.runtime.memory import Memory
+from muniment.runtime.run import Run
+
+Counts = Callable[[Memory], dict[str, int]]
+
+
+def statuses(run: Run, key: str) -> list[tuple[Any, str]]:
+    return [(fact.value, fact.status) for fact in run.fact_history(key)]
+
+
+def active(run: Run, key: str) -> list[Any]:
+    return [fact.value for fact in run.facts(key, include_all=True) if fact.status == "active"]
+
+
+# -- the rules ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-06")
+def test_a_newer_value_supersedes(any_mem: Memory) -> None:
+    run = any_mem.run(user_id="ana")
+    one, two = run.observe("user", "I live in Berlin."), run.observe("user", "I moved to Munich.")
+    berlin = run.remember("user.city", "Berlin", sources=[one.id])
+    assert berlin.status == "active"
+    assert berlin.sources == (one.id,)
+    assert berlin.scope_level == "user"
+    munich = run.remember("user.city", "Munich", sources=[two.id], confidence=0.7)
+    assert munich.confidence == 0.7
+    assert [fact.value for fact in run.facts("user.city")] == ["Munich"]
+    old = run.fact_history("user.city")[0]
+    assert (old.fact_id, old.status) == (berlin.fact_id, "deprecated")
+    assert old.validity is not None
+    assert old.validity.valid_to == two.ts
+
+
+@pytest.mark.req("MP-06")
+def test_the_same_value_reinforces(any_mem: Memory) -> None:
+    run = any_mem.run(user_id="ana")
+    one, two = run.observe("user", "Berlin"), run.observe("user", "still in berlin")
+    first = run.remember("user.city", "Berlin", sources=[one.id], confidence=0.5)
+    again = run.remember("user.city", " berlin ", sources=[two.id], confidence=0.8)
+    assert again.fact_id == first.fact_id
+    assert again.sources == (one.id, two.id)
+    assert again.confidence == 0.8
+    assert again.value == "Berlin"
+    weaker = run.remember("user.city", "Berlin", sources=[two.id], confidence=0.1)
+    assert weaker.confidence == 0.8
+    assert len(run.facts(include_all=True)) == 1
+
+
+@pytest.mark.req("MP-06")
+def test_many_valued_keys_coexist(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "jazz and tea")
+    jazz = run.remember("user.likes", "jazz", sources=[said.id])
+    run.remember("user.likes", "tea", sources=[said.id])
+    assert run.remember("user.likes", "jazz", sources=[said.id]).fact_id == jazz.fact_id
+    assert sorted(active(run, "user.likes")) == ["jazz", "tea"]
+
+
+@pytest.mark.req("MP-06", "LG-08")
+def test_evidence_of_lower_trust_disputes_and_does_not_win(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "I live in Berlin.")
+    tool = run.observe_tool("crm", content="city: Rome")
+    run.remember("user.city", "Berlin", sources=[said.id])
+    rome = run.remember("user.city", "Rome", sources=[tool.id], confidence=1)
+    assert rome.status == "disputed"
+    assert active(run, "user.city") == ["Berlin"]
+    again = run.remember("user.city", "Rome", sources=[run.observe_tool("crm", content="Rome!").id])
+    assert again.fact_id == rome.fact_id  # not disputed twice
+    mixed = run.remember("user.city", "Oslo", sources=[said.id, tool.id])
+    assert mixed.status == "disputed"  # the lowest of its sources counts
+    now = run.observe("user", "I live in Rome now.")
+    assert run.remember("user.city", "Rome", sources=[now.id]).status == "active"
+    assert active(run, "user.city") == ["Rome"]
+
+
+@pytest.mark.req("LG-08")
+def test_evidence_of_lower_trust_neither_raises_nor_lowers_a_fact(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "I live in Berlin.")
+    tool = run.observe_tool("crm", content="city: Berlin")
+    run.remember("user.city", "Berlin", sources=[said.id], confidence=0.6)
+    same = run.remember("user.city", "Berlin", sources=[tool.id], confidence=1.0)
+    assert same.sources == (said.id,)
+    assert same.confidence == 0.6
+    other = run.observe_tool("crm", content="city: Rome")
+    assert run.remember("user.city", "Rome", sources=[other.id]).status == "disputed"
+
+
+@pytest.mark.req("LG-08")
+def test_better_evidence_lifts_a_fact(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    tool = run.observe_tool("crm", content="city: Berlin")
+    said = run.observe("user", "I live in Berlin.")
+    first = run.remember("user.city", "Berlin", sources=[tool.id])
+    lifted = run.remember("user.city", "Berlin", sources=[said.id])
+    assert (lifted.fact_id, lifted.sources, lifted.confidence) == (first.fact_id, (said.id,), 0.9)
+
+
+@pytest.mark.req("MP-06")
+def test_what_was_before_is_history(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "Berlin since May; before that, Rome")
+    run.remember("user.city", "Berlin", sources=[said.id], valid_from="2025-05-01")
+    rome = run.remember("user.city", "Rome", sources=[said.id], valid_from="2020-01-01")
+    assert rome.status == "deprecated"
+    assert rome.validity is not None
+    assert rome.validity.valid_to == "2025-05-01T00:00:00.000000Z"
+    assert statuses(run, "user.city") == [("Rome", "deprecated"), ("Berlin", "active")]
+    old = run.observe("user", "I live in Paris", ts="2019-01-01")
+    assert run.remember("user.city", "Paris", sources=[old.id]).status == "deprecated"
+
+
+def test_what_has_ended_does_not_stand_in_the_way(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "until June I lived in Berlin", ts="2025-01-01")
+    run.remember("user.city", "Berlin", sources=[said.id], valid_from="2020-01-01", valid_to="2025-06-01")
+    tool = run.observe_tool("crm", content="Rome", ts="2025-09-01")
+    assert run.remember("user.city", "Rome", sources=[tool.id]).status == "active"
+    assert active(run, "user.city") == ["Rome"]
+
+
+@pytest.mark.req("MP-07")
+def test_by_default_what_is_active_and_valid_now(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "x")
+    run.remember("a", 1, sources=[said.id])
+    run.remember("b", 1, sources=[said.id], valid_to="2020-01-01")
+    run.remember("c", 1, sources=[said.id], valid_from="2999-01-01")
+    disputed = run.remember("d", 1, sources=[said.id])
+    run.dispute(disputed.fact_id, sources=[said.id], reason="she said otherwise")
+    retracted = run.remember("e", 1, sources=[said.id])
+    assert run.retract(retracted.fact_id).status == "deprecated"
+    assert [fact.fact_key for fact in run.facts()] == ["a"]
+    assert [fact.fact_key for fact in run.facts(include_all=True)] == ["a", "b", "c", "d", "e"]
+
+
+def test_as_of_reading(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    one = run.observe("user", "Berlin", ts="2021-01-01")
+    two = run.observe("user", "Munich", ts="2023-01-01")
+    run.remember("user.city", "Berlin", sources=[one.id])
+    run.remember("user.city", "Munich", sources=[two.id])
+    at: dict[str, list[Any]] = {
+        moment: [fact.value for fact in run.facts("user.city", at=moment)]
+        for moment in ("2020-06-01", "2022-06-01", "2023-01-01", "2024-06-01")
+    }
+    assert at == {"2020-06-01": [], "2022-06-01": ["Berlin"], "2023-01-01": ["Munich"], "2024-06-01": ["Munich"]}
+
+
+@pytest.mark.req("MP-06")
+def test_a_disputed_fact_gives_way_to_a_new_one(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "x")
+    fact = run.remember("user.city", "Berlin", sources=[said.id])
+    assert run.dispute(fact.fact_id, sources=[said.id]).status == "disputed"
+    assert run.remember("user.city", "Berlin", sources=[said.id]).fact_id != fact.fact_id
+    assert active(run, "user.city") == ["Berlin"]
+    run.retract(fact.fact_id)
+    with pytest.raises(Conflict):
+        run.dispute(fact.fact_id)
+    with pytest.raises(Conflict):
+        run.retract(fact.fact_id)
+
+
+def test_values_of_any_shape(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "x")
+    for index, value in enumerate([None, True, 0, 1.5, "", "text", [1, [2]], {"a": {"b": None}}, 10**30]):
+        assert run.remember(f"k{index}", value, sources=[said.id]).value == value
+    one = run.remember("o", {"a": 1, "b": 2}, sources=[said.id])
+    assert run.remember("o", {"b": 2, "a": 1.0}, sources=[said.id]).fact_id == one.fact_id
+
+
+@pytest.mark.req("MP-09")
+def test_which_facts_are_preferences(mem: Memory) -> None:
+    from muniment.runtime.pooling import load_facts
+
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "x")
+    run.remember("user.diet", "vegan", sources=[said.id])
+    run.remember("user.city", "Berlin", sources=[said.id])
+    run.remember("user.theme", "dark", sources=[said.id], is_preference=True)
+    run.remember("user.likes", "tea", sources=[said.id], is_preference=False)
+    found = mem._ctx.engine.read("default", lambda reader: load_facts(reader, run.scope, ()))
+    assert {each.fact.fact_key: each.is_preference for each in found} == {
+        "user.diet": True,
+        "user.city": False,
+        "user.theme": True,
+        "user.likes": False,
+    }
+
+
+# -- levels -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-08", "LG-02")
+def test_levels_are_inherited_downward_only_and_need_a_grant(any_mem: Memory) -> None:
+    admin = any_mem.run(user_id="admin", agent_id="support", grants=("agent", "tenant"))
+    rule = admin.observe("system", "We close at six. Support speaks formally.")
+    admin.remember("shop.closes", "18:00", sources=[rule.id], scope_level="tenant")
+    admin.remember("tone", "formal", sources=[rule.id], scope_level="agent")
+    ana = any_mem.run(user_id="ana", agent_id="support")
+    assert {fact.fact_key: fact.value for fact in ana.facts()} == {"shop.closes": "18:00", "tone": "formal"}
+    sales = any_mem.run(user_id="ana", agent_id="sales")
+    assert [fact.fact_key for fact in sales.facts()] == ["shop.closes"]
+    assert any_mem.run(user_id="eve", tenant_id="acme", agent_id="support").facts() == []
+    said = ana.observe("user", "casual please")
+    ana.remember("tone", "casual", sources=[said.id])
+    assert [fact.value for fact in ana.facts("tone")] == ["casual"]
+    assert sorted(str(fact.value) for fact in ana.facts("tone", include_all=True)) == ["casual", "formal"]
+    assert [fact.value for fact in any_mem.run(user_id="bob", agent_id="support").facts("tone")] == ["formal"]
+
+
+@pytest.mark.req("MP-08")
+def test_without_a_grant_nothing_above_the_user_is_written(mem: Memory, counts: Counts) -> None:
+    admin = mem.run(user_id="admin", grants=("tenant",))
+    rule = admin.observe("system", "We close at six.")
+    fact = admin.remember("shop.closes", "18:00", sources=[rule.id], scope_level="tenant")
+    ana = mem.run(user_id="ana")
+    said = ana.observe("user", "No, at seven!")
+    before = counts(mem)
+    for level in ("agent", "tenant"):
+        with pytest.raises(Forbidden) as caught:
+            ana.remember("shop.closes", "19:00", sources=[said.id], scope_level=level)  # type: ignore[arg-type]
+        assert caught.value.status == 403
+    for attack in (ana.dispute, ana.retract):
+        with pytest.raises(Forbidden):
+            attack(fact.fact_id)
+    with pytest.raises(Forbidden):
+        admin.remember("x", 1, sources=[rule.id], scope_level="agent")
+    assert counts(mem) == before
+    for bad in ("tenant", ("root",), (1,), 5):
+        with pytest.raises(MunimentError):
+            mem.run(user_id="ana", grants=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("LG-02")
+def test_nothing_crosses_users(any_mem: Memory, counts: Counts) -> None:
+    ana, bob = any_mem.run(user_id="ana"), any_mem.run(user_id="bob")
+    said = ana.observe("user", "I live in Berlin")
+    fact = ana.remember("user.city", "Berlin", sources=[said.id])
+    bob.observe("user", "hello")
+    before = counts(any_mem)
+    assert bob.facts(include_all=True) == bob.fact_history("user.city") == []
+    for attempt in (
+        lambda: bob.remember("user.city", "Rome", sources=[said.id]),
+        lambda: bob.dispute(fact.fact_id),
+        lambda: bob.retract(fact.fact_id),
+        lambda: bob.propose("k", "v", sources=[said.id]),
+        lambda: bob.extract([said.id]),
+    ):
+        with pytest.raises(NotFound):
+            attempt()
+    mine = bob.observe("user", "x")
+    with pytest.raises(NotFound):
+        bob.remember("k", "v", sources=[mine.id], depends_on=[fact.fact_id])
+    assert {k: v for k, v in counts(any_mem).items() if k != "entries"}["items"] == before["items"]
+
+
+# -- dependencies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-06")
+def test_what_depends_on_a_fallen_fact_is_flagged(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    one, two = run.observe("user", "I live in Berlin"), run.observe("user", "I moved to Rome")
+    city = run.remember("user.city", "Berlin", sources=[one.id])
+    zone = run.remember("user.zone", "CET", sources=[one.id], depends_on=[city.fact_id])
+    hours = run.remember("user.hours", "9-17", sources=[one.id], depends_on=[zone.fact_id], notes="local time")
+    assert zone.notes is None
+    run.remember("user.city", "Rome", sources=[two.id])
+    flagged = {fact.fact_key: fact.notes for fact in run.facts()}
+    assert "stale_dependency" in str(flagged["user.zone"])
+    assert city.fact_id in str(flagged["user.zone"])
+    assert str(flagged["user.hours"]).startswith("local time; stale_dependency")  # and so on down
+    assert flagged["user.city"] is None
+    assert hours.fact_id
+    with pytest.raises(NotFound):
+        run.remember("k", 1, sources=[one.id], depends_on=["fct_none"])
+
+
+def test_a_shared_fact_cannot_rest_on_a_private_one(mem: Memory) -> None:
+    run = mem.run(user_id="ana", grants=("tenant",))
+    said = run.observe("user", "x")
+    mine = run.remember("a", 1, sources=[said.id])
+    shared = run.remember("b", 1, sources=[said.id], scope_level="tenant")
+    run.remember("c", 1, sources=[said.id], depends_on=[shared.fact_id])
+    with pytest.raises(MunimentError):
+        run.remember("d", 1, sources=[said.id], scope_level="tenant", depends_on=[mine.fact_id])
+
+
+# -- concurrency --------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-06")
+def test_one_active_fact_however_many_write_at_once(any_mem: Memory) -> None:
+    runs = [any_mem.run(user_id="ana", session_id=f"s{index}") for index in range(6)]
+    said = [run.observe("user", f"city {index}") for index, run in enumerate(runs)]
+    failures: list[BaseException] = []
+
+    def write(index: int) -> None:
+        try:
+            for turn in range(3):
+                runs[index].remember("user.city", f"city {index} {turn}", sources=[said[index].id], valid_from="2026-01-02")
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=write, args=(index,)) for index in range(len(runs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(active(runs[0], "user.city")) == 1
+    assert len(runs[0].facts(include_all=True)) == 18
+    assert any_mem.rebuild().repaired == ()
+
+
+# -- bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"sources": []}, "$.sources"),
+        ({"sources": "SAID"}, "$.sources"),
+        ({"sources": ["evt_none"]}, "$.sources[0]"),
+        ({"sources": [7]}, "$.sources[0]"),
+        ({"sources": None}, "$.sources"),
+        ({"value": float("nan")}, "$.value"),
+        ({"value": object()}, "$.value"),
+        ({"value": {1: 2}}, "$.value"),
+        ({"key": ""}, "$.key"),
+        ({"key": 3}, "$.key"),
+        ({"key": "a\nb"}, "$.key"),
+        ({"key": "k" * 300}, "$.key"),
+        ({"confidence": 1.5}, "$.confidence"),
+        ({"confidence": float("nan")}, "$.confidence"),
+        ({"confidence": "high"}, "$.confidence"),
+        ({"confidence": True}, "$.confidence"),
+        ({"scope_level": "galaxy"}, "$.scope_level"),
+        ({"valid_from": "2026-01-02", "valid_to": "2026-01-01"}, "$.valid_to"),
+        ({"valid_from": "soon"}, "$.valid_from"),
+        ({"valid_to": 5}, "$.valid_to"),
+        ({"notes": 5}, "$.notes"),
+        ({"depends_on": "fct"}, "$.depends_on"),
+        ({"quote": "not in there"}, "$.quote"),
+        ({"quote": ""}, "$.quote"),
+        ({"is_preference": "yes"}, "$.is_preference"),
+    ],
+)
+def test_bad_facts_are_typed_errors_and_write_nothing(
+    mem: Memory, counts: Counts, wrong: dict[str, Any], path: str
+) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "I live in Berlin")
+    before = counts(mem)
+    given: dict[str, Any] = {"key": "user.city", "value": "Berlin", "sources": [said.id]} | wrong
+    key, value = given.pop("key"), given.pop("value")
+    with pytest.raises(MunimentError) as caught:
+        run.remember(key, value, **given)
+    assert str(caught.value.path).startswith(path)
+    assert counts(mem) == before
+
+
+def test_bad_objections(mem: Memory, counts: Counts) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "x")
+    fact = run.remember("k", 1, sources=[said.id])
+    insight = run.insight("hypothesis", "x")
+    before = counts(mem)
+    for call in (
+        lambda: run.dispute("fct_none"),
+        lambda: run.dispute(insight.id),
+        lambda: run.dispute(fact.fact_id, sources=["evt_none"]),
+        lambda: run.dispute(fact.fact_id, reason=3),  # type: ignore[arg-type]
+        lambda: run.retract(None),  # type: ignore[arg-type]
+        lambda: run.facts(3),  # type: ignore[arg-type]
+        lambda: run.facts(at="then"),
+        lambda: run.fact_history(""),
+    ):
+        with pytest.raises(MunimentError):
+            call()
+    assert counts(mem) == before
+
+
+def test_sources_are_evidence_that_is_still_there(mem: Memory, counts: Counts) -> None:
+    run = mem.run(user_id="ana")
+    said, gone = run.observe("user", "x"), run.observe("user", "y")
+    run.remember("k", 1, sources=[said.id])
+    patch = [entry for entry in run.entries() if entry.kind == "state_patch"][0]
+    mem.forget(event=gone.id)
+    before = counts(mem)
+    with pytest.raises(Forgotten):
+        run.remember("k", 2, sources=[gone.id])
+    with pytest.raises(MunimentError):
+        run.remember("k", 2, sources=[patch.id])
+    assert counts(mem) == before
+
+
+def test_a_quote_is_checked_wherever_the_source_lies(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    long = run.observe("user", "x" * 70_000 + " I live in Zürich " + "y" * 70_000)
+    assert run.remember("user.city", "Zürich", sources=[long.id], quote="I live in Zürich").status == "active"
+    with pytest.raises(QuoteMismatch):
+        run.remember("user.city", "Zürich", sources=[long.id], quote="I live in Zurich")
+
+
+def test_secrets_do_not_become_facts(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "hello")
+    assert "hunter2" not in str(run.remember("user.password", "hunter2", sources=[said.id]).value)
+    key = "sk-" + "a1B2" * 12
+    fact: Fact = run.remember("user.note", f"my key is {key}", sources=[said.id])
+    assert key not in str(fact.value)
+    assert run.remember("user.note", f"my key is {key}", sources=[said.id]).fact_id == fact.fact_id

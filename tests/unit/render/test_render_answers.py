@@ -1,0 +1,66 @@
+"""Marks in an answer resolve to evidence, and what does not is said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.render.answers import resolve
+
+MARKS = {"1": "e1", "2": "e2", "3": "e3"}
+
+
+def told(answer: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [(each.text, each.evidence_ids) for each in resolve(answer, MARKS).sentences]
+
+
+@pytest.mark.req("MP-13")
+def test_sentences_with_what_they_cite() -> None:
+    answer = "Ana lives in Berlin [1]. She likes tea. [2][3] She is 40 [7]! Perhaps."
+    resolution = resolve(answer, MARKS)
+    assert told(answer) == [
+        ("Ana lives in Berlin [1].", ("e1",)),
+        ("She likes tea. [2][3]", ("e2", "e3")),
+        ("She is 40 [7]!", ()),
+        ("Perhaps.", ()),
+    ]
+    assert resolution.evidence_ids == ("e1", "e2", "e3")
+    assert resolution.unknown_marks == ("[7]",)
+    assert resolution.uncited == ("She is 40 [7]!", "Perhaps.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "ids"),
+    [
+        ("Yes [1, 3].", ("e1", "e3")),
+        ("Yes [1-3].", ("e1", "e2", "e3")),
+        ("Yes [1–2; 3].", ("e1", "e2", "e3")),
+        ("Yes [01].", ("e1",)),
+        ("Yes [3-1].", ("e3", "e1")),
+        ("Yes [1][1].", ("e1",)),
+        ("她住在柏林[1]。她喜欢茶。", ("e1",)),
+        ("Yes [a] [ ] [] [1.5].", ()),
+    ],
+)
+def test_ways_to_write_marks(answer: str, ids: tuple[str, ...]) -> None:
+    assert resolve(answer, MARKS).evidence_ids == ids
+
+
+def test_a_mark_that_opens_a_line_belongs_to_that_line() -> None:
+    assert told("Sources:\n[1] Berlin\n[2] tea") == [("Sources:", ()), ("[1] Berlin", ("e1",)), ("[2] tea", ("e2",))]
+
+
+def test_a_range_without_end_is_not_unrolled() -> None:
+    resolution = resolve("Yes [1-999999999].", MARKS)
+    assert resolution.evidence_ids == ("e1",)
+    assert resolution.unknown_marks == ("[999999999]",)
+
+
+@given(st.text(alphabet="ab .!?[]0123456789-,;\n。", max_size=120))
+def test_any_answer_resolves_and_names_only_what_exists(answer: str) -> None:
+    resolution = resolve(answer, MARKS)
+    assert set(resolution.evidence_ids) <= set(MARKS.values())
+    assert all(mark.strip("[]") not in MARKS for mark in resolution.unknown_marks)
+    kept = "".join("".join(each.text.split()) for each in resolution.sentences)
+    assert sorted(kept) == sorted("".join(answer.split()))

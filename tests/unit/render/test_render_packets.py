@@ -1,0 +1,183 @@
+"""The renderer: what it shows to whom, what it refuses, whoever composed it (MP-03, MP-12)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from muniment.errors import InvalidRecord
+from muniment.records.packet import MemoryPacket
+from muniment.render.messages import to_anthropic, to_openai
+from muniment.render.rendering import Rendered, render
+
+INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
+PACKET: dict[str, Any] = {
+    "meta": {
+        "schema_version": "v1",
+        "scope": {"user_id": "ana", "agent_id": "a", "session_id": "s", "run_id": "r"},
+        "generated_at": "2026-05-01T12:00:00Z",
+        "purpose": "planner",
+        "budget": {
+            "max_tokens": 1024,
+            "per_section": dict.fromkeys(
+                ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"), 1024
+            ),
+        },
+    },
+    "short_term": {
+        "working_state": {
+            "state_version": 3,
+            "goal": "GOAL",
+            "plan": [{"step": "PLAN", "status": "todo"}],
+            "slots": {"b": "SLOT", "a": 1.0},
+            "constraints": {"tone": ["CONSTRAINT"]},
+            "tool_evidence": [{"ref": "t1", "summary": "TOOL_EVIDENCE"}],
+            "decisions": [{"statement": "DECISION", "evidence_id": "e1"}],
+            "risks": [{"risk": "RISK"}],
+            "own_key": "EXTRA",
+        },
+        "rolling_summary": "Ana: SUMMARY [e1]\nsee [9] and [e1] here [e2]",
+        "key_quotes": [{"evidence_id": "e1", "quote": "QUOTE", "role": "user", "ts": "2026-04-30T12:00:00Z"}],
+        "conversation_window": [{"evidence_id": "e2", "role": "user", "content": "WINDOW"}],
+        "open_loops": [{"question": "LOOP", "status": "open"}, {"question": "CLOSED", "status": "closed"}],
+        "last_tool_evidence": [{"ref": "t1", "summary": "LAST_TOOL"}],
+    },
+    "long_term": {
+        "facts": [{"fact_id": "f1", "fact_key": "k", "value": "FACT", "status": "active", "sources": ["e3"]}],
+        "procedures": [{"procedure_id": "p1", "task_type": "generic", "content": {"steps": ["PROCEDURE"]}}],
+        "episodes": [
+            {
+                "episode_id": "x1",
+                "time_range": {"start": "2026-04-01T00:00:00Z"},
+                "summary": "EPISODE",
+                "highlights": ["HIGHLIGHT"],
+                "sources": ["e1", "e2"],
+            }
+        ],
+    },
+    "insight": {
+        "usage_policy": {"allow_in_responder": False},
+        "hypotheses": [],
+        "strategy_sketches": [],
+        "patterns": [],
+    },
+    "citations": [
+        {"id": "e1", "type": "message", "summary": "Ana"},
+        {"id": "e2", "type": "message"},
+        {"id": "e3", "type": "event", "summary": "not a speaker"},
+        {"id": "t1", "type": "tool_result"},
+    ],
+    "budget_report": {"max_tokens": 1024, "used_tokens_est": 0, "section_usage": {}, "degradations": []},
+    "explain": {"selected": [], "omitted": [], "filters": {}, "conflicts": []},
+}
+ALL = ("GOAL", "SLOT", "CONSTRAINT", "DECISION", "SUMMARY", "QUOTE", "LOOP", "FACT", "EPISODE", "HIGHLIGHT")
+ACTING = ("PLAN", "TOOL_EVIDENCE", "RISK", "EXTRA", "WINDOW", "LAST_TOOL", "PROCEDURE")
+
+
+def packet(**changes: Any) -> dict[str, Any]:
+    made = copy.deepcopy(PACKET)
+    for path, value in changes.items():
+        *parents, key = path.split("__")
+        place = made
+        for parent in parents:
+            place = place[parent]
+        place[key] = value
+    return made
+
+
+@pytest.mark.req("MP-03")
+@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
+def test_the_matrix_rules_even_over_a_packet_that_holds_everything(purpose: Any) -> None:
+    text = render(packet(meta__purpose=purpose)).text
+    assert all(word in text for word in ALL)
+    assert all((word in text) is (purpose != "responder") for word in ACTING)
+    assert "CLOSED" not in text
+    assert "not a speaker" not in text
+
+
+def test_marks_are_numbered_as_they_appear_and_only_evidence_becomes_one() -> None:
+    rendered = render(packet(meta__purpose="responder"))
+    assert rendered.marks == {"1": "e1", "2": "e3", "3": "e2"}
+    lines = rendered.text.splitlines()
+    assert lines[0] == "Cite evidence as [n]."
+    assert lines[lines.index("## So far") + 1 :][:2] == ["Ana: SUMMARY [1]", "see [9] and [e1] here [3]"]
+    assert "[1] Ana: QUOTE" in lines
+    assert lines[-2:] == ["2026-04-01: Ana: EPISODE [1]", "- HIGHLIGHT [3]"]
+
+
+def test_a_record_and_its_wire_form_render_alike() -> None:
+    assert render(MemoryPacket.from_wire(PACKET)) == render(PACKET)
+
+
+@pytest.mark.req("MP-12")
+@pytest.mark.parametrize("state", ["unvalidated", "testing", "rejected"])
+@pytest.mark.parametrize("place", ["hypotheses", "strategy_sketches", "patterns"])
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_unvalidated_insight_is_refused_for_a_responder(state: str, place: str, allowed: bool) -> None:
+    smuggled = packet(meta__purpose="responder", insight__usage_policy={"allow_in_responder": allowed})
+    smuggled["insight"][place] = [{**INSIGHT, "validation_state": state}]
+    with pytest.raises(InvalidRecord) as error:
+        render(smuggled)
+    assert {issue.code for issue in error.value.issues} == {"MP-12"}
+
+
+@pytest.mark.req("MP-12")
+def test_a_planners_packet_is_not_shown_to_a_responder() -> None:
+    planners = packet(insight__hypotheses=[{**INSIGHT, "validation_state": "unvalidated"}])
+    assert "may be vegetarian" in render(planners).text
+    with pytest.raises(InvalidRecord):
+        render(planners, purpose="responder")
+    assert "may be vegetarian" not in render(planners, purpose="tool").text
+
+
+@pytest.mark.req("MP-12")
+@pytest.mark.parametrize("expires_at", ["2026-05-01T11:00:00Z", "tomorrow"])
+def test_an_expired_insight_is_refused(expires_at: str) -> None:
+    held = packet(insight__hypotheses=[{**INSIGHT, "expires_at": expires_at}])
+    with pytest.raises(InvalidRecord):
+        render(held)
+
+
+@pytest.mark.req("MP-12")
+def test_a_validated_insight_shows_where_the_packet_allows_it() -> None:
+    held = packet(meta__purpose="responder", insight__usage_policy={"allow_in_responder": True})
+    held["insight"]["hypotheses"] = [INSIGHT]
+    assert "- hypothesis, validated: may be vegetarian" in render(held).text
+    held["insight"]["usage_policy"] = {"allow_in_responder": False}
+    with pytest.raises(InvalidRecord):
+        render(held)
+
+
+@pytest.mark.req("MP-12")
+@pytest.mark.parametrize("path", ["short_term__working_state__slots", "short_term__working_state__own_key"])
+def test_a_value_that_says_it_is_unvalidated_is_refused_wherever_it_stands(path: str) -> None:
+    held = packet(meta__purpose="responder", **{path: {"x": [{**INSIGHT, "validation_state": "testing"}]}})
+    with pytest.raises(InvalidRecord) as error:
+        render(held)
+    assert error.value.issues[0].code == "MP-12"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        packet(meta__purpose="auditor"),
+        packet(citations=[]),
+        packet(long_term__facts=[{**PACKET["long_term"]["facts"][0], "status": "disputed"}]),
+        {key: value for key, value in PACKET.items() if key != "explain"},
+        {},
+    ],
+)
+def test_a_packet_that_breaks_its_contract_is_refused(broken: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRecord):
+        render(broken)
+
+
+def test_messages_for_both_wire_forms() -> None:
+    rendered = Rendered("CONTEXT", {}, "Where?")
+    assert to_openai(rendered) == [{"role": "system", "content": "CONTEXT"}, {"role": "user", "content": "Where?"}]
+    blocks = [{"type": "text", "text": "CONTEXT"}, {"type": "text", "text": "Where?"}]
+    assert to_anthropic(rendered) == [{"role": "user", "content": blocks}]
+    assert to_openai(Rendered("", {})) == to_anthropic(Rendered("", {})) == []
+    assert to_openai(Rendered("", {}, "Where?")) == [{"role": "user", "content": "Where?"}]

@@ -1,0 +1,80 @@
+"""A memory on each engine, with a clock and ids that repeat."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.engines.opening import open_engine
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.ports.engine import Count, Engine
+from muniment.ports.schema import TABLES
+from muniment.records.policy import Policy
+from muniment.runtime.context import Context
+from muniment.runtime.derivations import DERIVATIONS
+from muniment.runtime.memory import Memory
+from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+
+Maker = Callable[..., Memory]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Maker]:
+    """`make("sqlite", policy=…)`: a fresh memory on an engine; all are closed at the end."""
+    numbers = itertools.count(1)
+    with ExitStack() as stack:
+
+        def made(engine: str = "memory", *, seed: str = "muniment", policy: Any = None, **parts: Any) -> Memory:
+            context = Context(
+                engine=_engine(engine, tmp_path / f"store{next(numbers)}.db", stack),
+                policy=Policy.from_wire(policy) if policy else Policy(),
+                clock=parts.get("clock", TickingClock()),
+                ids=parts.get("ids", CountingIds(seed)),
+                derivations=parts.get("derivations", DERIVATIONS),
+            )
+            memory = Memory(context)
+            stack.callback(memory.close)
+            return memory
+
+        yield made
+
+
+def _engine(name: str, path: Path, stack: ExitStack) -> Engine:
+    if name == "postgres":
+        try:
+            dsn = server_dsn()
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+        return PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
+    return open_engine(":memory:" if name == "memory" else path)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
+    return make(request.param)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def any_mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
+    return make(request.param)
+
+
+@pytest.fixture
+def counts() -> Callable[[Memory], dict[str, int]]:
+    """How many rows each table of each tenant has: what must not change where something was refused."""
+
+    def count(memory: Memory) -> dict[str, int]:
+        engine = memory._ctx.engine
+        return {
+            f"{tenant}.{spec.name}": engine.read(tenant, lambda reader, spec=spec: reader.do(Count(spec.name)))  # type: ignore[misc]
+            for tenant in ("default", "acme", *memory.tenants())
+            for spec in TABLES
+        }
+
+    return count

@@ -1,0 +1,220 @@
+"""The async face is the sync one with `await`: the same names, the same signatures, the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muniment
+from muniment import aio
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.errors import Closed, NotFound
+from muniment.runtime.memory import Memory
+from muniment.runtime.run import Run
+
+ROOT = Path(__file__).parents[3]
+
+NAMES = [
+    "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "errors", "open",
+]  # fmt: skip
+MEMORY = [
+    "close", "content", "entries", "export", "forget", "get", "import_", "info", "policy", "rebuild", "resolve", "run",
+    "tenants", "verify",
+]  # fmt: skip
+RUN = [
+    "content",
+    "entries",
+    "finish",
+    "get",
+    "observe",
+    "observe_many",
+    "observe_tool",
+    "resolve",
+    "run_id",
+    "scope",
+    "state",
+]
+
+
+def public(cls: type) -> list[str]:
+    return sorted(name for name in vars(cls) if not name.startswith("_"))
+
+
+def test_exported_names_are_pinned() -> None:
+    """A name more or fewer is a decision, and this is where it is taken down."""
+    assert sorted(muniment.__all__) == NAMES == dir(muniment)
+    for name in NAMES:
+        assert getattr(muniment, name) is not None
+    assert public(Memory) == MEMORY
+    assert public(Run) == RUN
+    with pytest.raises(AttributeError):
+        muniment.nothing  # type: ignore[attr-defined] # noqa: B018
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(aio.AsyncMemory, Memory), (aio.AsyncRun, Run)])
+def test_signatures_are_those_of_the_sync_classes(ours: type, theirs: type) -> None:
+    assert public(ours) == public(theirs)
+    for name in public(theirs):
+        sync, twin = getattr(theirs, name), getattr(ours, name)
+        if isinstance(inspect.getattr_static(theirs, name), property):
+            assert isinstance(inspect.getattr_static(ours, name), property)
+            continue
+        assert inspect.signature(twin) == inspect.signature(sync)
+        assert twin.__doc__ == sync.__doc__
+        is_iterator = str(sync.__annotations__["return"]).startswith("Iterator")
+        assert inspect.isasyncgenfunction(twin) == is_iterator
+        assert inspect.iscoroutinefunction(twin) == (not is_iterator)
+    assert inspect.signature(aio.open) == inspect.signature(muniment.open)
+
+
+def test_the_stub_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "make_aio_stub.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+async def collect(iterator: Any) -> list[Any]:
+    return [item async for item in iterator]
+
+
+async def story(mem: Any, run: Any) -> list[Any]:
+    said = await run.observe("user", "x", idempotency_key="k", metadata={"a": 1})
+    return [
+        said,
+        await run.observe_tool("t", content="y" * 70_000),
+        await run.observe_many([{"role": "user", "content": str(n)} for n in range(3)]),
+        await run.state(),
+        await collect(run.entries()),
+        await run.get(said.id),
+        await run.content(said.id),
+        await run.resolve(said.id),
+        await mem.resolve(said.id),
+        await mem.content(said.id),
+        await mem.get(said.id),
+        await collect(mem.entries(user_id="ana")),
+        await run.finish(),
+        await mem.verify(),
+        await mem.rebuild(),
+        await collect(mem.export()),
+        await mem.forget(event=said.id),
+        await mem.tenants(),
+    ]
+
+
+class Sync:
+    """The sync classes under `await`, to tell the same story twice."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return method(*args, **kwargs)
+
+        async def iterated(*args: Any, **kwargs: Any) -> Any:
+            for item in method(*args, **kwargs):
+                yield item
+
+        return iterated if name in ("entries", "export") else awaited
+
+
+def test_both_faces_tell_the_same_story(tmp_path: Path) -> None:
+    async def asynchronous() -> list[Any]:
+        async with await aio.open(tmp_path / "a.db", clock=TickingClock(), ids=CountingIds()) as mem:
+            run = await mem.run(user_id="ana", session_id="s1", objective="o")
+            assert (run.scope.user_id, mem.info.name) == ("ana", "sqlite")
+            assert "async" in repr(run)
+            return await story(mem, run)
+
+    async def synchronous() -> list[Any]:
+        with muniment.open(tmp_path / "s.db", clock=TickingClock(), ids=CountingIds()) as mem:
+            return await story(Sync(mem), Sync(mem.run(user_id="ana", session_id="s1", objective="o")))
+
+    assert asyncio.run(asynchronous()) == asyncio.run(synchronous())
+
+
+def test_awaits_run_side_by_side_on_one_store(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            runs = await asyncio.gather(*[mem.run(user_id="ana", session_id=f"s{n % 3}") for n in range(9)])
+            await asyncio.gather(*[run.observe("user", str(n)) for n, run in enumerate(runs) for _ in range(5)])
+            report = await mem.verify()
+            assert report.ok
+            assert (report.sessions, report.entries) == (3, 9 + 45)
+
+    asyncio.run(main())
+
+
+def test_iterating_while_writing_stopping_early_and_being_cancelled(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            run = await mem.run(user_id="ana")
+            await run.observe_many([{"role": "user", "content": str(n)} for n in range(1500)])
+            seen = 0
+            async for _ in mem.export():
+                seen += 1
+                if seen % 500 == 0:
+                    await run.observe("user", "while exporting")
+            assert seen == 1 + 1 + 1501 + 2 + 1
+            export = mem.export()
+            await anext(export)
+            await export.aclose()
+
+            async def endless() -> None:
+                while True:
+                    async for _ in run.entries():
+                        pass
+
+            task = asyncio.create_task(endless())
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await mem.verify()).ok
+
+    asyncio.run(main())
+
+
+def test_errors_come_through_and_a_closed_store_says_so() -> None:
+    async def main() -> None:
+        mem = await aio.open()
+        with pytest.raises(NotFound):
+            await mem.get("no")
+        await mem.close()
+        with pytest.raises(Closed):
+            await mem.tenants()
+        with pytest.raises(Closed):
+            await anext(mem.export())
+
+    asyncio.run(main())
+
+
+def test_import_and_export_between_stores(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as here, await aio.open() as there:
+            await (await here.run(user_id="ana")).observe("user", "x" * 70_000)
+            lines = await collect(here.export())
+            report = await there.import_(lambda: lines, progress=lambda _: None)
+            assert report.written["entries"] == 2
+            assert await collect(there.export()) == lines
+
+    asyncio.run(main())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, muniment;"
+        "heavy = {'pydantic', 'psycopg', 'sqlite3', 'click', 'rich', 'numpy', 'asyncio'} & set(sys.modules);"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
