@@ -1,7 +1,7 @@
 """Fill the figures in README.md from committed benchmark results, so that no figure stands there unmeasured.
 
-    python tools/figures.py            rewrite the blocks between <!-- figures:NAME --> marks
-    python tools/figures.py --check    fail where a block differs from its result file
+python tools/figures.py            rewrite the blocks between <!-- figures:NAME --> marks
+python tools/figures.py --check    fail where a block differs from its result file
 """
 
 from __future__ import annotations

@@ -22,9 +22,6 @@ def look(path: Path) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="engines/sqlite/residue.py opens and closes the database file itself: POSIX locks drop"
-)
 @pytest.mark.req("LG-06", "LG-07")
 def test_a_visitor_that_leaves_after_a_forget_takes_no_log_with_it(tmp_path: Path) -> None:
     """Reading the database file with plain `open()` and closing it drops every lock this process holds on it (POSIX).

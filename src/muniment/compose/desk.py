@@ -121,6 +121,10 @@ class Desk:
         """A share of the whole budget, in tokens."""
         return int(part * self.purse.tokens_max)
 
+    def share_beside_hits(self, part: float) -> int:
+        """What may be spent on something with no match: a share while hits wait for the rest, else all there is."""
+        return self.share(part if self.pool.hits and self.request.query.strip() else 1.0)
+
     def place(self, placed: Placed, score: float, rules: Iterable[str]) -> None:
         self.purse.pay(placed.block, placed.tokens)
         self.placed.append(placed)

@@ -29,6 +29,7 @@ def place_facts(desk: Desk) -> None:
     chosen = sorted(_not_overridden(desk, list(_eligible(desk, named))), key=_worth)
     seen = Seen(desk.policy.near_duplicate)
     desk.purse.price_many(fact_line(each.fact, typical_mark) for _, each in chosen)
+    unmatched_max = desk.share_beside_hits(desk.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for at, (name, each) in enumerate(chosen):
         line = fact_line(each.fact, typical_mark)
@@ -40,7 +41,7 @@ def place_facts(desk: Desk) -> None:
             desk.tally.omit(name, "count_limit", limit=desk.policy.facts_max)
         elif price > desk.purse.room("facts"):
             desk.tally.omit(name, "over_budget", tokens=price)
-        elif not is_matched and unmatched_tokens + price > desk.share(desk.policy.unmatched_share):
+        elif not is_matched and unmatched_tokens + price > unmatched_max:
             desk.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
         else:
             desk.place(Placed(name, "facts", price, each, (at,)), each.score, _rules(each))

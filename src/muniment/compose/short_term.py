@@ -23,7 +23,8 @@ def place_short_term(desk: Desk) -> Quotes:
     else:
         _place_loops(desk)
         _place_tools(desk)
-    summary_max, window_max = desk.share(desk.policy.summary_share), desk.share(desk.policy.unmatched_share)
+    summary_max = desk.share_beside_hits(desk.policy.summary_share)
+    window_max = desk.share_beside_hits(desk.policy.unmatched_share)
     quotes = Quotes(desk)
     quotes.fill(reserve=_wanted(desk, summary_max, window_max))
     _place_summary(desk, summary_max)

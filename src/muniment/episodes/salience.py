@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from muniment.prompts.sentences import sentence_spans
@@ -20,35 +21,40 @@ __all__ = ["LINE_CHARS_MAX", "best_lines"]
 
 LINE_CHARS_MAX = 240
 """Longer sentences are not lines of a summary."""
+TURN_CHARS_MAX = 2_000
+"""What of a turn is looked at: of a longer one, its start."""
 _TERMS_MIN = 2
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
 _FIGURE = re.compile(r"\d")
 
 
 class _Sentence(NamedTuple):
-    place: int
     turn: Turn
     text: str
     terms: frozenset[str]
+    factor: float
+    """What kind of sentence it is, as a weight."""
 
 
 def best_lines(turns: Sequence[Turn], count: int) -> list[SummaryLine]:
     """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn."""
     sentences = _sentences(turns)
-    if not sentences or count < 1:
-        return []
     weight = _term_weights(sentences)
     said: set[str] = set()
     chosen: list[SummaryLine] = []
-    left = dict(enumerate(sentences))
-    while left and len(chosen) < count:
-        at, gain = max(
-            ((number, _gain(sentence, weight, said)) for number, sentence in left.items()),
-            key=lambda pair: (pair[1], -pair[0]),
-        )
+    # What a sentence adds only shrinks as others are chosen, so one that is still the best when looked at again is it.
+    waiting = [(-_gain(sentence, weight, said), place) for place, sentence in enumerate(sentences)]
+    heapify(waiting)
+    while waiting and len(chosen) < count:
+        _, place = waiting[0]
+        sentence = sentences[place]
+        gain = _gain(sentence, weight, said)
+        if len(waiting) > 1 and (-gain, place) > min(waiting[1:3]):
+            heapreplace(waiting, (-gain, place))
+            continue
         if gain <= 0:
             break
-        sentence = left.pop(at)
+        heappop(waiting)
         said |= sentence.terms
         chosen.append(SummaryLine(evidence_id=sentence.turn.id, text=sentence.text, ts=sentence.turn.ts, weight=gain))
     return chosen
@@ -57,14 +63,20 @@ def best_lines(turns: Sequence[Turn], count: int) -> list[SummaryLine]:
 def _sentences(turns: Sequence[Turn]) -> list[_Sentence]:
     found: list[_Sentence] = []
     for turn in turns:
-        for start, end in sentence_spans(turn.text[: 64 * LINE_CHARS_MAX]):
+        speaks = 1.1 if turn.role == "user" else 1.0
+        for start, end in sentence_spans(turn.text[:TURN_CHARS_MAX]):
             text = turn.text[start:end]
             if len(text) > LINE_CHARS_MAX:
                 continue
             terms = frozenset(analyze(text))
             if len(terms) >= _TERMS_MIN:
-                found.append(_Sentence(len(found), turn, text, terms))
+                found.append(_Sentence(turn, text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms))))
     return found
+
+
+def _factor(text: str) -> float:
+    factor = 1.2 if _FIGURE.search(text) or _NAME.search(text) else 1.0
+    return factor * 0.5 if text.rstrip("\"'”’)").endswith(("?", "？")) else factor
 
 
 def _term_weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
@@ -77,10 +89,4 @@ def _term_weights(sentences: Sequence[_Sentence]) -> dict[str, float]:
 
 
 def _gain(sentence: _Sentence, weight: dict[str, float], said: set[str]) -> float:
-    fresh = sum(weight[term] for term in sentence.terms - said)
-    gain = fresh / math.sqrt(4 + len(sentence.terms))
-    if _FIGURE.search(sentence.text) or _NAME.search(sentence.text):
-        gain *= 1.2
-    if sentence.text.rstrip("\"'”’)").endswith(("?", "？")):
-        gain *= 0.5
-    return round(gain * (1.1 if sentence.turn.role == "user" else 1.0), 6)
+    return round(sentence.factor * math.fsum(weight[term] for term in sentence.terms if term not in said), 6)

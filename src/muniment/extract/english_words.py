@@ -57,7 +57,8 @@ PLACE = rf"(?P<value>(?:the )?(?:St\. )?{CAP}(?:[ -]{CAP}){{0,3}}(?:, {CAP}(?: {
 ORG = rf"(?P<value>{CAP}(?: (?:& |and |of )?{CAP}){{0,4}})"
 TAIL = (
     r"(?=$|[,!]| (?:in|since|last|this|with|now|from|about|near|for|two|three|four|five|a|an|earlier|yesterday|"
-    r"recently|on|back|again|at|after|because|and|these|right|today|currently|as|by|to be|where|which|whose|too|here) ?)"
+    r"recently|on|back|again|at|after|because|and|these|right|today|currently|as|by|to be|where|which|"
+    r"whose|too|here) ?)"
 )
 THING = r"(?P<value>[\w'’-]+(?: [\w'’-]+){0,4})"
 ADVERB = r"(?:(?:really|absolutely|also|do|just|truly|totally|still|simply|especially|particularly) )?"

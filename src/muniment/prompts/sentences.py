@@ -6,9 +6,7 @@ import re
 
 __all__ = ["sentence_spans"]
 
-_SHORT = frozenset(
-    ("mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "approx", "jr", "sr")
-)
+_SHORT = frozenset(("mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "approx", "jr", "sr"))
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[”’」』）]*|\n+")
 
 

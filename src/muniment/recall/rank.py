@@ -131,7 +131,7 @@ def _newest_first(query: Query, index: ScopeIndex, policy: RecallPolicy, ordinal
     """Put those of the pool that answer as the best one does in order of time, on the places they hold together.
 
     Statements that restate the best one always; where a changing state is asked for, also the sessions that answer
-    alike: what the newest of them says stands above what the older ones say.
+    alike. Only what the same person said: another's later words are no newer state of this one.
     """
     pool = ordinals[: policy.newest_pool]
     if query.looks_back or len(pool) < 2:
@@ -139,27 +139,34 @@ def _newest_first(query: Query, index: ScopeIndex, policy: RecallPolicy, ordinal
     exact, weights = _matches(query, index, pool, kinds=False)
     if not weights.size:
         return _Order(ordinals, [])
-    same = _alike(exact, weights, policy.restated_match, policy.restated_match)
+    voice = index.speaker[pool] == index.speaker[pool[0]]
+    same = _alike(exact, weights, policy.restated_match, policy.restated_match) & voice
     leader = int(pool[0])
     restating = [at for at in np.flatnonzero(same).tolist() if at and _restates(index, policy, int(pool[at]), leader)]
     places = [0, *restating]
     members = pool[places]
-    newest = members[np.lexsort((-members, -index.ts[members]))]
     changed = ordinals.copy()
-    changed[places] = newest
-    alike = newest.tolist() if same[0] else []
+    changed[places] = members[np.lexsort((-members, -index.ts[members]))]
+    alike: list[int] = changed[places].tolist()
     if query.state:
         pool = changed[: policy.newest_pool]
-        places = np.flatnonzero(
-            _alike(*_matches(query, index, pool), policy.newest_match, policy.newest_overlap)
-        ).tolist()
-        members = pool[places]
-        sessions = index.session[members]
-        began = {session: int(index.ts[members[sessions == session]].max()) for session in sessions.tolist()}
-        order = sorted(range(len(members)), key=lambda at: (-began[int(sessions[at])], at))
-        changed[places] = members[order]
-        alike = list(dict.fromkeys([*changed[places].tolist(), *alike])) if len(began) > 1 else alike
+        likely = _alike(*_matches(query, index, pool), policy.newest_match, policy.newest_overlap) & voice
+        changed[: len(pool)], sessions = _newest_session_first(index, pool, np.flatnonzero(likely))
+        alike = list(dict.fromkeys([*sessions, *alike]))
     return _Order(changed, alike if len(alike) > 1 else [])
+
+
+def _newest_session_first(index: ScopeIndex, pool: Ints, places: Ints) -> tuple[Ints, list[int]]:
+    """On these places, what the newest session says stands above what older ones say; and the turns, if of several."""
+    members = pool[places]
+    sessions = index.session[members].tolist()
+    latest: dict[int, int] = {}
+    for session, ts in zip(sessions, index.ts[members].tolist(), strict=True):
+        latest[session] = max(ts, latest.get(session, ts))
+    order = sorted(range(len(members)), key=lambda at: (-latest[sessions[at]], at))
+    changed = pool.copy()
+    changed[places] = members[order]
+    return changed, changed[places].tolist() if len(latest) > 1 else []
 
 
 def _alike(

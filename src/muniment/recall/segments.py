@@ -9,7 +9,7 @@ only ever made whole: from turns, or from older segments (`merge`). Equal turns 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,20 +74,14 @@ class Segment:
     ts: Ints
     length: Ints
     terms: Postings
-    _forward: list[tuple[Ints, Ints]] = field(default_factory=list, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def terms_of(self, number: int) -> frozenset[int]:
-        """The terms of one turn; the first question sorts the postings by turn, and the segment keeps that."""
-        if not self._forward:
-            order = np.argsort(self.terms.docs, kind="stable")
-            hashes = np.repeat(self.terms.hashes, np.diff(self.terms.offsets))[order]
-            starts = np.searchsorted(self.terms.docs[order], np.arange(len(self.ids) + 1))
-            self._forward.append((hashes, starts))
-        hashes, starts = self._forward[0]
-        return frozenset(hashes[starts[number] : starts[number + 1]].tolist())
+        """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
+        places = np.flatnonzero(self.terms.docs == number)
+        return frozenset(self.terms.hashes[self.terms.offsets.searchsorted(places, side="right") - 1].tolist())
 
 
 _LAYOUT: tuple[tuple[str, str], ...] = (

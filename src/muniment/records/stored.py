@@ -7,7 +7,7 @@ evidence, so that a forget can take exactly that part away. Quotes are kept as s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from muniment.records.base import Confidence, Count, Items, JsonObject, JsonValue, Record
 from muniment.records.candidate import CandidateStatus
@@ -112,28 +112,30 @@ class StoredFact(Record):
         return min(ends) if ends else None
 
     def to_fact(self, fallen: tuple[str, ...] = ()) -> Fact:
-        """The packet's view of it; `fallen` are facts it depends on that no longer stand."""
+        """The packet's view of it; `fallen` are facts it depends on that no longer stand.
+
+        Its parts were checked when they were written, so the view is put together without checking them again.
+        """
         best = self.best
         start, end = _last(assertion.valid_from for assertion in best), self.until
-        bounds = {"valid_from": start} | ({} if end is None else {"valid_to": end})
-        bounds = {name: bound for name, bound in bounds.items() if bound is not None}
         notes = [said for said in (_last(assertion.notes for assertion in best),) if said]
         if fallen:
             notes.append(f"{STALE_DEPENDENCY}: depends on {', '.join(fallen)}, which no longer stands")
-        parts: dict[str, object] = {
+        parts: dict[str, Any] = {
             "fact_id": self.fact_id,
             "fact_key": self.key,
             "value": self.value,
             "status": self.status,
             "confidence": max(assertion.confidence for assertion in best),
-            "sources": list(dict.fromkeys(source for assertion in best for source in assertion.sources)),
+            "sources": tuple(dict.fromkeys(source for assertion in best for source in assertion.sources)),
             "scope_level": self.scope_level,
         }
+        bounds = {name: bound for name, bound in (("valid_from", start), ("valid_to", end)) if bound is not None}
         if bounds:
-            parts["validity"] = Validity.from_wire(bounds).to_wire()
+            parts["validity"] = Validity.model_construct(**bounds)
         if notes:
             parts["notes"] = "; ".join(notes)
-        return Fact.from_wire(parts)
+        return Fact.model_construct(**parts)
 
 
 def _last(values: Iterable[str | None]) -> str | None:

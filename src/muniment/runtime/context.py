@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 from muniment.adapters.token_counters import load_token_counter
 from muniment.errors import MissingDependency
+from muniment.ports.embedding import Embedder
 from muniment.ports.engine import Engine
 from muniment.ports.outside import Clock, Ids
 from muniment.ports.tokens import TokenCounter
 from muniment.recall.segments import Segment
+from muniment.recall.vectors import VectorBlock
 from muniment.records.policy import Policy
 from muniment.runtime.blocks import BlockCache
 from muniment.runtime.caches import IndexCache
 from muniment.runtime.derivations import DERIVATIONS, Derivation, Project
 from muniment.runtime.indexing import SEGMENTS
+from muniment.runtime.vectoring import VECTORS
 from muniment.text.instants import format_instant
 from muniment.text.tokens import ESTIMATE_NAME
 
@@ -34,6 +37,10 @@ class Context:
     """Decoded parts of the index. They never change, so they can be kept."""
 
     indexes: IndexCache = field(default_factory=IndexCache, repr=False)
+
+    embedder: Embedder | None = None
+    """What turns text into vectors; None for search by words alone."""
+    vectors: BlockCache[VectorBlock] = field(default_factory=lambda: BlockCache(VECTORS), repr=False)
 
     counter: TokenCounter = field(default_factory=load_token_counter, repr=False)
     """What counts tokens."""

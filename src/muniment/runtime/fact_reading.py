@@ -48,7 +48,9 @@ def standing_facts(reader: Reader, scope: Scope, level: str, key: str | None = N
     for row in reader.do(Select("items", where=where, order=("id", "version"))):
         item = Item._make(cast("Any", row))
         newest[item.id] = item
-    return [Standing(item, StoredFact.from_wire(item.plain())) for item in newest.values() if item.body is not None]
+    return [
+        Standing(item, StoredFact.model_validate_json(item.body)) for item in newest.values() if item.body is not None
+    ]
 
 
 def read_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Standing]:

@@ -16,8 +16,9 @@ from muniment.ports.schema import TABLES, Table, column_names
 from muniment.records.entry import Erased, Receipt, Trust
 from muniment.runtime.carriers import carriers_of, origins_of
 from muniment.runtime.context import Context
-from muniment.runtime.indexing import unindex
+from muniment.runtime.indexing import unindex, users_of
 from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
+from muniment.runtime.vectoring import remove_vectors
 
 __all__ = ["Selector", "forget"]
 
@@ -72,6 +73,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     haul, receipt = ctx.engine.write(tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now))
     ctx.segments.clear()
     ctx.indexes.clear()
+    ctx.vectors.clear()
     report = ctx.engine.scrub(haul.needles)
     receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
     ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [_receipt_change(receipt)]))
@@ -90,6 +92,7 @@ def _erase(
         if spec.subject is not None:
             haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
     haul.counts["segments"] = unindex(tx, list(haul.entries))
+    haul.counts["vectors"] = remove_vectors(tx, users_of(tx, list(haul.entries)), frozenset(haul.entries))
     write_changes(tx, haul.kept)
     erased = (
         *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in haul.entries.items()),

@@ -34,12 +34,15 @@ SESSION_TURNS = 60
 """How far back in this session the summary and the loops look."""
 SUMMARY_LINES = 6
 TOOL_CHARS_MAX = 200
-EPISODE_SESSIONS = 6
+EPISODE_SESSIONS = 4
 """Sessions that give an episode: those of the best hits, and the most recent ones."""
 RECENT_SESSIONS = 2
+TOKENS_A_HIT = 16
+HITS_MIN = 20
+"""No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
 AROUND = 3
 """An episode reaches this many turns before its first hit and after its last."""
-AROUND_MAX = 24
+AROUND_MAX = 16
 
 
 def turn_of(entry: LedgerEntry, text: str) -> Turn:
@@ -65,7 +68,7 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
     asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)
     found: list[Found] = []
     if asked.strip():
-        k = policy.compose.candidates_max
+        k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
         found = find_turns(ctx, reader, scope.tenant_id, scope.user_id, asked, k, request.now, policy.recall)
     hits = tuple(_hit(each) for each in found)
     session = _last_turns(reader, request, SESSION_TURNS)

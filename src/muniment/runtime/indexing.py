@@ -33,6 +33,7 @@ __all__ = [
     "speaker_of",
     "text_of",
     "unindex",
+    "users_of",
 ]
 
 TEXT_CHARS_MAX = 64 * 1024
@@ -107,6 +108,11 @@ def unindex(tx: Transaction, lost: Sequence[str]) -> int:
         tx.do(Lock(("index", user_id)))
         changed += drop_from_blocks(tx, segments_of(user_id), SEGMENTS, ids)
     return changed
+
+
+def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """Whose turns these are."""
+    return sorted(_by_user(reader, ids))
 
 
 def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:

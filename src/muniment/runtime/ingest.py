@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from muniment.errors import (
     ClockWentBack,
@@ -28,6 +31,7 @@ from muniment.runtime.context import Context
 from muniment.runtime.derivations import RUN_STARTED
 from muniment.runtime.indexing import index_turns, is_turn
 from muniment.runtime.items import Item, latest, write_changes
+from muniment.runtime.vectoring import add_vectors, embed_turns
 from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest, salted_digest
 from muniment.text.instants import format_instant, parse_instant
@@ -35,6 +39,8 @@ from muniment.text.instants import format_instant, parse_instant
 __all__ = ["append", "append_in", "check_run", "enter_tenant", "opening_draft"]
 
 _IDS_ASKED = 1000
+
+Vector = npt.NDArray[np.float16]
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -55,6 +61,8 @@ class _Batch:
     salts: tuple[bytes, ...]
     keys: tuple[tuple[bytes, bytes] | None, ...]
     """Per draft (key hash, the request's bytes) where it has an idempotency key."""
+    vectors: Mapping[int, Vector]
+    """By draft, for those that will be turns; empty where there is no embedder."""
     after: str = ""
     """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
 
@@ -75,12 +83,15 @@ def append_in(
 
     `after` is when the newest item they build on was made. A rebuild reads the ledger by `recorded_at`, so what
     builds on an item of another session, whose clock may be ahead, must be recorded after it.
+    The caller has redacted the drafts: the door cannot tell their ids from card numbers.
     """
-    return _write(ctx, tx, replace(_prepare(ctx, scope, drafts, opening), after=after))
+    return _write(ctx, tx, replace(_prepare(ctx, scope, drafts, opening, is_clean=True), after=after))
 
 
-def _prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> _Batch:
-    policy = ctx.policy.ledger
+def _prepare(
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_clean: bool = False
+) -> _Batch:
+    policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_clean else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
             f"{len(drafts)} entries in one call are over the limit of {policy.batch_entries_max}",
@@ -107,6 +118,7 @@ def _prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: 
         ids=tuple([draft.id or mint("evt") for draft in drafts]),
         salts=tuple(salts),
         keys=tuple(_key_of(scope, draft) for draft in drafts),
+        vectors=_vectors(ctx, drafts, admitted),
     )
 
 
@@ -147,12 +159,37 @@ def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
     if ctx.policy.ledger.index_turns:
         turns = zip(entries, admitted, strict=True)
         index_turns(tx, scope.user_id, [(entry, item.text) for entry, item in turns if is_turn(entry)])
+        _keep_vectors(ctx, tx, batch, fresh)
     written = entries[1:] if opens else entries
     if not any(batch.keys):
         return written
     _remember_keys(tx, batch, fresh, written)
     by_index = earlier | dict(zip(fresh, written, strict=True))
     return [by_index[index] for index in range(len(batch.admitted))]
+
+
+def _vectors(ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Vector]:
+    """Draft by draft, the vectors of those that will be turns: made before the transaction, since it takes its time."""
+    if ctx.embedder is None or not ctx.policy.ledger.index_turns:
+        return {}
+    places = [
+        place
+        for place, draft in enumerate(drafts)
+        if draft.kind in ("message", "tool_result") and draft.role in ("user", "assistant", "tool")
+    ]
+    if not places:
+        return {}
+    rows = embed_turns(
+        ctx.embedder, [(admitted[at].body.get("speaker") or drafts[at].role, admitted[at].text) for at in places]
+    )
+    return dict(zip(places, rows, strict=True))
+
+
+def _keep_vectors(ctx: Context, tx: Transaction, batch: _Batch, fresh: Sequence[int]) -> None:
+    places = [place for place in fresh if place in batch.vectors]
+    if ctx.embedder is not None and places:
+        rows = np.stack([batch.vectors[place] for place in places])
+        add_vectors(tx, batch.scope.user_id, ctx.embedder, [batch.ids[place] for place in places], rows)
 
 
 def _earlier(tx: Transaction, batch: _Batch) -> dict[int, LedgerEntry]:

@@ -7,25 +7,31 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from muniment.adapters.embedders import load_embedder
 from muniment.adapters.system import SystemIds, system_clock
+from muniment.adapters.token_counters import load_token_counter
 from muniment.engines.opening import open_engine
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.ledger.evidence import Resolved
+from muniment.ports.embedding import Embedder
 from muniment.ports.engine import EngineInfo
 from muniment.ports.outside import Clock, Ids
+from muniment.ports.tokens import TokenCounter
 from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
 from muniment.records.base import JsonObject, ValidationError, issues_of
 from muniment.records.entry import LedgerEntry, Receipt
 from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
+from muniment.records.pool import EpisodeCandidate
 from muniment.records.scope import DEFAULT_TENANT, Scope
-from muniment.runtime import builds, reading, transfer
+from muniment.runtime import builds, reading, reembedding, transfer
 from muniment.runtime import forget as forgetting
 from muniment.runtime import rebuild as rebuilding
 from muniment.runtime import verify as verifying
 from muniment.runtime.builds import Build
 from muniment.runtime.comparing import BuildDiff, diff_builds
 from muniment.runtime.context import Context
+from muniment.runtime.episode_reading import list_episodes
 from muniment.runtime.patches import granted
 from muniment.runtime.run import Run
 from muniment.runtime.tracing import Telling, trace_text
@@ -38,21 +44,36 @@ def open(
     *,
     clock: Clock | None = None,
     ids: Ids | None = None,
+    embedder: Embedder | str | None = None,
+    tokens: TokenCounter | str = "auto",
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address.
 
-    `durability` is "normal" (survives a crash of the process) or "full" (survives power loss).
+    `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
+    by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
+    names what counts tokens; "auto" is exact where a tokenizer is installed.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
     chosen = _policy(policy)  # before the store is opened, so that nothing is left open behind an error
+    counter = load_token_counter(tokens) if isinstance(tokens, str) else tokens
+    maker = load_embedder(embedder) if isinstance(embedder, str) else embedder
     engine = open_engine(target, durability=durability, read_only=read_only)
-    return Memory(Context(engine=engine, policy=chosen, clock=clock or system_clock, ids=ids or SystemIds()))
+    return Memory(
+        Context(
+            engine=engine,
+            policy=chosen,
+            clock=clock or system_clock,
+            ids=ids or SystemIds(),
+            counter=counter,
+            embedder=maker if maker is not None and maker.dim else None,
+        )
+    )
 
 
 def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
@@ -135,6 +156,12 @@ class Memory:
         """A user's events, session by session, in order."""
         return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
 
+    def episodes(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[EpisodeCandidate]:
+        """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
+        return list_episodes(self._ctx, tenant_id, user_id, session_id)
+
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
         """What a pointer (or an event id) points to, its quote checked against the bytes."""
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
@@ -211,6 +238,10 @@ class Memory:
     def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
         """Which builds told a model this text, newest first: from which event, under which policy."""
         return trace_text(self._ctx, tenant_id, text, user_id)
+
+    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        """Bring every turn to the present embedder; run it after an embedder was added or changed."""
+        return reembedding.reembed(self._ctx, tenant_id, progress)
 
     def tenants(self) -> list[str]:
         """The tenants of this store."""

@@ -24,6 +24,7 @@ from muniment.records.stored import QuoteRef
 from muniment.runtime.context import Context
 from muniment.runtime.ingest import append_in
 from muniment.runtime.items import Item, latest
+from muniment.runtime.project_states import CITING
 from muniment.runtime.reading import content_in
 from muniment.semantics.trust import lowest_trust
 from muniment.text.instants import format_instant, parse_instant
@@ -89,7 +90,7 @@ def write_patches(desk: Desk, decide: Callable[[Transaction], Decided], answer: 
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
         decided = decide(tx)
         if decided.drafts:
-            append_in(ctx, tx, scope, decided.drafts, desk.opening, decided.after)
+            append_in(ctx, tx, scope, [_redacted(ctx, draft) for draft in decided.drafts], desk.opening, decided.after)
         return answer(tx)
 
     return ctx.engine.write(scope.tenant_id, work)
@@ -102,6 +103,41 @@ def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft
         return EntryDraft.model_validate(plain | {"metadata": {"event": event} | dict(said)})
     except ValidationError as error:
         raise InvalidRecord("this cannot be remembered", issues_of(error)) from None
+
+
+_IDS = frozenset(
+    {
+        "depends_on", "ends", "event", "event_id", "evidence_id", "fact_id", "from", "id", "ids", "procedure_id",
+        "promoted_to", "ref", "sources", "superseded_by",
+    }
+)  # fmt: skip
+"""Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""
+_HOLDING_IDS = frozenset({"assertion", "insight", "patch", "procedure", "quote"})
+
+
+def _redacted(ctx: Context, draft: EntryDraft) -> EntryDraft:
+    """The draft without secrets (LG-10), its ids untouched."""
+    if not ctx.policy.ledger.redact_secrets or draft.metadata is None:
+        return draft
+    return draft.model_copy(update={"metadata": _but_ids(draft.metadata)})
+
+
+def _but_ids(said: dict[str, Any]) -> dict[str, Any]:
+    """An object of a patch, cleaned; so are the objects in it that hold ids themselves."""
+    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, part in said.items():
+        if name in _IDS:
+            kept[name] = part
+        elif name in _HOLDING_IDS and isinstance(part, dict):
+            kept[name] = _but_ids(part)
+        elif name in CITING and isinstance(part, list):
+            kept[name] = [_but_ids(each) if isinstance(each, dict) else each for each in part]
+        else:
+            rest[name] = part
+    found: Counter[str] = Counter()
+    clean: dict[str, Any] = redact_value(rest, found)
+    return clean | kept
 
 
 def lock_item(tx: Transaction, item_id: str) -> None:

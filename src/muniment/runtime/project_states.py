@@ -13,7 +13,7 @@ from muniment.runtime.items import Change, Item, Rewritten
 from muniment.runtime.memory_events import STATE_PATCHED
 from muniment.text.hashing import short_id
 
-__all__ = ["named_events", "project_state", "state_id", "state_without"]
+__all__ = ["CITING", "named_events", "project_state", "state_id", "state_without"]
 
 Lookup = Callable[[str], Item | None]
 

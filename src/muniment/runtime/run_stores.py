@@ -163,7 +163,7 @@ class RunStores:
         expires_at: Any = "run_end",
         validation_state: ValidationState = "unvalidated",
     ) -> InsightItem:
-        """Something supposed, not known: no responder sees it, and it ends with the run unless it is given an instant."""
+        """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
         given = {
             "type": type_,
             "statement": statement,
@@ -210,7 +210,7 @@ class RunStores:
         confidence: float | None = None,
         reason: str | None = None,
     ) -> Candidate:
-        """Propose a fact. Policy promotes it at once where it is sure; else it waits for `decide`. It always says why."""
+        """Propose a fact. Policy promotes it at once where it is sure; else it waits for `decide`. It says why."""
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
             raise InvalidInput("reason should be a string", path="$.reason")

@@ -15,6 +15,7 @@ from muniment.records.recall_policy import RecallPolicy
 from muniment.runtime.blocks import read_blocks
 from muniment.runtime.context import Context
 from muniment.runtime.indexing import segments_of, speaker_of, text_of
+from muniment.runtime.vectoring import dense_for
 from muniment.text.instants import parse_instant
 
 __all__ = ["Found", "entries_by_id", "find_turns", "load_index"]
@@ -57,7 +58,10 @@ def find_turns(
 ) -> list[Found]:
     """The best `k` turns for a query, best first."""
     index = load_index(ctx, reader, tenant_id, user_id)
-    ranked = rank(query, index, policy, parse_instant(now).date(), k)
+    dense = None
+    if ctx.embedder is not None:
+        dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
+    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense)
     ids = [index.id(hit.ordinal) for hit in ranked]
     entries = {entry.id: entry for entry in entries_by_id(reader, tenant_id, ids)}
     found = []

@@ -110,6 +110,18 @@ def test_matches_come_first_and_counts_bound_only_the_others() -> None:
     assert list(omitted(made).values()) == ["count_limit", "count_limit"]
 
 
+def test_facts_that_match_nothing_leave_room_for_hits_that_do() -> None:
+    facts = [make_fact(f"u{n}", f"note.{n}", f"plain remark {n} about the weather") for n in range(30)]
+    alone = composed(*facts)
+    assert len(kept(alone)) == 30
+    hits = [make_hit("e1", "I live in Berlin")]
+    made = compose(
+        make_request(max_tokens=1024), make_pool(facts=facts, hits=hits), ComposePolicy(), CountBy(), "digest"
+    )
+    assert 5 < len(kept(made)) < 20
+    assert made.packet.budget_report.section_usage["facts"] < 0.17 * 1024
+
+
 def test_equal_facts_are_ordered_by_confidence_recency_id() -> None:
     made = composed(
         make_fact("c", "k.c", "pear", confidence=0.9),

@@ -284,6 +284,8 @@ def test_any_text_is_read_without_harm(text: str) -> None:
         assert each.quote in text
 
 
-@pytest.mark.parametrize("seed", ["my name is " * 5000, "I live in A " * 5000, "我" * 40000, "저는 " * 20000, "`" * 40000])
+@pytest.mark.parametrize(
+    "seed", ["my name is " * 5000, "I live in A " * 5000, "我" * 40000, "저는 " * 20000, "`" * 40000]
+)
 def test_hostile_text_costs_little(seed: str) -> None:
     propose(seed, "user", TS)

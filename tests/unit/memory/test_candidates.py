@@ -19,7 +19,9 @@ Maker = Callable[..., Memory]
 def test_a_sure_candidate_is_promoted_at_once(any_mem: Memory) -> None:
     run = any_mem.run(user_id="ana")
     said = run.observe("user", "I am vegetarian, by the way.")
-    made = run.propose("user.diet", "vegetarian", sources=[said.id], quote="I am vegetarian", confidence=0.95, reason="said so")
+    made = run.propose(
+        "user.diet", "vegetarian", sources=[said.id], quote="I am vegetarian", confidence=0.95, reason="said so"
+    )
     assert made.status == "promoted"
     assert made.quote == "I am vegetarian"
     assert made.proposed_by == "caller"

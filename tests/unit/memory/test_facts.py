@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from muniment.adapters.system import CountingIds
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.records.packet import Fact
 from muniment.runtime.memory import Memory
@@ -315,7 +316,9 @@ def test_one_active_fact_however_many_write_at_once(any_mem: Memory) -> None:
     def write(index: int) -> None:
         try:
             for turn in range(3):
-                runs[index].remember("user.city", f"city {index} {turn}", sources=[said[index].id], valid_from="2026-01-02")
+                runs[index].remember(
+                    "user.city", f"city {index} {turn}", sources=[said[index].id], valid_from="2026-01-02"
+                )
         except BaseException as error:
             failures.append(error)
             raise
@@ -403,7 +406,7 @@ def test_sources_are_evidence_that_is_still_there(mem: Memory, counts: Counts) -
     run = mem.run(user_id="ana")
     said, gone = run.observe("user", "x"), run.observe("user", "y")
     run.remember("k", 1, sources=[said.id])
-    patch = [entry for entry in run.entries() if entry.kind == "state_patch"][0]
+    patch = next(entry for entry in run.entries() if entry.kind == "state_patch")
     mem.forget(event=gone.id)
     before = counts(mem)
     with pytest.raises(Forgotten):
@@ -429,3 +432,35 @@ def test_secrets_do_not_become_facts(mem: Memory) -> None:
     fact: Fact = run.remember("user.note", f"my key is {key}", sources=[said.id])
     assert key not in str(fact.value)
     assert run.remember("user.note", f"my key is {key}", sources=[said.id]).fact_id == fact.fact_id
+
+
+class CardIds(CountingIds):
+    """Ids that read like card numbers, as one in some hundred of the real ones does in part."""
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_{self._next():08x}a4111111111111111"
+
+
+@pytest.mark.req("LG-10", "X-09")
+def test_ids_are_never_taken_for_secrets(make: Callable[..., Memory]) -> None:
+    mem = make(ids=CardIds())
+    run = mem.run(user_id="ana", session_id="s1")
+    said = run.observe("user", "I am vegetarian")
+    fact = run.remember(
+        "user.diet", "vegetarian", sources=[said.id], quote="vegetarian", notes="card 4111 1111 1111 1111"
+    )
+    assert fact.sources == (said.id,)
+    assert fact.notes == "card [redacted:card_number]"
+    run.remember("user.diet", "vegan", sources=[said.id], depends_on=[fact.fact_id])
+    state = run.patch(decisions=[{"statement": "pay with 4111 1111 1111 1111", "evidence_id": said.id}])
+    assert state.to_wire()["decisions"] == [{"statement": "pay with [redacted:card_number]", "evidence_id": said.id}]
+    made = run.insight("hypothesis", "x 4111 1111 1111 1111", sources=[said.id])
+    assert (made.statement, made.sources) == ("x [redacted:card_number]", (said.id,))
+    run.judge_insight(made.id, "validated", sources=[said.id])
+    promoted = run.promote_insight(made.id, task_type="t")
+    assert promoted.sources == (said.id,)
+    run.use_procedures([promoted.procedure_id])  # type: ignore[union-attr]
+    waiting = run.propose("user.job", "cook", sources=[said.id], reason="4111 1111 1111 1111")
+    assert waiting.reason == "[redacted:card_number]"
+    assert run.decide(waiting.candidate_id, True).fact_id is not None
+    assert mem.rebuild().repaired == ()

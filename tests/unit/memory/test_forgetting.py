@@ -1,4 +1,4 @@
-"""What a forget does to memory (LG-07): values, quotes and patches go with their evidence; what has other evidence stays."""
+"""What a forget does to memory (LG-07): values, quotes, patches go with their evidence; what else supports stays."""
 
 from __future__ import annotations
 

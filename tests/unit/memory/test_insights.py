@@ -85,7 +85,7 @@ def test_validating_takes_evidence_and_rejecting_is_final(mem: Memory, counts: C
         other.judge_insight(made.id, "rejected")
     with pytest.raises(MunimentError):
         run.judge_insight(made.id, "proven", sources=[said.id])  # type: ignore[arg-type]
-    supposed = [entry for entry in run.entries() if entry.kind == "state_patch"][0]
+    supposed = next(entry for entry in run.entries() if entry.kind == "state_patch")
     with pytest.raises(InvalidInput):  # its own writing is no evidence for it
         run.judge_insight(made.id, "validated", sources=[supposed.id])
     assert counts(mem) == before

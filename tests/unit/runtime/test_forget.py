@@ -199,13 +199,14 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
         said[1].prev_hash,
         said[1].ts,
     )
-    assert receipt.to_wire() | {"note": "", "scrubbed": True} == {
+    assert {"entries": 1, "idempotency": 1}.items() <= receipt.counts.items()
+    assert receipt.to_wire() | {"note": "", "scrubbed": True, "counts": {}} == {
         "receipt_id": receipt.receipt_id,
         "tenant_id": "default",
         "requested_at": receipt.requested_at,
         "selector": {"tenant_id": "default", "event": said[1].id},
         "erased": [{"kind": "event", "id": said[1].id, "hash": said[1].hash}],
-        "counts": {"entries": 1, "idempotency": 1},
+        "counts": {},
         "scrubbed": True,
         "note": "",
     }
@@ -216,7 +217,7 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
     assert [entry.content for entry in run.entries()] == ["", "one", None, "three", None]
     assert "two" not in everything(any_mem)
     blob_receipt = any_mem.forget(event=large.id)
-    assert blob_receipt.counts == {"entries": 1, "blobs": 1}
+    assert {"entries": 1, "blobs": 1}.items() <= blob_receipt.counts.items()
     assert "largelarge" not in everything(any_mem)
     report = any_mem.verify()
     assert (report.ok, report.forgotten) == (True, 2)
@@ -610,7 +611,6 @@ def test_a_receipt_is_truthful_while_another_process_still_reads_the_old_state(
         let_go()
 
 
-@pytest.mark.xfail(strict=True, reason="see tests/fault/test_shared_file.py: the leaving reader deletes the log in use")
 @pytest.mark.req("LG-07")
 def test_the_next_forget_cleans_up_behind_a_reader_that_left(
     tmp_path: Path, reader: Callable[[], Callable[[], None]]
@@ -626,9 +626,6 @@ def test_the_next_forget_cleans_up_behind_a_reader_that_left(
         assert word.encode() not in bytes_of(tmp_path)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="engines/sqlite/residue.py answers clean=True with no needles though the log stayed"
-)
 @pytest.mark.req("LG-07")
 def test_asking_again_while_the_reader_is_still_there_is_answered_truthfully(
     tmp_path: Path, reader: Callable[[], Callable[[], None]]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from muniment.engines.sqlite.failures import is_busy, translate
+from muniment.engines.sqlite.handles import enter, leave
 from muniment.errors import Closed, StorageBusy
 
 __all__ = ["Connections", "Place", "begin_immediate", "connect", "patiently"]
@@ -97,6 +98,8 @@ class Connections:
         self._writer: sqlite3.Connection | None = None
         self._guard = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        self._reading = 0
+        self._key = enter(place.path)
         self.is_closed = False
 
     def take_writer(self, deadline: float) -> sqlite3.Connection:
@@ -131,20 +134,32 @@ class Connections:
         with self._guard:
             self.refuse_closed()
             connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            try:
-                connection = connect(self.place, timeout_s=self.place.busy_timeout_s)
-            except sqlite3.Error as error:
-                raise translate(error, self.place.path) from error
+            self._reading += 1
         try:
+            if connection is None:
+                connection = self._new_reader()
             yield connection
         finally:
+            self._take_back(connection)
+
+    def _new_reader(self) -> sqlite3.Connection:
+        try:
+            return connect(self.place, timeout_s=self.place.busy_timeout_s)
+        except sqlite3.Error as error:
+            raise translate(error, self.place.path) from error
+
+    def _take_back(self, connection: sqlite3.Connection | None) -> None:
+        if connection is not None:
             with self._guard:
                 keep = not self.is_closed and not connection.in_transaction and len(self._idle) < _IDLE_READERS_MAX
                 if keep:
                     self._idle.append(connection)
             if not keep:
                 connection.close()
+        with self._guard:
+            self._reading -= 1
+            if self.is_closed and not self._reading:
+                leave(self._key)
 
     def refuse_closed(self) -> None:
         if self.is_closed:
@@ -154,8 +169,13 @@ class Connections:
         """Waits for a running write; readers in use are closed when they come back."""
         with self._lock:
             with self._guard:
+                if self.is_closed:
+                    return
                 self.is_closed = True
                 idle, self._idle = self._idle, []
             for connection in idle:
                 connection.close()
             self.drop_writer()
+            with self._guard:
+                if not self._reading:
+                    leave(self._key)

@@ -14,6 +14,7 @@ from contextlib import closing
 
 from muniment.engines.sqlite.connections import Place, connect, patiently
 from muniment.engines.sqlite.failures import translate
+from muniment.engines.sqlite.handles import read_chunks
 from muniment.errors import StorageFailure
 from muniment.ports.engine import ScrubReport
 
@@ -35,7 +36,7 @@ def scrub(place: Place, needles: Sequence[bytes]) -> ScrubReport:
             emptied = _empty_log(connection, place)
             if not found_in(_files(place), traces_of(needles)):
                 note = "nothing found" if emptied else "nothing found; a reader kept the write-ahead log from emptying"
-                return ScrubReport(clean=True, vacuumed=False, note=note)
+                return ScrubReport(clean=emptied or bool(needles), vacuumed=False, note=note)
             if not emptied:
                 return ScrubReport(
                     clean=False, vacuumed=False, note="a reader holds the write-ahead log: scrub again when it is done"
@@ -90,13 +91,12 @@ def found_in(paths: Iterable[str], needles: Sequence[bytes]) -> bool:
     overlap += -overlap % _WORD_BYTES
     sieve = _Sieve(wanted) if len(wanted) > _FEW else None
     for path in paths:
-        with open(path, "rb") as file:
-            tail = b""
-            while fresh := file.read(_CHUNK_BYTES):
-                chunk = tail + fresh
-                if any(needle in chunk for needle in (sieve.candidates(chunk) if sieve else wanted)):
-                    return True
-                tail = chunk[-overlap:]
+        tail = b""
+        for fresh in read_chunks(path, _CHUNK_BYTES):
+            chunk = tail + fresh
+            if any(needle in chunk for needle in (sieve.candidates(chunk) if sieve else wanted)):
+                return True
+            tail = chunk[-overlap:]
     return False
 
 

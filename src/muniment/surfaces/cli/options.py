@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["db_option", "json_option", "scope_options"]
+__all__ = ["db_option", "json_option", "now_option", "scope_options", "tenant_option", "user_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,8 +22,20 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
 
 
+def tenant_option(command: F) -> F:
+    return click.option("--tenant", metavar="ID", help="The tenant (default: default).")(command)
+
+
+def user_option(command: F) -> F:
+    return click.option("--user", metavar="ID", help="Whose memory (default: the setting `user`).")(command)
+
+
+def now_option(command: F) -> F:
+    return click.option("--now", metavar="TIME", help="Read the question as if asked then (ISO 8601).")(command)
+
+
 def scope_options(command: F) -> F:
     """--tenant, --user, --session: which part of the store."""
     command = click.option("--session", metavar="ID", help="One session.")(command)
     command = click.option("--user", metavar="ID", help="One user.")(command)
-    return click.option("--tenant", metavar="ID", help="The tenant (default: default).")(command)
+    return tenant_option(command)

@@ -1,0 +1,57 @@
+"""Reading a database file beside SQLite without dropping its locks.
+
+POSIX locks belong to the process and the file: closing *any* descriptor of a file drops every lock the process holds on
+it, SQLite's too, and another process could then take the store for abandoned. So a descriptor opened here stays open
+until no engine of this process has the file open any more.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+__all__ = ["enter", "leave", "read_chunks"]
+
+Key = tuple[int, int]
+
+_lock = threading.Lock()
+_engines: dict[Key, int] = {}
+_descriptors: dict[Key, int] = {}
+
+
+def _key(path: str) -> Key:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def enter(path: str) -> Key:
+    """An engine of this process has opened the file."""
+    with _lock:
+        key = _key(path)
+        _engines[key] = _engines.get(key, 0) + 1
+        return key
+
+
+def leave(key: Key) -> None:
+    """An engine has closed all its connections to the file."""
+    with _lock:
+        _engines[key] = _engines.get(key, 1) - 1
+        if _engines[key] <= 0:
+            del _engines[key]
+            descriptor = _descriptors.pop(key, None)
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def read_chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
+    """The bytes of a database file, stretch by stretch."""
+    with _lock:
+        key = _key(path)
+        if key not in _descriptors:
+            _descriptors[key] = os.open(path, os.O_RDONLY)
+        descriptor = _descriptors[key]
+    place = 0
+    while chunk := os.pread(descriptor, chunk_bytes, place):
+        yield chunk
+        place += len(chunk)

@@ -1,0 +1,40 @@
+"""A user's episodes as they stand now, formed from the ledger session by session; nothing is stored for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from muniment.episodes.forming import form_episodes
+from muniment.errors import InvalidInput
+from muniment.ports.engine import Reader
+from muniment.records.entry import LedgerEntry
+from muniment.records.pool import EpisodeCandidate, Turn
+from muniment.runtime.context import Context
+from muniment.runtime.gathering import turn_of
+from muniment.runtime.indexing import is_turn, text_of
+from muniment.runtime.reading import list_entries
+
+__all__ = ["list_episodes"]
+
+
+def list_episodes(ctx: Context, tenant_id: str, user_id: str, session_id: str | None) -> Iterator[EpisodeCandidate]:
+    """The episodes of a user's sessions, or of one, in the order of the sessions' names; one session in memory."""
+    if session_id is not None and not isinstance(session_id, str):
+        raise InvalidInput("session_id should be a string", path="$.session_id")
+    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id))
+
+
+def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
+    for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
+        said = [entry for entry in session if is_turn(entry)]
+        tags = {entry.id: entry.tags for entry in said}
+        entities = {entry.id: entry.entities for entry in said}
+        yield from form_episodes(_turns(ctx, tenant_id, said), {}, tags, entities)
+
+
+def _turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[Turn]:
+    def work(reader: Reader) -> list[Turn]:
+        return [turn_of(entry, text_of(reader, entry)) for entry in entries]
+
+    return ctx.engine.read(tenant_id, work)

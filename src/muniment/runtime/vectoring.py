@@ -1,0 +1,158 @@
+"""Vectors of turns: written with them, bound to the embedder that made them, never mixed with another's.
+
+A user's turns take part in dense search only when every one of them has a vector of the present embedder; until then
+search is by words alone. `reembed` gets there after an embedder was changed or added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.ledger.rows import entry_of_row
+from muniment.ports.embedding import Embedder
+from muniment.ports.engine import Condition, Delete, Lock, Reader, Select, Transaction
+from muniment.recall.score import Dense
+from muniment.recall.stored import StoredIndex
+from muniment.recall.vectors import VectorBlock, decode_vectors, drop_vectors, encode_vectors, merge_vectors
+from muniment.runtime.blocks import BlockCache, Place, append_block, drop_from_blocks, read_blocks
+from muniment.runtime.indexing import is_turn, speaker_of, text_of
+
+__all__ = [
+    "VECTORS",
+    "add_vectors",
+    "dense_for",
+    "embed_turns",
+    "lacking",
+    "remove_vectors",
+    "retire_vectors",
+    "vectors_of",
+]
+
+TEXT_CHARS_MAX = 2_000
+"""What of a turn is embedded: of a longer one, its start."""
+WINDOW = (-1, 0, 1, 2)
+"""The turns whose nearness makes that of the window they stand in."""
+BATCH = 256
+
+Progress = Callable[[int], None]
+
+
+class VectorCodec:
+    """Vectors as blocks."""
+
+    def size(self, block: VectorBlock) -> int:
+        return len(block)
+
+    def encode(self, block: VectorBlock) -> bytes:
+        return encode_vectors(block)
+
+    def decode(self, data: bytes) -> VectorBlock:
+        return decode_vectors(data)
+
+    def merge(self, blocks: Sequence[VectorBlock]) -> VectorBlock:
+        return merge_vectors(blocks)
+
+    def drop(self, block: VectorBlock, lost: Set[str]) -> VectorBlock | None:
+        return drop_vectors(block, lost)
+
+
+VECTORS = VectorCodec()
+
+
+def vectors_of(user_id: str, identity: str) -> Place:
+    return Place("vectors", (("user_id", user_id), ("embedder", identity)))
+
+
+def embed_turns(embedder: Embedder, turns: Sequence[tuple[str, str]]) -> npt.NDArray[np.float16]:
+    """Vectors of (speaker, text). Who speaks is part of what is embedded: it tells more than a better model does."""
+    said = [f'{speaker} said: "{text[:TEXT_CHARS_MAX]}"' for speaker, text in turns]
+    return embedder.embed(said).astype(np.float16)
+
+
+def add_vectors(
+    tx: Transaction, user_id: str, embedder: Embedder, ids: Sequence[str], rows: npt.NDArray[np.float16]
+) -> None:
+    """Keep the vectors of turns, in the transaction that writes them."""
+    if ids:
+        tx.do(Lock(("index", user_id)))
+        append_block(tx, vectors_of(user_id, embedder.identity), VECTORS, VectorBlock(tuple(ids), rows))
+
+
+def remove_vectors(tx: Transaction, users: Sequence[str], lost: Set[str]) -> int:
+    """Forgotten turns have no vectors, of whatever embedder."""
+    changed = 0
+    for user_id in users:
+        for identity in _identities(tx, user_id):
+            changed += drop_from_blocks(tx, vectors_of(user_id, identity), VECTORS, lost)
+    return changed
+
+
+def _identities(reader: Reader, user_id: str) -> list[str]:
+    where: tuple[Condition, ...] = (("user_id", "=", user_id),)
+    return sorted({cast("str", row[0]) for row in reader.do(Select("vectors", where=where, columns=("embedder",)))})
+
+
+def retire_vectors(tx: Transaction, user_id: str, identity: str) -> None:
+    """Let go of the vectors of every other embedder."""
+    for other in _identities(tx, user_id):
+        if other != identity:
+            tx.do(Delete("vectors", (("user_id", "=", user_id), ("embedder", "=", other))))
+
+
+def dense_for(
+    reader: Reader,
+    tenant_id: str,
+    user_id: str,
+    index: StoredIndex,
+    embedder: Embedder,
+    cache: BlockCache[VectorBlock],
+    query: str,
+) -> Dense | None:
+    """How near each turn is to the query in meaning; None where some turn has no vector of this embedder."""
+    _, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, embedder.identity), cache)
+    if not query.strip() or sum(map(len, blocks)) < len(index) or not len(index):
+        return None
+    asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
+    near: dict[str, float] = {}
+    for block in blocks:
+        scores = block.rows.astype(np.float32) @ asked
+        near.update(zip(block.ids, scores.tolist(), strict=True))
+    ids = index.ids()
+    if any(id_ not in near for id_ in ids):
+        return None
+    turn = np.array([near[id_] for id_ in ids], np.float64)
+    return Dense(turn=turn, window=_window(turn, index))
+
+
+def _window(turn: npt.NDArray[np.float64], index: StoredIndex) -> npt.NDArray[np.float64]:
+    """The mean nearness of a turn and those beside it in its session."""
+    total, count = np.zeros(len(turn)), np.zeros(len(turn))
+    places = np.arange(len(turn))
+    for offset in WINDOW:
+        there = places + offset
+        inside = (there >= 0) & (there < len(turn))
+        inside[inside] = index.session[there[inside]] == index.session[places[inside]]
+        total[inside] += turn[there[inside]]
+        count[inside] += 1
+    return total / count
+
+
+def lacking(reader: Reader, tenant_id: str, user_id: str, identity: str) -> Iterator[list[tuple[str, str, str]]]:
+    """Batches of (id, speaker, text) of the turns that have no vector of this embedder yet."""
+    _, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, identity), BlockCache(VECTORS))
+    have = {id_ for block in blocks for id_ in block.ids}
+    held: list[tuple[str, str, str]] = []
+    order = ("user_id", "session_id", "seq")
+    for row in reader.stream(Select("entries", where=(("user_id", "=", user_id),), order=order)):
+        entry = entry_of_row(tenant_id, row)
+        if is_turn(entry) and entry.id not in have:
+            held.append((entry.id, speaker_of(entry), text_of(reader, entry)))
+        if len(held) >= BATCH:
+            yield held
+            held = []
+    if held:
+        yield held

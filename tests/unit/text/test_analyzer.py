@@ -1,0 +1,112 @@
+"""Terms: one form for one thing, in three languages; total and repeatable on any string."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.text.analyzer import analyze, term_hash
+from muniment.text.kinds import widen
+from muniment.text.stems import porter_stem, stem
+
+
+@given(st.text())
+def test_any_text_has_terms_and_always_the_same(text: str) -> None:
+    terms = analyze(text)
+    assert terms == analyze(text)
+    assert all(terms)
+    assert all(0 <= term_hash(term) < 1 << 64 for term in terms)
+
+
+@given(st.text(alphabet=st.characters(categories=("Cs", "Nd", "Lo", "Mn", "Po", "Sc"))))
+def test_surrogates_foreign_digits_and_marks_are_no_trouble(text: str) -> None:
+    assert [term_hash(term) for term in analyze(text)] == [term_hash(term) for term in analyze(text)]
+
+
+@pytest.mark.parametrize(
+    ("word", "root"),
+    [
+        ("caresses", "caress"), ("ponies", "poni"), ("agreed", "agre"), ("hopping", "hop"), ("filing", "file"),
+        ("relational", "relat"), ("conditional", "condit"), ("vietnamization", "vietnam"), ("hopefulness", "hope"),
+        ("electrical", "electr"), ("adjustable", "adjust"), ("adoption", "adopt"), ("controlling", "control"),
+        ("sky", "sky"), ("possibly", "possibl"), ("replacement", "replac"),
+    ],
+)  # fmt: skip
+def test_porter(word: str, root: str) -> None:
+    assert porter_stem(word) == root
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("bought", "buy"), ("children", "child"), ("died", "die"), ("pics", "photo")]
+)
+def test_irregular_forms_share_a_stem(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["7 May 2023", "2023-05-07", "May 7th, 2023", "the 7th of May, 2023", "2023年5月7日", "2023년 5월 7일", "2023/5/7"],
+)
+def test_a_date_is_one_thing_however_it_is_written(text: str) -> None:
+    assert sorted(analyze(text)) == ["#d5-7", "#m5", "2023"]
+
+
+def test_may_is_a_month_only_where_it_must_be() -> None:
+    assert "#m5" in analyze("in May")
+    assert "#m5" in analyze("May 7th")
+    assert "#m5" not in analyze("we may go")
+    assert analyze("2023-99-99") != []
+
+
+def test_numbers_have_one_form() -> None:
+    assert analyze("1,000") == analyze("1000") == ["1000"]
+    assert analyze("2.50") == ["2.5"]
+    assert analyze("three kids") == analyze("3 kids")
+
+
+def test_accents_width_and_case_fold() -> None:
+    assert analyze("Rogério") == analyze("ROGERIO")
+    assert analyze("ｗｏｒｄ") == analyze("word")
+
+
+def test_stop_words_are_left_out() -> None:
+    assert analyze("What is it that you would have done?") == []
+    assert analyze("什么") == []
+
+
+def test_han_has_signs_and_pairs() -> None:
+    assert set(analyze("北京")) == {"北", "京", "北京"}
+
+
+def test_hangul_has_pairs_and_loses_its_particle() -> None:
+    assert set(analyze("서울에서")) & set(analyze("서울은")) >= {"서울", "^서"}
+    assert "은" not in analyze("서울은")
+
+
+def test_hashes_are_stable_across_processes_and_releases() -> None:
+    assert term_hash("adopt") == 0x9BCEE3C61B943E1D
+    assert term_hash("北京") == 0x94B75E301EBDE866
+    assert term_hash("adopt") != term_hash("adopts")
+
+
+def test_a_question_is_widened_by_what_may_stand_for_it() -> None:
+    groups = dict(widen(analyze("What pets does she have?")))
+    assert stem("dog") in groups[frozenset({stem("pets")})]
+    assert widen(analyze("xylograph")) == []
+
+
+def test_the_narrower_kind_counts() -> None:
+    heads = [head for head, _ in widen(analyze("Which European countries?"))]
+    assert frozenset(analyze("European country")) in heads
+    assert frozenset(analyze("country")) not in heads
+
+
+def test_it_is_fast_enough_to_index_with() -> None:
+    text = "I went to the support group yesterday and bought 3 books about painting in June 2023. " * 400
+    analyze(text)
+    start = time.perf_counter()
+    analyze(text)
+    assert len(text.split()) / (time.perf_counter() - start) > 50_000

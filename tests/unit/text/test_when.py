@@ -1,0 +1,106 @@
+"""Time in words: seen from the day it was said on, and asked for."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.text.when import Window, date_terms, query_window, resolve, window_terms
+
+SAID = date(2023, 5, 8)  # a Monday
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("I went yesterday", "2023-05-07", "2023-05-07"),
+        ("the day before yesterday", "2023-05-06", "2023-05-06"),
+        ("see you tomorrow", "2023-05-09", "2023-05-09"),
+        ("last Friday", "2023-05-05", "2023-05-05"),
+        ("next Friday", "2023-05-12", "2023-05-12"),
+        ("last Monday", "2023-05-01", "2023-05-01"),
+        ("two weeks ago", "2023-04-24", "2023-04-30"),
+        ("a couple of months ago", "2023-03-01", "2023-03-31"),
+        ("3 days ago", "2023-05-05", "2023-05-05"),
+        ("next month", "2023-06-01", "2023-06-30"),
+        ("last week", "2023-05-01", "2023-05-07"),
+        ("last year", "2022-01-01", "2022-12-31"),
+        ("last May", "2022-05-01", "2022-05-31"),
+        ("last summer", "2022-06-01", "2022-08-31"),
+        ("last weekend", "2023-05-06", "2023-05-07"),
+        ("this past weekend", "2023-05-06", "2023-05-07"),
+        ("昨天去了", "2023-05-07", "2023-05-07"),
+        ("上周五", "2023-05-05", "2023-05-05"),
+        ("三个月前", "2023-02-01", "2023-02-28"),
+        ("去年", "2022-01-01", "2022-12-31"),
+        ("明天", "2023-05-09", "2023-05-09"),
+        ("어제 갔다", "2023-05-07", "2023-05-07"),
+        ("지난주에", "2023-05-01", "2023-05-07"),
+        ("작년", "2022-01-01", "2022-12-31"),
+        ("2주 전", "2023-04-24", "2023-04-30"),
+        ("내일", "2023-05-09", "2023-05-09"),
+    ],
+)
+def test_relative_expressions(text: str, start: str, end: str) -> None:
+    (window,) = resolve(text, SAID)
+    assert (window.start.isoformat(), window.end.isoformat()) == (start, end)
+
+
+def test_a_resolved_day_has_the_terms_of_that_date() -> None:
+    assert sorted(date_terms("I went yesterday", SAID)) == ["#d5-7", "#m5", "2023"]
+    assert date_terms("last year", SAID) == ["2022"]
+    assert date_terms("nothing here", SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "grain"),
+    [
+        ("What happened in May 2022?", "2022-05-01", "2022-05-31", "month"),
+        ("What happened last May?", "2022-05-01", "2022-05-31", "month"),
+        ("What happened on 7 May?", "2023-05-07", "2023-05-07", "day"),
+        ("What happened on May 9th?", "2022-05-09", "2022-05-09", "day"),
+        ("What happened in August?", "2022-08-01", "2022-08-31", "month"),
+        ("What happened in 2021?", "2021-01-01", "2021-12-31", "year"),
+        ("before May 2022", "0001-01-01", "2022-05-01", "before"),
+        ("after 2021-03-04", "2021-03-04", "9999-12-31", "after"),
+        ("5月去了哪里", "2023-05-01", "2023-05-31", "month"),
+        ("2022년 3월 이후", "2022-03-31", "9999-12-31", "after"),
+        ("what did I do two weeks ago", "2023-04-24", "2023-04-30", "week"),
+    ],
+)
+def test_questions_name_a_window(text: str, start: str, end: str, grain: str) -> None:
+    window = query_window(text, SAID)
+    assert window is not None
+    assert (window.start.isoformat(), window.end.isoformat(), window.grain) == (start, end, grain)
+
+
+@pytest.mark.parametrize("text", ["May I ask?", "before the trip", "after we met", "who is she"])
+def test_what_names_no_date_has_no_window(text: str) -> None:
+    assert query_window(text, SAID) is None
+
+
+@given(st.text(), st.dates())
+def test_any_text_on_any_day(text: str, said: date) -> None:
+    windows = resolve(text, said)
+    assert windows == resolve(text, said)
+    for window in [*windows, query_window(text, said)]:
+        assert window is None or window.start <= window.end
+        assert window is None or all(window_terms(window))
+
+
+PIECES = (
+    "last next this 3 999 days weeks months years ago in from now on friday weekend may 31 february 2023 9999 0000 before "
+    "after 上周 个月前 年 月 日 지난 주 전 99"
+)
+
+
+@given(
+    st.lists(st.sampled_from(PIECES.split()), max_size=8).map(" ".join),
+    st.sampled_from([date.min, date.max, SAID, date(2024, 2, 29)]),
+)
+def test_odd_expressions_at_the_ends_of_the_calendar(text: str, said: date) -> None:
+    for window in [*resolve(text, said), query_window(text, said)]:
+        assert window is None or isinstance(window, Window)
