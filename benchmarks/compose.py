@@ -4,13 +4,14 @@
     python -m benchmarks.compose --quick          small sizes, for a look
     python -m benchmarks.compose --scratch DIR    keep the stores there, and take up those that are there already
 
-The reference of a search is an FTS5 table (porter) that holds the texts of that one scope and nothing else, asked for the
-ten best by bm25 with the words of the question joined by OR; `of_content` is the same with the stop words left
-out of the question, which spares it most of its work. The reference of an ingest writes rows that are already made and
-their full-text index, and does nothing else. Both sides answer the same questions about the same text, by turns.
+The reference of a search is an FTS5 table (porter) that holds the texts of that one scope and nothing else, asked for
+the ten best by bm25 with the words of the question joined by OR; `of_content` is the same with the stop words left out
+of the question, which spares it most of its work. The reference of an ingest writes rows that are made already and the
+full-text index of them, and does nothing else. Both sides answer the same questions about the same text, by turns, and no
+question is asked twice of either.
 
-Of search, compose and starting, a `ratio` is ours ÷ the reference's (lower is better); of ingest, our items per second ÷
-its (higher is better). `holds` says whether the target is met.
+Of search, compose and starting, a `ratio` is ours ÷ the reference's (lower is better); of ingest, our items per second
+÷ its (higher is better). `holds` says whether the target is met.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -41,11 +43,14 @@ from muniment.text.stopwords import ENGLISH
 
 BATCH = 1000
 SESSION = 20
+ASKED = 160
+WARM = 10
+"""Questions about each scope, and how many of them come before the clock is started."""
 NOW = "2026-06-01T12:00:00Z"
 _BEGIN = datetime(2024, 1, 3, 9, tzinfo=UTC)
-_NAMES = tuple("Ana Ben Cleo Dana Eli Fay Gus Hana Ivo Jun Kim Lea Max Nia Omar Pia Quin Rosa Sam Tess".split())
-_PLACES = tuple("Berlin Lisbon Osaka Leeds Austin Turin Ghent Porto Bergen Lyon".split())
-_MONTHS = tuple("January February March April June July August September October November December".split())
+_NAMES = ("Ana", "Ben", "Cleo", "Dana", "Eli", "Fay", "Gus", "Hana", "Ivo", "Jun", "Kim", "Lea", "Max", "Nia", "Omar")
+_PLACES = ("Berlin", "Lisbon", "Osaka", "Leeds", "Austin", "Turin", "Ghent", "Porto", "Bergen", "Lyon")
+_MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October", "November")
 _WHEN = ("yesterday", "last week", "two months ago", "this morning", "next Friday", "last summer", "on 7 May 2025")
 
 
@@ -62,8 +67,33 @@ class Turn:
 
 def _made_words(rng: random.Random, count: int) -> list[str]:
     """Words that no dictionary has, with the endings of English ones, so that stemming has work."""
-    onsets = "b bl br c ch cl d dr f fl g gr h j k l m n p pl pr r s sh sl st t tr v w".split()
-    vowels, codas = "a e i o u ea ee oo ai".split(), "b ck d g l ll m n nd nt p r rd s st t x".split()
+    onsets = (
+        "b",
+        "br",
+        "c",
+        "ch",
+        "d",
+        "dr",
+        "f",
+        "fl",
+        "g",
+        "h",
+        "j",
+        "l",
+        "m",
+        "n",
+        "p",
+        "pl",
+        "r",
+        "s",
+        "sh",
+        "st",
+        "tr",
+    )
+    vowels, codas = (
+        ("a", "e", "i", "o", "u", "ea", "oo"),
+        ("ck", "d", "g", "ll", "m", "n", "nd", "p", "r", "st", "t", "x"),
+    )
     endings = ("", "", "", "", "s", "ing", "ed", "er", "ly", "ness", "ation", "y")
     words: dict[str, None] = {}
     while len(words) < count:
@@ -231,26 +261,27 @@ def spread_of(times: Sequence[float]) -> tuple[float, float]:
     return statistics.median(ordered) * 1e3, ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))] * 1e3
 
 
-def by_turns(works: Sequence[Callable[[str], object]], questions: Sequence[str], rounds: int) -> list[list[float]]:
+def by_turns(works: Sequence[Callable[[str], object]], questions: Sequence[str]) -> list[list[float]]:
     """Seconds of each work for each question, the works taking turns and the order turning with them."""
     times: list[list[float]] = [[] for _ in works]
-    for round_ in range(rounds):
-        for place, question in enumerate(questions):
-            for step in range(len(works)):
-                which = (step + round_ + place) % len(works)
-                times[which].append(timed(lambda which=which, question=question: works[which](question)))  # type: ignore[misc]
+    for place, question in enumerate(questions):
+        for step in range(len(works)):
+            which = (step + place) % len(works)
+            times[which].append(timed(partial(works[which], question)))
     return times
 
 
-def measure_search(mem: muniment.Memory, scope: Scope, rounds: int, target: float) -> dict[str, Any]:
-    run, bare = mem.run(user_id=scope.user), Bare(scope.bare)
-    works = (
-        lambda question: run.search(question, now=NOW),
-        bare.search,
-        lambda question: bare.search(question, of_content=True),
-    )
-    by_turns(works, scope.questions[:5], 1)
-    ours, theirs, content = (spread_of(times) for times in by_turns(works, scope.questions, rounds))
+def measure_search(path: Path, scope: Scope, target: float) -> dict[str, Any]:
+    bare = Bare(scope.bare)
+    with muniment.open(path) as mem:
+        run = mem.run(user_id=scope.user)
+        works = (
+            lambda question: run.search(question, now=NOW),
+            bare.search,
+            lambda question: bare.search(question, of_content=True),
+        )
+        by_turns(works, scope.questions[:WARM])
+        ours, theirs, content = (spread_of(times) for times in by_turns(works, scope.questions[WARM:]))
     bare.db.close()
     return {
         "p50_ms": ours[0],
@@ -265,56 +296,64 @@ def measure_search(mem: muniment.Memory, scope: Scope, rounds: int, target: floa
     }
 
 
-def measure_after_write(mem: muniment.Memory, scope: Scope, talk: Talk, rounds: int) -> dict[str, Any]:
+def measure_after_write(path: Path, scope: Scope, talk: Talk, rounds: int) -> dict[str, Any]:
     """A search that finds the index changed by one turn since the last one."""
-    run, bare = mem.run(user_id=scope.user, session_id=scope.session), Bare(scope.bare)
+    bare = Bare(scope.bare)
     turns = [turn for session in talk.sessions("later", rounds, length=rounds) for turn in session]
     ours, theirs = [], []
-    for turn, question in zip(turns, scope.questions * (1 + rounds // len(scope.questions)), strict=False):
-        run.observe(turn.role, turn.text, speaker=turn.speaker)
-        bare.fill([turn.text])
-        ours.append(timed(lambda question=question: run.search(question, now=NOW)))  # type: ignore[misc]
-        theirs.append(timed(lambda question=question: bare.search(question)))  # type: ignore[misc]
+    with muniment.open(path) as mem:
+        run = mem.run(user_id=scope.user, session_id=scope.session)
+        run.search(scope.questions[0], now=NOW)
+        for turn, question in zip(turns, scope.questions * rounds, strict=False):
+            run.observe(turn.role, turn.text, speaker=turn.speaker)
+            bare.fill([turn.text])
+            ours.append(timed(partial(run.search, question, now=NOW)))
+            theirs.append(timed(partial(bare.search, question)))
     bare.db.close()
     (p50, p95), (bare_p50, bare_p95) = spread_of(ours), spread_of(theirs)
     return {"p50_ms": p50, "p95_ms": p95, "fts5_p50_ms": bare_p50, "fts5_p95_ms": bare_p95, "ratio": p50 / bare_p50}
 
 
-def measure_compose(mem: muniment.Memory, scope: Scope, rounds: int) -> dict[str, Any]:
-    run = mem.run(user_id=scope.user, session_id=scope.session)
-    works = (
-        lambda question: run.compose("responder", query=question, now=NOW),
-        lambda question: run.search(question, now=NOW),
-    )
-    by_turns(works, scope.questions[:5], 1)
-    ours, search = (spread_of(times) for times in by_turns(works, scope.questions, rounds))
+def measure_compose(path: Path, scope: Scope) -> dict[str, Any]:
+    """Half the questions are composed for, the other half searched for: neither finds what the other looked up."""
+    half = len(scope.questions) // 2
+    other = dict(zip(scope.questions[:half], scope.questions[half:], strict=False))
+    with muniment.open(path) as mem:
+        run = mem.run(user_id=scope.user, session_id=scope.session)
+        works = (
+            lambda question: run.compose("responder", query=question, now=NOW),
+            lambda question: run.search(other[question], now=NOW),
+        )
+        by_turns(works, list(other)[:WARM])
+        ours, search = (spread_of(times) for times in by_turns(works, list(other)[WARM:]))
     return {
         "p50_ms": ours[0],
         "p95_ms": ours[1],
         "search_p50_ms": search[0],
         "ratio": ours[0] / search[0],
         "tail": ours[1] / ours[0],
-        "holds": ours[0] <= 4 * search[0],
+        "holds": ours[0] <= 4 * search[0] and ours[1] <= 3 * ours[0],
     }
 
 
-def measure_crowd(crowded: muniment.Memory, alone: muniment.Memory, here: Scope, there: Scope) -> dict[str, Any]:
+def measure_crowd(crowded: Path, alone: Path, here: Scope, there: Scope) -> dict[str, Any]:
     """The same scope in a big file and in a small one."""
-    big, small = crowded.run(user_id=here.user), alone.run(user_id=there.user)
-    works = (lambda question: big.search(question, now=NOW), lambda question: small.search(question, now=NOW))
-    by_turns(works, here.questions[:5], 1)
-    ours, theirs = (spread_of(times) for times in by_turns(works, here.questions, 3))
+    with muniment.open(crowded) as big, muniment.open(alone) as small:
+        ours, theirs = big.run(user_id=here.user), small.run(user_id=there.user)
+        works = (lambda question: ours.search(question, now=NOW), lambda question: theirs.search(question, now=NOW))
+        by_turns(works, here.questions[:WARM])
+        in_big, in_small = (spread_of(times) for times in by_turns(works, here.questions[WARM:]))
     return {
-        "crowded_p50_ms": ours[0],
-        "alone_p50_ms": theirs[0],
-        "ratio": ours[0] / theirs[0],
-        "holds": ours[0] <= 1.15 * theirs[0],
+        "crowded_p50_ms": in_big[0],
+        "alone_p50_ms": in_small[0],
+        "ratio": in_big[0] / in_small[0],
+        "holds": in_big[0] <= 1.15 * in_small[0],
     }
 
 
 # -- ingest -------------------------------------------------------------------------------------------
 
-_ROWS = "CREATE TABLE rows (id INTEGER PRIMARY KEY, user_id TEXT, session_id TEXT, role TEXT, speaker TEXT, ts TEXT, text TEXT)"
+_ROWS = "CREATE TABLE rows (id INTEGER PRIMARY KEY, user_id, session_id, role, speaker, ts, text)"
 _FTS = "CREATE VIRTUAL TABLE fts USING fts5(text, content='rows', content_rowid='id', tokenize='porter unicode61')"
 
 
@@ -440,24 +479,20 @@ def small_store(path: Path) -> tuple[str, str]:
 
 def recall_rows(scratch: Path, sizes: Sequence[int], total: int, rounds: int) -> dict[str, dict[str, Any]]:
     """Everything that is asked of the big store."""
-    big, small, crowd, asked = scratch / "big.db", scratch / "small.db", sizes[1], 40
+    big, small, crowd, asked = scratch / "big.db", scratch / "small.db", sizes[1], ASKED
     start = time.perf_counter()
     scopes = build_store(big, sizes, total, asked)
     alone = build_store(small, [crowd], 2 * crowd, asked)[crowd]
     print(f"stores ready in {time.perf_counter() - start:,.0f} s", file=sys.stderr)
     rows: dict[str, dict[str, Any]] = {}
-    with muniment.open(big) as mem:
-        for size, scope in scopes.items():
-            rows[f"search, {size:,} in scope"] = measure_search(mem, scope, rounds, 10 if size <= 1000 else 3)
-        with muniment.open(small) as other:
-            rows[f"search, {total:,} against {2 * crowd:,} in the file"] = measure_crowd(
-                mem, other, scopes[crowd], alone
-            )
-        for size, scope in scopes.items():
-            rows[f"compose, {size:,} in scope"] = measure_compose(mem, scope, rounds)
-        talk = Talk(seed=13)
-        for size, scope in scopes.items():
-            rows[f"search after a write, {size:,} in scope"] = measure_after_write(mem, scope, talk, 8 * rounds)
+    for size, scope in scopes.items():
+        rows[f"search, {size:,} in scope"] = measure_search(big, scope, 10 if size <= 1000 else 3)
+    rows[f"search, {total:,} against {2 * crowd:,} in the file"] = measure_crowd(big, small, scopes[crowd], alone)
+    for size, scope in scopes.items():
+        rows[f"compose, {size:,} in scope"] = measure_compose(big, scope)
+    talk = Talk(seed=13)
+    for size, scope in scopes.items():
+        rows[f"search after a write, {size:,} in scope"] = measure_after_write(big, scope, talk, 8 * rounds)
     for size, scope in scopes.items():
         cold = measure_start(big, scope.user, scope.questions[0], rounds + 2)
         rows[f"cold process, {size:,} in scope"] = {key: cold[key] for key in cold if key != "holds"}

@@ -30,6 +30,8 @@ from muniment.runtime.context import Context
 from muniment.testing.postgres_server import Unavailable
 
 BATCH = 1000
+LEDGER_ALONE = muniment.Policy.from_wire({"ledger": {"index_turns": False}})
+"""Search indexing is measured apart, by `benchmarks.compose`."""
 TEXTS = (
     "I moved to Berlin in May and found a flat near the canal, two rooms, not cheap but quiet.",
     "Could you remind me what we decided about the invoice from the printer last week?",
@@ -48,6 +50,16 @@ def make_events(count: int, start: int = 0) -> list[dict[str, Any]]:
 def batches(events: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for at in range(0, len(events), BATCH):
         yield events[at : at + BATCH]
+
+
+def observe_batches(run: muniment.Run, events: list[dict[str, Any]]) -> None:
+    for batch in batches(events):
+        run.observe_many(batch)
+
+
+def observe_each(run: muniment.Run, events: list[dict[str, Any]]) -> None:
+    for event in events:
+        run.observe(event["role"], event["content"])
 
 
 def rows_of(mem: muniment.Memory, tenant_id: str) -> list[Row]:
@@ -93,7 +105,7 @@ def write_sqlite(
     scratch: Path, count: int, size: int, durability: Literal["normal", "full"], rounds: int
 ) -> dict[str, Any]:
     events = make_events(count)
-    with muniment.open(scratch / "sample.db") as mem:
+    with muniment.open(scratch / "sample.db", policy=LEDGER_ALONE) as mem:
         run = mem.run(user_id="ana", session_id="s1")
         for batch in batches(events):
             run.observe_many(batch)
@@ -102,12 +114,13 @@ def write_sqlite(
     ids = [("default", row[0], "event") for row in rows]
 
     def ours(round_: int) -> float:
-        with muniment.open(scratch / f"ours-{size}-{durability}-{round_}.db", durability=durability) as mem:
+        name = f"ours-{size}-{durability}-{round_}.db"
+        with muniment.open(scratch / name, durability=durability, policy=LEDGER_ALONE) as mem:
             run = mem.run(user_id="ana", session_id="s1")
             run.observe("user", "first")
             if size == 1:
-                return timed(lambda: [run.observe(event["role"], event["content"]) for event in events])
-            return timed(lambda: [run.observe_many(batch) for batch in batches(events)])
+                return timed(lambda: observe_each(run, events))
+            return timed(lambda: observe_batches(run, events))
 
     def bare(round_: int) -> float:
         synchronous = "FULL" if durability == "full" else "NORMAL"
@@ -123,7 +136,7 @@ def write_sqlite(
 
 
 def _write_share(path: str, name: str, count: int, gate: Any) -> None:
-    with muniment.open(path) as mem:
+    with muniment.open(path, policy=LEDGER_ALONE) as mem:
         run = mem.run(user_id="ana", session_id=name)
         run.observe("user", "first")
         gate.wait()
@@ -167,7 +180,7 @@ def share_file(scratch: Path, count: int, rounds: int) -> dict[str, Any]:
 def grow(path: Path, count: int) -> list[str]:
     """A store of `count` events over many users; a sample of their ids."""
     ids: list[str] = []
-    with muniment.open(path) as mem:
+    with muniment.open(path, policy=LEDGER_ALONE) as mem:
         for at in range(0, count, BATCH):
             run = mem.run(user_id=f"user-{at // BATCH % 100}", session_id=f"s{at // BATCH}")
             written = run.observe_many(make_events(min(BATCH, count - at), at))
@@ -242,14 +255,14 @@ def write_postgres(count: int, rounds: int) -> dict[str, Any]:
     @contextmanager
     def store() -> Iterator[tuple[str, muniment.Memory]]:
         with fresh_schema(dsn) as schema:
-            context = Context(PostgresEngine(dsn, schema=schema), muniment.Policy(), system_clock, SystemIds())
+            context = Context(PostgresEngine(dsn, schema=schema), LEDGER_ALONE, system_clock, SystemIds())
             with muniment.Memory(context) as mem:
                 yield schema, mem
 
     def write(mem: muniment.Memory) -> float:
         run = mem.run(user_id="ana", session_id="s1")
         run.observe("user", "first")
-        return timed(lambda: [run.observe_many(batch) for batch in batches(events)])
+        return timed(lambda: observe_batches(run, events))
 
     def ours(_: int) -> float:
         with store() as (_schema, mem):

@@ -5,19 +5,26 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from muniment.ledger.evidence import Resolved
+from muniment.ports.embedding import Embedder
 from muniment.ports.engine import EngineInfo
 from muniment.ports.model import Model
 from muniment.ports.outside import Clock, Ids
+from muniment.ports.tokens import TokenCounter
 from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
 from muniment.records.base import JsonObject, JsonValue
 from muniment.records.candidate import Candidate, CandidateStatus
 from muniment.records.entry import EntryDraft, LedgerEntry, Receipt, RunState, StopReason, Trust
+from muniment.records.hit import Hit
 from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
 from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
+from muniment.records.pool import EpisodeCandidate
 from muniment.records.scope import Scope
 from muniment.records.stored import ScopeLevel
-from muniment.runtime import transfer
+from muniment.runtime import candidates, facts, transfer
+from muniment.runtime.builds import Build
+from muniment.runtime.comparing import BuildDiff
+from muniment.runtime.tracing import Telling
 
 class AsyncRun:
     async def patch(self, *, goal: str | None = ..., plan: Iterable[Mapping[str, Any]] | None = ..., slots: Mapping[str, Any] | None = ..., constraints: Mapping[str, Any] | None = ..., tool_evidence: Iterable[Mapping[str, Any]] | None = ..., decisions: Iterable[Mapping[str, Any]] | None = ..., risks: Iterable[Mapping[str, Any]] | None = ..., expected_version: int | None = ..., **extra: JsonValue) -> WorkingState: ...

@@ -240,8 +240,30 @@ def test_doctor(folder: Path) -> None:
 def test_demo_tells_its_story(folder: Path) -> None:
     result = call("demo")
     assert result.exit_code == 0, result.output
-    for piece in ("instruction_like", "[redacted:", "the content was altered", "same 13 lines: True", "store: 0"):
+    for piece in (
+        "instruction_like",
+        "[redacted:",
+        "deprecated until 2026-05-17",
+        "  responder, ",
+        "  planner, ",
+        "  tool, ",
+        "He found Canal Kitchen",
+        "mushroom dumplings are the best",
+        "insight_wall",
+        "a supposition, and a responder states only what is known",
+        "2026-05-17, session moving: 'Tom does.",
+        "2026-07-04, session visit: 'Jiwoo and I ate",
+        "no such evidence: [99]",
+        "bytes, equal: True",
+        "the content was altered",
+        "the same lines: True; the build replays there: True",
+        "store: 0",
+        "the build is refused, and names the receipt: rcp_",
+        "the chains hold: True",
+    ):
         assert piece in result.stdout
+    lines = result.stdout.splitlines()
+    assert len(lines) <= 80
     assert not list(folder.glob("*.db"))
 
 

@@ -10,6 +10,7 @@ from muniment.extract.dates import ENGLISH_DAY, day_of_english
 from muniment.extract.english_words import (
     ADVERB,
     CLAUSE,
+    DOINGS,
     DOUBTFUL,
     FOODS,
     INTRO,
@@ -62,8 +63,16 @@ def _named(match: re.Match[str]) -> str | None:
 
 
 def _thing(match: re.Match[str]) -> str | None:
-    words = match["value"].casefold().replace("’", "'").split()
-    return None if any(word in NO_THINGS for word in words) else match["value"]
+    value: str = match["value"]
+    words = value.casefold().replace("’", "'").split()
+    is_vague = len(words[-1]) < 2 or len(value) < 3 or any(char.isdigit() for char in value)
+    return None if is_vague or any(word in NO_THINGS for word in words) else value
+
+
+def _favourite(match: re.Match[str]) -> str | None:
+    """`My favourite shop is closing` says what it does, not which it is."""
+    is_doing = match["value"].split()[0].endswith("ing") and match["noun"].split()[-1] not in DOINGS
+    return None if is_doing else _thing(match)
 
 
 def _lower(match: re.Match[str]) -> str:
@@ -126,7 +135,7 @@ _RULES = (
         "favourite",
         rf"(?i:my (?:all-time )?favou?rite) (?P<noun>[a-z]+(?: [a-z]+)?) (?:is|are) {THING}$",
         lambda match: "user.favorite." + match["noun"].replace(" ", "_"),
-        _thing,
+        _favourite,
         0.9,
     ),
     _rule(

@@ -7,6 +7,7 @@ import re
 __all__ = [
     "ADVERB",
     "CLAUSE",
+    "DOINGS",
     "DOUBTFUL",
     "FOODS",
     "INTRO",
@@ -172,6 +173,14 @@ NO_THINGS = frozenset(
         "ideas",
         "a",
         "an",
+        "too",
+        "anyway",
+        "though",
+        "either",
+        "lately",
+        "again",
+        "seeing",
+        "lots",
     ]
 )
 JOBS = (
@@ -193,4 +202,7 @@ KIN_KEYS = {
     "mom": "mother", "mum": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather",
     "fiancé": "fiance", "fiancée": "fiance", "fiancee": "fiance", "best friend": "best_friend",
 }  # fmt: skip
+DOINGS = frozenset(
+    ["hobby", "hobbies", "activity", "activities", "sport", "sports", "pastime", "pastimes", "exercise", "thing"]
+)
 FOODS = r"(?:meat|red meat|pork|beef|dairy|gluten|fish|seafood|shellfish|eggs|sugar|nuts|peanuts|chicken|lactose)"

@@ -31,6 +31,8 @@ class Column:
     nullable: bool = False
     content: bool = False
     """Holds something that was said or derived from it: must be nullable where the table's rule is `erase`."""
+    cleared: bool = False
+    """Holds no words, but was made from them: emptied with the content. May be part of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ TABLES: tuple[Table, ...] = (
             _text("session_id", nullable=True),
             _text("run_id", nullable=True),
             _text("status"),
-            _text("name", nullable=True),
+            Column("name", "text", nullable=True, cleared=True),
             _text("created_at"),
             _text("trust"),
             _text("body", nullable=True, content=True),

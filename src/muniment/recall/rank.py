@@ -40,7 +40,7 @@ def rank(
     scores = score(asked, index, policy, dense)
     pool = top(scores, max(k, policy.newest_pool, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores)
-    order = _newest_first(asked, index, policy, pool)
+    order = _newest_first(asked, index, policy, pool, places)
     superseded = _superseded(asked, index, policy, order.alike)
     held = _Held(asked, index, order.ordinals[:k])
     ranked = []
@@ -127,7 +127,9 @@ def _matches(
     return np.array(rows).T, np.array(weights)
 
 
-def _newest_first(query: Query, index: ScopeIndex, policy: RecallPolicy, ordinals: Ints) -> _Order:
+def _newest_first(
+    query: Query, index: ScopeIndex, policy: RecallPolicy, ordinals: Ints, scores: npt.NDArray[np.float64]
+) -> _Order:
     """Put those of the pool that answer as the best one does in order of time, on the places they hold together.
 
     Statements that restate the best one always; where a changing state is asked for, also the sessions that answer
@@ -151,6 +153,7 @@ def _newest_first(query: Query, index: ScopeIndex, policy: RecallPolicy, ordinal
     if query.state:
         pool = changed[: policy.newest_pool]
         likely = _alike(*_matches(query, index, pool), policy.newest_match, policy.newest_overlap) & voice
+        likely &= scores[: len(pool)] >= policy.newest_score * scores[0]
         changed[: len(pool)], sessions = _newest_session_first(index, pool, np.flatnonzero(likely))
         alike = list(dict.fromkeys([*sessions, *alike]))
     return _Order(changed, alike if len(alike) > 1 else [])

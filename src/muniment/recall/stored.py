@@ -26,7 +26,7 @@ Names = Callable[[Sequence[str]], Sequence[str]]
 
 
 class StoredIndex:
-    """The turns of one user. Built once for a state of the segments, then only read (by several threads, if need be)."""
+    """The turns of one user. Built once for a state of the segments, then only read, by any thread."""
 
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
         self._segments = segments
@@ -144,9 +144,7 @@ class _Directory:
         if at == end:
             return []
         return list(
-            zip(
-                self._blocks[at:end].tolist(), self._begins[at:end].tolist(), self._ends[at:end].tolist(), strict=True
-            )
+            zip(self._blocks[at:end].tolist(), self._begins[at:end].tolist(), self._ends[at:end].tolist(), strict=True)
         )
 
 

@@ -25,6 +25,8 @@ class VerifyReport(Record):
     sessions: Count
     entries: Count
     forgotten: Count
+    unreceipted: Count
+    """Of those forgotten, how many name a receipt that is not in this store: usual after importing a part of one."""
     broken: Items[BrokenLink]
 
     @property

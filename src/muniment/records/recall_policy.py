@@ -20,7 +20,7 @@ class RecallPolicy(Record):
     """How candidates are scored and ordered.
 
     The unit of every weight is the best match in words: the turn whose words, in context, answer the query best has 1.
-    Set by hand on three LoCoMo conversations and fifty LongMemEval questions. `python -m benchmarks.learn_recall` searches
+    Set by hand on three LoCoMo conversations and fifty LongMemEval questions. `benchmarks.learn_recall` searches
     around them with cross-validation and found nothing that holds better on folds it had not seen.
     """
 
@@ -83,7 +83,9 @@ class RecallPolicy(Record):
     newest_match: Share = 0.6
     """They answer alike when each holds this share of the weight of words that the best one holds …"""
     newest_overlap: Share = 0.6
-    """… and this share of the words that either holds is held by both."""
+    """… this share of the words that either holds is held by both …"""
+    newest_score: Share = 0.6
+    """… and their scores are at least this share of the best one's: a weak match is not lifted for being late."""
     restated_match: Share = 0.95
     """Within one session more is asked: so much of both shares …"""
     restated_overlap: Share = 0.5

@@ -15,7 +15,18 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 from muniment.ports.engine import Condition, Delete, Insert, Reader, Row, Select, Transaction
 from muniment.text.hashing import digest
 
-__all__ = ["BlockCache", "Codec", "Place", "append_block", "drop_from_blocks", "read_blocks"]
+__all__ = [
+    "BlockCache",
+    "Codec",
+    "Listed",
+    "Place",
+    "append_block",
+    "drop_from_blocks",
+    "list_blocks",
+    "load_blocks",
+    "read_blocks",
+    "state_of",
+]
 
 FANOUT = 8
 CACHE_BYTES_MAX = 256 * 1024 * 1024
@@ -55,17 +66,20 @@ class Place(NamedTuple):
         return (*(value for _, value in self.prefix), first, count, level, digest(data)[:16], data)
 
 
-class _Listed(NamedTuple):
+class Listed(NamedTuple):
+    """A block without its content."""
+
     first: int
     turns: int
     level: int
     digest: bytes
 
 
-def _listed(reader: Reader, place: Place) -> list[_Listed]:
+def list_blocks(reader: Reader, place: Place) -> list[Listed]:
+    """The blocks of a place, in order."""
     columns = ("first", "count", "level", "digest")
     rows = reader.do(Select(place.table, where=place.where, order=place.order, columns=columns))
-    return [_Listed._make(cast("Any", row)) for row in rows]
+    return [Listed._make(cast("Any", row)) for row in rows]
 
 
 def _data(reader: Reader, place: Place, firsts: Sequence[int]) -> list[bytes]:
@@ -84,7 +98,7 @@ def _level(count: int) -> int:
 
 def append_block(tx: Transaction, place: Place, codec: Codec[B], block: B) -> None:
     """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it."""
-    listed = _listed(tx, place)
+    listed = list_blocks(tx, place)
     first = listed[-1].first + listed[-1].turns if listed else 0
     count, taken = codec.size(block), 0
     level = _level(count)
@@ -113,7 +127,7 @@ def append_block(tx: Transaction, place: Place, codec: Codec[B], block: B) -> No
 def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[str]) -> int:
     """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
     changed = 0
-    for entry in _listed(tx, place):
+    for entry in list_blocks(tx, place):
         (data,) = _data(tx, place, [entry.first])
         left = codec.drop(codec.decode(data), lost)
         if left is not None and codec.size(left) == entry.turns:
@@ -164,9 +178,21 @@ def read_blocks(
     reader: Reader, tenant_id: str, place: Place, cache: BlockCache[B]
 ) -> tuple[tuple[bytes, ...], list[B]]:
     """The blocks of a place in order, and their digests, which together say which state of the index this is."""
-    listed = _listed(reader, place)
+    listed = list_blocks(reader, place)
+    return state_of(listed), load_blocks(reader, tenant_id, place, listed, cache)
+
+
+def state_of(listed: Sequence[Listed]) -> tuple[bytes, ...]:
+    """Which state of the index these blocks are: equal states hold equal blocks."""
+    return tuple([entry.digest for entry in listed])
+
+
+def load_blocks(
+    reader: Reader, tenant_id: str, place: Place, listed: Sequence[Listed], cache: BlockCache[B]
+) -> list[B]:
+    """The listed blocks, in order; only those that the cache does not hold are read."""
     blocks: dict[int, B] = {}
-    missing: list[_Listed] = []
+    missing: list[Listed] = []
     for entry in listed:
         block = cache.get((tenant_id, place, entry.digest))
         if block is None:
@@ -178,4 +204,4 @@ def read_blocks(
             block = cache.codec.decode(data)
             cache.put((tenant_id, place, entry.digest), block, len(data))
             blocks[entry.first] = block
-    return tuple(entry.digest for entry in listed), [blocks[entry.first] for entry in listed]
+    return [blocks[entry.first] for entry in listed]

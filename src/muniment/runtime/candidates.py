@@ -15,6 +15,7 @@ from muniment.runtime.fact_reading import read_facts
 from muniment.runtime.facts import FactRequest, lock_fact, plan_fact
 from muniment.runtime.items import Item, digest_name, latest
 from muniment.runtime.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
+from muniment.runtime.memory_locks import lock_item
 from muniment.runtime.patches import (
     Decided,
     Desk,
@@ -23,7 +24,6 @@ from muniment.runtime.patches import (
     cleaned,
     draft_patch,
     find_quote,
-    lock_item,
     own_item,
     read_evidence,
     text_of,

@@ -17,6 +17,7 @@ from muniment.records.stored import ScopeLevel, StoredFact
 from muniment.runtime.fact_reading import LEVELS, standing_facts, view_fact
 from muniment.runtime.items import digest_name
 from muniment.runtime.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
+from muniment.runtime.memory_locks import lock_shared
 from muniment.runtime.patches import (
     Decided,
     Desk,
@@ -178,6 +179,9 @@ def _check_dependencies(reader: Reader, scope: Scope, request: FactRequest) -> N
 
 
 def lock_fact(tx: Transaction, scope: Scope, level: str, key: str) -> None:
+    """Hold a key at a level; what users share is held as a whole first, as a forget does."""
+    if level != "user":
+        lock_shared(tx)
     owner = {"user": scope.user_id, "agent": scope.agent_id}.get(level, "")
     tx.do(Lock(("fact", level, owner, digest_name(key))))
 

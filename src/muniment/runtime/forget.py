@@ -18,6 +18,7 @@ from muniment.runtime.carriers import carriers_of, origins_of
 from muniment.runtime.context import Context
 from muniment.runtime.indexing import unindex, users_of
 from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
+from muniment.runtime.memory_locks import lock_memory, lock_shared
 from muniment.runtime.vectoring import remove_vectors
 
 __all__ = ["Selector", "forget"]
@@ -84,6 +85,7 @@ def _erase(
     ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str
 ) -> tuple[_Haul, Receipt]:
     haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
+    _lock_writers(tx, selector)
     _collect(tx, selector, haul)
     _close_over_links(ctx, tx, haul)
     _sample_needles(haul)
@@ -124,6 +126,23 @@ def _receipt_change(receipt: Receipt) -> Change:
 
 
 # -- what goes ----------------------------------------------------------------------------------------
+
+
+def _lock_writers(tx: Transaction, selector: Selector) -> None:
+    """Let nobody derive from what is about to go. Who empties a whole tenant sees to its writers himself."""
+    if selector.event is not None:
+        row = tx.do(Get("entries", (selector.event,)))
+        users = [] if row is None else [row[1]]
+    elif selector.item is not None:
+        item = latest(tx, selector.item[1])
+        users = [] if item is None else [item.user_id]
+    elif selector.user_id is None and selector.session_id is not None:
+        where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
+        users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
+    else:
+        users = [selector.user_id]
+    lock_memory(tx, *(user for user in users if isinstance(user, str)))
+    lock_shared(tx)
 
 
 def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
@@ -272,7 +291,7 @@ def _clear(tx: Transaction, spec: Table, ids: Sequence[str], receipt_id: str) ->
     if spec.forget == "keep":
         return 0
     assert spec.subject is not None
-    values: dict[str, Value] = {column.name: None for column in spec.columns if column.content}
+    values: dict[str, Value] = {column.name: None for column in spec.columns if column.content or column.cleared}
     if "receipt_id" in column_names(spec):
         values["receipt_id"] = receipt_id
     count = 0

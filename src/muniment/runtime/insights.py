@@ -20,13 +20,13 @@ from muniment.runtime.memory_events import (
     PROCEDURE_USED,
     PROCEDURE_WRITTEN,
 )
+from muniment.runtime.memory_locks import lock_item, lock_shared
 from muniment.runtime.patches import (
     Decided,
     Desk,
     check_open,
     draft_patch,
     instant_of,
-    lock_item,
     need_grant,
     own_item,
     read_evidence,
@@ -105,6 +105,7 @@ def use_procedures(desk: Desk, procedure_ids: Any) -> None:
     ids = sorted(texts_of(procedure_ids, "$.procedure_ids"))
 
     def decide(tx: Transaction) -> Decided:
+        lock_item(tx, *ids)  # all of them before any that is shared, in the order everyone takes them
         items = [_locked(tx, desk, "procedure", id_, "$.procedure_ids") for id_ in ids]
         after = max((item.created_at for item in items), default="")
         return Decided([draft_patch(PROCEDURE_USED, "assistant", {"ids": ids})] if ids else [], after)
@@ -121,6 +122,10 @@ def _view_procedure(reader: Reader, procedure_id: str) -> Procedure:
 def _locked(tx: Transaction, desk: Desk, kind: str, item_id: Any, path: str) -> Item:
     """An item of this scope, which no one else changes until the transaction ends."""
     lock_item(tx, text_of(item_id, path))
+    item = own_item(tx, desk.scope, kind, item_id, path)
+    if item.user_id is not None:
+        return item
+    lock_shared(tx)
     return own_item(tx, desk.scope, kind, item_id, path)
 
 

@@ -1,7 +1,8 @@
 """Writing memory: every change is a `state_patch` entry, decided and written in one transaction.
 
 The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
-that the projections that read it need no policy and no clock. Locks are taken in one order: session, items, fact keys.
+that the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's
+memory, items, memory that users share, fact keys (`runtime.memory_locks`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from muniment.records.stored import QuoteRef
 from muniment.runtime.context import Context
 from muniment.runtime.ingest import append_in
 from muniment.runtime.items import Item, latest
+from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.project_states import CITING
 from muniment.runtime.reading import content_in
 from muniment.semantics.trust import lowest_trust
@@ -40,7 +42,6 @@ __all__ = [
     "find_quote",
     "granted",
     "instant_of",
-    "lock_item",
     "need_grant",
     "own_item",
     "read_evidence",
@@ -88,6 +89,7 @@ def write_patches(desk: Desk, decide: Callable[[Transaction], Decided], answer: 
 
     def work(tx: Transaction) -> T:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
+        lock_memory(tx, scope.user_id)
         decided = decide(tx)
         if decided.drafts:
             append_in(ctx, tx, scope, [_redacted(ctx, draft) for draft in decided.drafts], desk.opening, decided.after)
@@ -138,10 +140,6 @@ def _but_ids(said: dict[str, Any]) -> dict[str, Any]:
     found: Counter[str] = Counter()
     clean: dict[str, Any] = redact_value(rest, found)
     return clean | kept
-
-
-def lock_item(tx: Transaction, item_id: str) -> None:
-    tx.do(Lock(("item", item_id)))
 
 
 def own_item(reader: Reader, scope: Scope, kind: str, item_id: Any, path: str) -> Item:

@@ -12,7 +12,7 @@ from muniment.recall.rank import Ranked, rank
 from muniment.recall.stored import StoredIndex
 from muniment.records.entry import LedgerEntry
 from muniment.records.recall_policy import RecallPolicy
-from muniment.runtime.blocks import read_blocks
+from muniment.runtime.blocks import list_blocks, load_blocks, state_of
 from muniment.runtime.context import Context
 from muniment.runtime.indexing import segments_of, speaker_of, text_of
 from muniment.runtime.vectoring import dense_for
@@ -33,7 +33,9 @@ class Found:
 
 def load_index(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> StoredIndex:
     """The index of a user as it stands; what has not changed since it was last asked for is not read again."""
-    state, segments = read_blocks(reader, tenant_id, segments_of(user_id), ctx.segments)
+    place = segments_of(user_id)
+    listed = list_blocks(reader, place)
+    state = state_of(listed)
     index = ctx.indexes.get((tenant_id, user_id), state)
     if index is None:
 
@@ -41,7 +43,7 @@ def load_index(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> St
             spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
             return [spoken.get(id_, "") for id_ in ids]
 
-        index = StoredIndex(segments, names)
+        index = StoredIndex(load_blocks(reader, tenant_id, place, listed, ctx.segments), names)
         ctx.indexes.put((tenant_id, user_id), state, index)
     return index
 

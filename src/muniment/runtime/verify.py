@@ -11,6 +11,7 @@ from muniment.ledger.chain import Head, genesis, link_fault
 from muniment.ports.engine import Get, Reader, Row, Select
 from muniment.records.audit import BrokenLink, VerifyReport
 from muniment.runtime.context import Context
+from muniment.runtime.items import latest
 from muniment.text.canonical import parse_json
 from muniment.text.hashing import salted_digest
 
@@ -24,16 +25,41 @@ def verify(ctx: Context, tenant_id: str | None = None) -> VerifyReport:
         if tenant_id not in tenants:
             raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
         tenants = [tenant_id]
-    counts = {"sessions": 0, "entries": 0, "forgotten": 0}
+    counts = {"sessions": 0, "entries": 0, "forgotten": 0, "unreceipted": 0}
     broken: list[BrokenLink] = []
     for tenant in tenants:
         with ctx.engine.snapshot(tenant) as reader:
-            broken.extend(_walk_tenant(reader, tenant, counts))
+            broken.extend(_walk_tenant(_Walk(reader, tenant), counts))
     return VerifyReport(tenants=len(tenants), broken=tuple(broken), **counts)
 
 
-def _walk_tenant(reader: Reader, tenant: str, counts: dict[str, int]) -> Iterator[BrokenLink]:
+class _Walk:
+    """A view of one tenant, and the receipts that its tombstones name."""
+
+    def __init__(self, reader: Reader, tenant: str) -> None:
+        self.reader = reader
+        self.tenant = tenant
+        self._receipts: dict[str, frozenset[str] | None] = {}
+
+    def receipt_fault(self, row: Row, counts: dict[str, int]) -> str | None:
+        """Does the receipt of a tombstone list it? One that is not here is counted: a part of a store may lack it."""
+        receipt_id = row[17]
+        if not isinstance(receipt_id, str):
+            return None
+        if receipt_id not in self._receipts:
+            item = latest(self.reader, receipt_id)
+            known = item is not None and item.kind == "receipt" and item.body is not None
+            self._receipts[receipt_id] = (
+                frozenset(gone["id"] for gone in item.plain()["erased"]) if known and item is not None else None
+            )
+        listed = self._receipts[receipt_id]
+        counts["unreceipted"] += listed is None
+        return "its receipt does not list it" if listed is not None and row[0] not in listed else None
+
+
+def _walk_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
     """Sessions and entries come in the same order, so one pass over each is enough."""
+    reader, tenant = walk.reader, walk.tenant
     order = ("user_id", "session_id")
     groups = groupby(
         reader.stream(Select("entries", order=(*order, "seq"))),
@@ -47,7 +73,7 @@ def _walk_tenant(reader: Reader, tenant: str, counts: dict[str, int]) -> Iterato
             yield _stray(tenant, group, counts)
             group = next(groups, None)
         rows: Iterator[Row] = group[1] if group is not None and group[0] == address else iter(())
-        fault = _walk_session(reader, tenant, session, rows, counts)
+        fault = _walk_session(walk, session, rows, counts)
         if fault is not None:
             yield fault
         if group is not None and group[0] == address:
@@ -72,18 +98,18 @@ def _stray(tenant: str, group: tuple[tuple[str, str], Iterator[Row]], counts: di
     )
 
 
-def _walk_session(
-    reader: Reader, tenant: str, session: Row, rows: Iterator[Row], counts: dict[str, int]
-) -> BrokenLink | None:
+def _walk_session(walk: _Walk, session: Row, rows: Iterator[Row], counts: dict[str, int]) -> BrokenLink | None:
+    reader, tenant = walk.reader, walk.tenant
     user_id, session_id = cast("tuple[str, str]", session[:2])
     head = genesis(tenant, user_id, session_id)
     first: BrokenLink | None = None
     for row in rows:
         counts["entries"] += 1
         counts["forgotten"] += row[17] is not None
+        unproven = walk.receipt_fault(row, counts)
         if first is not None:
             continue
-        reason = link_fault(tenant, row, head) or blob_fault(reader, row)
+        reason = link_fault(tenant, row, head) or blob_fault(reader, row) or unproven
         if reason is not None:
             seq, id_ = cast("tuple[int, str]", (row[5], row[0]))
             first = BrokenLink(

@@ -464,3 +464,17 @@ def test_ids_are_never_taken_for_secrets(make: Callable[..., Memory]) -> None:
     assert waiting.reason == "[redacted:card_number]"
     assert run.decide(waiting.candidate_id, True).fact_id is not None
     assert mem.rebuild().repaired == ()
+
+
+def test_the_rules_are_the_policys(make: Callable[..., Memory]) -> None:
+    rules = {"many_valued": ["team.*"], "preferences": ["team.tone"], "lower_trust_disputes": False}
+    mem = make(policy={"memory": {"facts": rules | {"confidence": {"user": 0.5}}}})
+    run = mem.run(user_id="ana")
+    said, tool = run.observe("user", "x"), run.observe_tool("t", content="x")
+    run.remember("team.member", "ana", sources=[said.id])
+    run.remember("team.member", "bob", sources=[said.id])
+    assert sorted(active(run, "team.member")) == ["ana", "bob"]
+    run.remember("user.likes", "tea", sources=[said.id])
+    assert run.remember("user.likes", "jazz", sources=[tool.id]).status == "active"
+    assert active(run, "user.likes") == ["jazz"]
+    assert run.remember("a", 1, sources=[said.id]).confidence == 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -209,3 +210,27 @@ def test_every_store_survives_export_and_import(mem: Memory, make: Maker) -> Non
     assert copy.rebuild().repaired == ()
     copy.forget(event=said.id)
     assert [fact.value for fact in again.facts(include_all=True)] == ["tea"]
+
+
+@pytest.mark.req("LG-07")
+def test_nothing_is_derived_from_an_event_while_it_is_forgotten(any_mem: Memory) -> None:
+    """Either the fact is there in time and goes with its source, or it comes too late and is refused."""
+    run = any_mem.run(user_id="ana", session_id="s1")
+    for turn in range(6):
+        said = run.observe("user", f"city {turn}")
+        refused: list[MunimentError] = []
+
+        def remember(said_id: str = said.id, turn: int = turn, refused: list[MunimentError] = refused) -> None:
+            other = any_mem.run(user_id="ana", session_id=f"t{turn}")
+            for number in range(4):
+                try:
+                    other.remember(f"k{turn}.{number}", WORD, sources=[said_id])
+                except Forgotten as error:
+                    refused.append(error)
+
+        thread = threading.Thread(target=remember)
+        thread.start()
+        any_mem.forget(event=said.id)
+        thread.join()
+    assert run.facts(include_all=True) == []
+    assert any_mem.rebuild().repaired == ()

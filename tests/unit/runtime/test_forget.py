@@ -679,3 +679,22 @@ def test_what_is_kept_says_nothing_about_what_was_there(tmp_path: Path) -> None:
         assert row[14] in data, "the hash is not"
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
         assert db.execute("SELECT count(*) FROM entries WHERE body IS NOT NULL OR salt IS NOT NULL").fetchone() == (0,)
+
+
+@pytest.mark.req("LG-05", "LG-07")
+def test_a_faked_forget_is_found(tmp_path: Path) -> None:
+    """Emptying an entry by hand needs a receipt; one that is made up is counted, one of something else is refused."""
+    path = tmp_path / "store.db"
+    with muniment.open(path) as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        kept, gone = run.observe("user", "keep me"), run.observe("user", "forget me")
+        receipt = mem.forget(event=gone.id)
+        assert (mem.verify().ok, mem.verify().unreceipted) == (True, 0)
+        for receipt_id, ok, unreceipted in (("rcp_invented", True, 1), (receipt.receipt_id, False, 0)):
+            with closing(sqlite3.connect(path)) as db, db:
+                db.execute(
+                    "UPDATE entries SET body = NULL, salt = NULL, receipt_id = ? WHERE id = ?", (receipt_id, kept.id)
+                )
+            report = mem.verify()
+            assert (report.ok, report.unreceipted) == (ok, unreceipted)
+        assert report.broken[0].reason == "its receipt does not list it"

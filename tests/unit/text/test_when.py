@@ -92,8 +92,8 @@ def test_any_text_on_any_day(text: str, said: date) -> None:
 
 
 PIECES = (
-    "last next this 3 999 days weeks months years ago in from now on friday weekend may 31 february 2023 9999 0000 before "
-    "after 上周 个月前 年 月 日 지난 주 전 99"
+    "last next this 3 999 days weeks months years ago in from now on friday weekend may 31 february 2023 9999 0000 "
+    "before after 上周 个月前 年 月 日 지난 주 전 99"
 )
 
 

@@ -24,7 +24,7 @@ __all__ = ["compose"]
 @user_option
 @click.option("--agent", metavar="ID", help="The agent (default: the setting `agent`).")
 @click.option("--session", metavar="ID", help="The session that goes on (default: a fresh one).")
-@click.option("--run", "run_id", metavar="ID", help="The run whose working state counts (default: a new one).")
+@click.option("--run", "run_id", metavar="ID", help="The run of it whose working state counts (default: a new one).")
 @click.option("--max-tokens", type=int, metavar="N", help="The whole budget (default: the policy's).")
 @click.option("--per-section", multiple=True, metavar="NAME=N", help="A section's share of it; may be repeated.")
 @click.option("--cues", metavar="JSON", help='Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.')
@@ -56,6 +56,8 @@ def compose(
     """
     check_form(as_text, as_packet, as_json)
     settings = settings_of_user(db, tenant, user, agent)
+    if run_id is not None and session is None:
+        raise InvalidInput("a run is named within a session", path="$.session", hint="give --session as well")
     caps, given = _caps(per_section), _cues(cues)
     with open_store(settings, must_exist=True) as mem:
         run = mem.run(

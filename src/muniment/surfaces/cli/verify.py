@@ -28,6 +28,8 @@ def verify(db: str | None, tenant: str | None, as_json: bool) -> None:
     else:
         forgotten = f", {report.forgotten} of them forgotten" if report.forgotten else ""
         click.echo(f"{report.entries} events in {report.sessions} sessions of {report.tenants} tenants{forgotten}")
+        if report.unreceipted:
+            click.echo(f"{report.unreceipted} of the forgotten name a receipt that is not in this store")
         for link in report.broken:
             click.echo(
                 f"broken: {link.user_id}/{link.session_id} at seq {link.seq}: {link.reason} ({link.id or 'no event'})"

@@ -1,0 +1,181 @@
+"""An index put together from segments is the index made in one go: same arrays, same postings, same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muniment.errors import IntegrityFailure
+from muniment.recall import stored
+from muniment.recall.index import MemoryIndex, Passage, passage_terms
+from muniment.recall.rank import rank
+from muniment.recall.segments import (
+    IndexedTurn,
+    Segment,
+    build_segment,
+    decode_segment,
+    drop_turns,
+    encode_segment,
+    merge_segments,
+)
+from muniment.recall.stored import StoredIndex
+from muniment.records.recall_policy import RecallPolicy
+from muniment.text.analyzer import term_hash
+
+NOW = date(2026, 6, 1)
+BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
+WORDS = (
+    "Berlin", "flat", "moved", "May", "dog", "dogs", "yesterday", "last week", "invoice", "paid", "7 May 2025",
+    "我住在柏林", "강아지", "current", "running", "ran", "pets", "vegetarian",
+)  # fmt: skip
+QUESTIONS = (
+    "Where does Ana live now?",
+    "What did Ben say about the flat in Berlin?",
+    "When did I move?",
+    "How many pets do I have?",
+    "Which dogs were running last week?",
+    "柏林",
+    "강아지는 어디 있어요?",
+    "",
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A turn, in the order of writing."""
+
+    id: str
+    seq: int
+    passage: Passage
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Said]:
+    """Turns of sessions that run at the same time, and of sessions whose clock was wrong."""
+    heads: dict[str, int] = {}
+    said = []
+    for number in range(draw(st.integers(0, 30))):
+        session = draw(st.sampled_from(("s1", "s2", "s3", "세션")))
+        heads[session] = heads.get(session, 0) + draw(st.integers(1, 3))
+        words = draw(st.lists(st.sampled_from(WORDS), max_size=6))
+        passage = Passage(
+            session=session,
+            speaker=draw(st.sampled_from(("Ana", "Ben", "user", "assistant"))),
+            role=draw(st.sampled_from(("user", "assistant", "tool"))),
+            said_at=BEGIN + timedelta(hours=draw(st.integers(0, 5000))),
+            text=" ".join(words) + draw(st.sampled_from((".", "?", ""))),
+        )
+        said.append(Said(f"evt_{number}", heads[session], passage))
+    return said
+
+
+def _indexed(said: Said) -> IndexedTurn:
+    passage = said.passage
+    terms, length = passage_terms(passage.text, passage.said_at.date())
+    return IndexedTurn(
+        id=said.id,
+        session_id=passage.session,
+        seq=said.seq,
+        speaker=f"{term_hash(passage.speaker):016x}",
+        role=passage.role,
+        ts=int(passage.said_at.timestamp()),
+        length=length,
+        terms=terms,
+    )
+
+
+def _segments(said: Sequence[Said], cuts: Sequence[int]) -> list[Segment]:
+    """Blocks over the turns as they were written, each through its bytes."""
+    edges = sorted({0, len(said), *(cut for cut in cuts if cut < len(said))})
+    parts = [
+        build_segment([_indexed(each) for each in said[a:b]]) for a, b in pairwise(edges) if a < b
+    ]
+    return [decode_segment(encode_segment(part)) for part in parts]
+
+
+def _stored(segments: Sequence[Segment], said: Sequence[Said]) -> StoredIndex:
+    speakers = {each.id: each.passage.speaker for each in said}
+    return StoredIndex(segments, lambda ids: [speakers[id_] for id_ in ids])
+
+
+def _in_order(said: Sequence[Said]) -> list[Said]:
+    starts: dict[str, datetime] = {}
+    for each in said:
+        at = each.passage.said_at
+        starts[each.passage.session] = min(at, starts.get(each.passage.session, at))
+    return sorted(said, key=lambda each: (starts[each.passage.session], each.passage.session, each.seq))
+
+
+def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
+    ordered = _in_order(said)
+    wanted = MemoryIndex(each.passage for each in ordered)
+    assert len(found) == len(ordered)
+    assert found.ids() == [each.id for each in ordered]
+    assert [found.id(ordinal) for ordinal in range(len(ordered))] == found.ids()
+    for name in ("session", "speaker", "role", "ts", "length"):
+        ours, theirs = getattr(found, name), getattr(wanted, name)
+        assert ours.dtype == theirs.dtype, name
+        np.testing.assert_array_equal(ours, theirs, name)
+    assert tuple(found.speakers) == tuple(wanted.speakers)
+    terms = {term for ordinal in range(len(ordered)) for term in wanted.terms(ordinal)} | {term_hash("nowhere")}
+    for term in sorted(terms):
+        for ours, theirs in zip(found.postings(term), wanted.postings(term), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+    for ordinal in range(len(ordered)):
+        assert found.terms(ordinal) == wanted.terms(ordinal)
+    for question in QUESTIONS:
+        assert rank(question, found, RecallPolicy(), NOW, 10) == rank(question, wanted, RecallPolicy(), NOW, 10)
+
+
+cuts = st.lists(st.integers(1, 29), max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(conversations(), cuts)
+def test_segments_make_the_index_of_the_whole(said: list[Said], at: list[int]) -> None:
+    _assert_same(_stored(_segments(said, at), said), said)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conversations(), cuts, st.integers(0, 6))
+def test_merging_some_of_the_segments_changes_nothing(said: list[Said], at: list[int], first: int) -> None:
+    segments = _segments(said, at)
+    tail = segments[first:]
+    merged = [*segments[:first], merge_segments(tail)] if tail else segments
+    _assert_same(_stored(merged, said), said)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conversations(), cuts, st.sets(st.integers(0, 29)))
+def test_dropped_turns_were_never_there(said: list[Said], at: list[int], lost: set[int]) -> None:
+    names = {f"evt_{number}" for number in lost}
+    dropped = [drop_turns(segment, names) for segment in _segments(said, at)]
+    kept = [each for each in said if each.id not in names]
+    _assert_same(_stored([segment for segment in dropped if segment is not None], kept), kept)
+
+
+def test_what_is_kept_of_lookups_is_bounded_and_answers_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "POSTINGS_KEPT", 40)
+    monkeypatch.setattr(stored, "TERMS_KEPT", 3)
+    said = [
+        Said(f"evt_{number}", number + 1, Passage("s1", "Ana", "user", BEGIN, f"word{number} dog word{number % 3}"))
+        for number in range(20)
+    ]
+    index = _stored(_segments(said, [7]), said)
+    _assert_same(index, said)
+    _assert_same(index, said)
+
+
+def test_a_damaged_segment_is_refused() -> None:
+    data = bytearray(encode_segment(build_segment([_indexed(Said("evt_1", 1, Passage("s", "a", "user", BEGIN, "x")))])))
+    data[12] = 0
+    with pytest.raises(IntegrityFailure):
+        decode_segment(bytes(data))
