@@ -7,8 +7,8 @@
 The reference of a search is an FTS5 table (porter) that holds the texts of that one scope and nothing else, asked for
 the ten best by bm25 with the words of the question joined by OR; `of_content` is the same with the stop words left out
 of the question, which spares it most of its work. The reference of an ingest writes rows that are made already and the
-full-text index of them, and does nothing else. Both sides answer the same questions about the same text, by turns, and no
-question is asked twice of either.
+full-text index of them, and does nothing else. Both sides answer the same questions about the same text, by turns, and
+no question is asked twice of either.
 
 Of search, compose and starting, a `ratio` is ours ÷ the reference's (lower is better); of ingest, our items per second
 ÷ its (higher is better). `holds` says whether the target is met.
@@ -115,13 +115,13 @@ class Talk:
         self._small_weights = list(accumulate(1 / (rank + 2) for rank in range(len(self._small))))
 
     def sessions(self, user: str, turns: int, length: int = SESSION) -> Iterator[list[Turn]]:
-        """Sessions of about `length` turns, two days apart, `turns` of them in all."""
+        """Sessions of about `length` turns, four hours apart, `turns` of them in all."""
         rng = self._rng
         pair = rng.sample(_NAMES, 2)
         left, day = turns, 0
         while left:
             size = left if left < 1.5 * length else rng.randint(length * 3 // 4, length * 5 // 4)
-            moment = _BEGIN + timedelta(hours=day * 6 + len(user) % 5)
+            moment = _BEGIN + timedelta(hours=4 * day)
             topic = self._draw(12)
             yield [
                 Turn(

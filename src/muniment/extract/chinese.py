@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
+from muniment.extract.clauses import Grammar, Rule
 from muniment.extract.dates import day_of_numbers
 from muniment.extract.sentences import Sentence
 from muniment.records.candidate import Proposal
@@ -49,15 +49,6 @@ _ORIGINS = (
 )
 
 
-class _Rule(NamedTuple):
-    name: str
-    pattern: re.Pattern[str]
-    key: str
-    value: Callable[[re.Match[str]], Any]
-    confidence: float
-    negates: bool = False
-
-
 def _plain(match: re.Match[str]) -> str:
     return match["value"]
 
@@ -80,7 +71,7 @@ _I = r"(?:我|本人)"
 _LOVES = r"(?:很|最|特别|特別|非常|真的|超级|也|一直)?"
 
 _RULES = tuple(
-    _Rule(name, re.compile(pattern), key, value, confidence, negates)
+    Rule(name, re.compile(pattern), key, value, confidence, negates)
     for name, pattern, key, value, confidence, negates in (
         ("name", rf"(?:{_I}叫|我的名字(?:是|叫)|我名叫){_NAME}$", "user.name", _plain, 0.95, False),
         ("lives in", rf"{_I}{_WHEN}(?:住在|定居在|居住在){_PLACE}$", "user.location", _place, 0.9, False),
@@ -107,24 +98,9 @@ _RELATION = re.compile(
 )
 
 
+_GRAMMAR = Grammar("chinese", _DOUBTFUL, _CLAUSE, _NEGATION, _RULES, _RELATION, _KIN)
+
+
 def propose_chinese(sentence: Sentence, _ts: str) -> Iterator[Proposal]:
-    """What a Chinese sentence says of its speaker. A doubtful word anywhere in it silences the whole."""
-    if sentence.is_question or sentence.is_quoting or _DOUBTFUL.search(sentence.text):
-        return
-    for clause in _CLAUSE.split(sentence.text):
-        denies = _NEGATION.search(clause) is not None
-        for rule in _RULES:
-            match = rule.pattern.match(clause)
-            if match is None or denies != rule.negates:
-                continue
-            value = rule.value(match)
-            if value is not None:
-                yield _proposal(rule.key, value, clause, rule.confidence, rule.name)
-                break
-        relation = _RELATION.match(clause)
-        if relation is not None and not denies:
-            yield _proposal(f"user.{_KIN[relation['kin']]}", relation["value"], clause, 0.9, "relation")
-
-
-def _proposal(key: str, value: Any, quote: str, confidence: float, name: str) -> Proposal:
-    return Proposal(key=key, value=value, quote=quote, confidence=confidence, why=f"chinese: {name}")
+    """What a Chinese sentence says of its speaker."""
+    return _GRAMMAR.propose(sentence)

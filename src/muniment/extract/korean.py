@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
+from muniment.extract.clauses import Grammar, Rule
 from muniment.extract.dates import day_of_numbers
 from muniment.extract.sentences import Sentence
 from muniment.records.candidate import Proposal
@@ -46,15 +46,6 @@ _KIN = {
 }  # fmt: skip
 
 
-class _Rule(NamedTuple):
-    name: str
-    pattern: re.Pattern[str]
-    key: str
-    value: Callable[[re.Match[str]], Any]
-    confidence: float
-    negates: bool = False
-
-
 def _plain(match: re.Match[str]) -> str:
     return match["value"].strip()
 
@@ -82,7 +73,7 @@ _DATE = r"(?:(?P<year>\d{4})년 ?)?(?P<month>\d{1,2})월 ?(?P<day>\d{1,2})일"
 _THING = rf"(?P<value>{_WORD}{{1,10}}?(?: {_WORD}{{1,8}}?)?)"
 
 _RULES = tuple(
-    _Rule(name, re.compile(pattern), key, value, confidence, negates)
+    Rule(name, re.compile(pattern), key, value, confidence, negates)
     for name, pattern, key, value, confidence, negates in (
         ("name", rf"(?:제|내|저의|나의) 이름은 {_NAMED}{_IS}$", "user.name", _name, 0.95, False),
         ("name", rf"(?:저는|나는|전) {_NAMED}(?:이라고|라고) (?:합니다|해요|해)$", "user.name", _name, 0.95, False),
@@ -105,24 +96,9 @@ _RULES = tuple(
 _RELATION = re.compile(rf"{_MY}(?P<kin>{'|'.join(sorted(_KIN, key=len, reverse=True))}) 이름은 {_NAMED}{_IS}$")
 
 
+_GRAMMAR = Grammar("korean", _DOUBTFUL, _CLAUSE, _NEGATION, _RULES, _RELATION, _KIN)
+
+
 def propose_korean(sentence: Sentence, _ts: str) -> Iterator[Proposal]:
     """What a Korean sentence says of its speaker."""
-    if sentence.is_question or sentence.is_quoting or _DOUBTFUL.search(sentence.text):
-        return
-    for clause in _CLAUSE.split(sentence.text):
-        denies = _NEGATION.search(clause) is not None
-        for rule in _RULES:
-            match = rule.pattern.match(clause)
-            if match is None or denies != rule.negates:
-                continue
-            value = rule.value(match)
-            if value is not None:
-                yield _proposal(rule.key, value, clause, rule.confidence, rule.name)
-                break
-        relation = _RELATION.match(clause)
-        if relation is not None and not denies:
-            yield _proposal(f"user.{_KIN[relation['kin']]}", relation["value"], clause, 0.9, "relation")
-
-
-def _proposal(key: str, value: Any, quote: str, confidence: float, name: str) -> Proposal:
-    return Proposal(key=key, value=value, quote=quote, confidence=confidence, why=f"korean: {name}")
+    return _GRAMMAR.propose(sentence)

@@ -54,7 +54,8 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
-_CARD_RUN = re.compile(r"(?<!\d)(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)")
+_CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?![A-Za-z_])")
+"""Not where it adjoins a letter: then it is part of an id."""
 _CARD_LENGTHS = range(13, 20)
 _CARD_SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)})
 _GROUP = re.compile(r"\d+")

@@ -66,9 +66,9 @@ class RecallPolicy(Record):
     """For the newest turn of the scope, falling to 0 for the oldest, where the query asks how things are now."""
 
     # -- vectors, where there are any --
-    dense_turn: Weight = 0.24
+    dense_turn: Weight = 0.15
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
-    dense_window: Weight = 0.1
+    dense_window: Weight = 0.05
     """The same for the vector of a window of turns."""
 
     # -- several answers --

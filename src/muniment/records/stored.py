@@ -130,7 +130,8 @@ class StoredFact(Record):
             "sources": tuple(dict.fromkeys(source for assertion in best for source in assertion.sources)),
             "scope_level": self.scope_level,
         }
-        bounds = {name: bound for name, bound in (("valid_from", start), ("valid_to", end)) if bound is not None}
+        said = (("valid_from", start), ("valid_to", end))
+        bounds: dict[str, Any] = {name: bound for name, bound in said if bound is not None}
         if bounds:
             parts["validity"] = Validity.model_construct(**bounds)
         if notes:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from muniment.compose.composition import Composed, compose
-from muniment.errors import IntegrityFailure, InvalidInput, InvalidRecord, NotFound
-from muniment.ports.engine import Condition, Select
+from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, NotFound
+from muniment.ports.engine import Condition, Select, Transaction
 from muniment.ports.tokens import TokenCounter
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.packet import Cues, MemoryPacket, PacketBudget
@@ -21,12 +21,15 @@ from muniment.render.rendering import Rendered, render
 from muniment.runtime.context import Context
 from muniment.runtime.gathering import gather
 from muniment.runtime.items import Change, Item, latest, write_changes
+from muniment.runtime.memory_locks import lock_memory
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
 
 __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
 
 PURPOSES = ("planner", "tool", "responder")
+TRIES = 3
+TOKENS_MAX = 10_000_000
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
@@ -80,11 +83,27 @@ def compose_build(
 ) -> Build:
     """Gather, compose, keep."""
     request = _request(ctx, scope, purpose, query, cues, max_tokens, per_section, policy, now, task_type)
-    pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
-    build = _composed(ctx.ids.new("bld"), request, pool, policy, ctx.counter)
-    change = _change(build, ctx.counter.name)
-    ctx.engine.write(scope.tenant_id, lambda tx: write_changes(tx, [change]))
-    return build
+    id_ = ctx.ids.new("bld")
+    for _ in range(TRIES):
+        pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
+        build = _composed(id_, request, pool, policy, ctx.counter)
+        change = _change(build, ctx.counter.name)
+        if ctx.engine.write(scope.tenant_id, lambda tx, change=change: _keep(tx, change)):  # type: ignore[misc]
+            return build
+    raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+def _keep(tx: Transaction, change: Change) -> bool:
+    """Keep a build unless something it holds was forgotten while it was composed."""
+    lock_memory(tx, change.user_id or "")
+    where: tuple[Condition, ...] = (("id", "in", change.sources),)
+    entries = tx.do(Select("entries", where=where, columns=("receipt_id",)))
+    items = tx.do(Select("items", where=where, order=("id", "version"), columns=("id", "receipt_id")))
+    newest = {row[0]: row[1] for row in items}
+    if any(row[0] is not None for row in entries) or any(receipt is not None for receipt in newest.values()):
+        return False
+    write_changes(tx, [change])
+    return True
 
 
 def _composed(id_: str, request: ComposeRequest, pool: Pool, policy: Policy, counter: TokenCounter) -> Build:
@@ -112,11 +131,14 @@ def _request(
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
     total = policy.compose.max_tokens if max_tokens is None else max_tokens
-    if type(total) is not int or total < 256:
-        raise InvalidInput("max_tokens should be a whole number of at least 256", path="$.max_tokens")
+    if type(total) is not int or not 256 <= total <= TOKENS_MAX:
+        raise InvalidInput(f"max_tokens should be a whole number from 256 to {TOKENS_MAX}", path="$.max_tokens")
     caps = {name: int(total * getattr(policy.compose.shares, name)) for name in _SECTIONS}
+    for name, given in (("cues", cues), ("per_section", per_section)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(f"{name} should be an object, found {type(given).__name__}", path=f"$.{name}")
     for name, cap in (per_section or {}).items():
-        if name not in caps or type(cap) is not int or cap < 0:
+        if name not in caps or type(cap) is not int or not 0 <= cap <= TOKENS_MAX:
             raise InvalidInput(
                 f"{name!r} should name a section and have a budget of 0 or more",
                 path=f"$.per_section.{name}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from muniment.episodes.forming import form_episodes
@@ -10,6 +10,7 @@ from muniment.episodes.loops import open_loops
 from muniment.episodes.salience import best_lines
 from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Condition, Reader, Select
+from muniment.recall.query import QUERY_CHARS_MAX
 from muniment.records.entry import LedgerEntry
 from muniment.records.policy import Policy
 from muniment.records.pool import (
@@ -65,7 +66,7 @@ def turn_of(entry: LedgerEntry, text: str) -> Turn:
 def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
     """Everything the composer may choose from."""
     scope = request.scope
-    asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)
+    asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
     found: list[Found] = []
     if asked.strip():
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
@@ -98,18 +99,19 @@ def _hit(found: Found) -> HitCandidate:
     )
 
 
-def _turns(reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int) -> list[Turn]:
-    """The last `count` turns that meet the conditions, oldest first."""
+def _entries(reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int) -> list[LedgerEntry]:
+    """The turns among the last `count` entries that meet the conditions, oldest first."""
     scope = request.scope
     mine: tuple[Condition, ...] = (("user_id", "=", scope.user_id), *where)
     order = ("user_id", "session_id", "seq")
     rows = reader.do(Select("entries", where=mine, order=order, descending=True, limit=count))
     entries = [entry_of_row(scope.tenant_id, row) for row in reversed(rows)]
-    return [turn_of(entry, text_of(reader, entry)) for entry in entries if is_turn(entry)]
+    return [entry for entry in entries if is_turn(entry)]
 
 
 def _last_turns(reader: Reader, request: ComposeRequest, count: int) -> list[Turn]:
-    return _turns(reader, request, (("session_id", "=", request.scope.session_id),), count)
+    entries = _entries(reader, request, (("session_id", "=", request.scope.session_id),), count)
+    return [turn_of(entry, text_of(reader, entry)) for entry in entries]
 
 
 def _summary(turns: Sequence[Turn]) -> tuple[SummaryLine, ...]:
@@ -150,13 +152,23 @@ def _episodes(reader: Reader, request: ComposeRequest, hits: Sequence[HitCandida
             ("seq", ">=", first),
             ("seq", "<=", first + AROUND_MAX),
         )
-        found += form_episodes(_turns(reader, request, where, AROUND_MAX), scores, {}, {})
+        found += _formed(reader, request, where, scores)
     for session_id in _recent_sessions(reader, request):
         if session_id not in by_session and session_id != here:
-            turns = _turns(reader, request, (("session_id", "=", session_id),), AROUND_MAX)
-            found += form_episodes(turns, {}, {}, {})
+            found += _formed(reader, request, (("session_id", "=", session_id),), {})
     found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
     return tuple(found)
+
+
+def _formed(
+    reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], scores: Mapping[str, float]
+) -> list[EpisodeCandidate]:
+    """The episodes of a stretch that have something to say."""
+    entries = _entries(reader, request, where, AROUND_MAX)
+    turns = [turn_of(entry, text_of(reader, entry)) for entry in entries]
+    tags = {entry.id: entry.tags for entry in entries}
+    entities = {entry.id: entry.entities for entry in entries}
+    return [episode for episode in form_episodes(turns, scores, tags, entities) if episode.lines]
 
 
 def _backwards(text: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from muniment.errors import InvalidInput, NotFound
 from muniment.ports.engine import Reader
+from muniment.recall.query import QUERY_CHARS_MAX
 from muniment.records.hit import Hit
 from muniment.records.policy import Policy
 from muniment.records.pool import FactCandidate
@@ -37,6 +38,7 @@ class RunRecall:
         if type(k) is not int or not 1 <= k <= SEARCH_MAX:
             raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
         ctx, scope = self._ctx, self._scope
+        query = query[:QUERY_CHARS_MAX]
         moment = format_instant(ctx.clock() if now is None else parse_instant(now, path="$.now"))
 
         def work(reader: Reader) -> list[Hit]:

@@ -27,7 +27,7 @@ MAX_INT_DIGITS = 1024
 
 _INT_LIMIT = 10**MAX_INT_DIGITS
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_MAY_OVERFLOW = re.compile(r"\d[eE]\+?\d|\d{309}")
+_MAY_OVERFLOW = re.compile(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -26,7 +26,7 @@ def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, AttributeError, TypeError):
         raise InvalidInput(
             f"{value!r:.60} is not a point in time",
             path=path,

@@ -49,7 +49,7 @@ def facts(
             for fact in group:
                 _show(mem, fact, settings.tenant)
     if not found:
-        click.echo(f"no facts about {settings.user}{'' if include_all else ' hold; --all shows what once did'}")
+        click.echo(f"no facts about {settings.user}{'' if include_all else ' hold now; --all shows what once did'}")
 
 
 def _show(mem: Memory, fact: Fact, tenant: str) -> None:
