@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
-.PHONY: demo test lint format bench bench-quick serve schemas stubs clean setup
+.PHONY: demo test lint format bench bench-quick soak serve schemas stubs clean setup
 
 setup: $(STAMP)
 
@@ -39,6 +39,12 @@ bench: setup
 
 bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick
+
+soak: setup
+	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 $(BIN)/python -m pytest -s tests/property/test_soak.py tests/fault/test_kill.py
+
+serve: setup
+	@$(BIN)/muniment serve
 
 schemas: setup
 	$(BIN)/muniment schema export schemas
