@@ -43,8 +43,8 @@ bench-quick: setup
 soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 $(BIN)/python -m pytest -s tests/property/test_soak.py tests/fault/test_kill.py
 
-serve: setup
-	@$(BIN)/muniment serve
+serve:
+	@echo "muniment $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) has no server yet: use the library or the command line" >&2; exit 1
 
 schemas: setup
 	$(BIN)/muniment schema export schemas

@@ -7,7 +7,7 @@ imported store ranks like the one it came from. The index holds no names; who sp
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class StoredIndex:
         self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
+        self._aligned: tuple[Hashable, Ints | None] | None = None
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -82,6 +83,17 @@ class StoredIndex:
         """All events, in ordinal order."""
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
+
+    def aligned(self, state: Hashable, ids: Callable[[], Iterable[str]]) -> Ints | None:
+        """For each turn its place among `ids`, or None where one is missing: rows kept elsewhere, in ordinal order.
+
+        `state` names what `ids` gives; it is asked for again only when another state is.
+        """
+        if self._aligned is None or self._aligned[0] != state:
+            places = {id_: place for place, id_ in enumerate(ids())}
+            found = [places.get(id_, -1) for id_ in self.ids()]
+            self._aligned = state, None if -1 in found else np.array(found, np.int64)
+        return self._aligned[1]
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         found = self._postings.get(term)

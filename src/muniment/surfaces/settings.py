@@ -1,6 +1,7 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
-    MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_CONFIG (another toml)
+    MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
+    MUNIMENT_TOKENS, MUNIMENT_CONFIG (another toml)
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy.
 """
@@ -27,6 +28,8 @@ NAMES: Mapping[str, str] = {
     "user": "",
     "agent": "agent",
     "durability": "normal",
+    "embedder": "none",
+    "tokens": "auto",
 }
 """Every setting and its default."""
 
@@ -38,6 +41,8 @@ class Settings:
     user: str
     agent: str
     durability: str
+    embedder: str
+    tokens: str
     policy: Mapping[str, Any]
 
 
@@ -88,7 +93,12 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
     if must_exist and is_file and not Path(settings.db).exists():
         raise InvalidInput(f"there is no store at {settings.db}", path="$.db", hint="name it with --db or MUNIMENT_DB")
     return open_memory(
-        settings.db, policy=settings.policy or None, durability=_durability(settings.durability), read_only=read_only
+        settings.db,
+        policy=settings.policy or None,
+        durability=_durability(settings.durability),
+        embedder=settings.embedder,
+        tokens=settings.tokens,
+        read_only=read_only,
     )
 
 

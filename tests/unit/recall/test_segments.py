@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ def turn_lists(draw: st.DrawFn) -> list[IndexedTurn]:
 @given(turn_lists(), st.lists(st.integers(1, 23), max_size=3))
 def test_merging_parts_gives_the_bytes_of_the_whole(turns: list[IndexedTurn], cuts: list[int]) -> None:
     edges = sorted({0, len(turns), *(cut for cut in cuts if cut < len(turns))})
-    parts = [build_segment(turns[start:end]) for start, end in zip(edges, edges[1:], strict=False)]
+    parts = [build_segment(turns[start:end]) for start, end in itertools.pairwise(edges)]
     assert encode_segment(merge_segments(parts)) == encode_segment(build_segment(turns))
 
 

@@ -94,9 +94,7 @@ def _indexed(said: Said) -> IndexedTurn:
 def _segments(said: Sequence[Said], cuts: Sequence[int]) -> list[Segment]:
     """Blocks over the turns as they were written, each through its bytes."""
     edges = sorted({0, len(said), *(cut for cut in cuts if cut < len(said))})
-    parts = [
-        build_segment([_indexed(each) for each in said[a:b]]) for a, b in pairwise(edges) if a < b
-    ]
+    parts = [build_segment([_indexed(each) for each in said[a:b]]) for a, b in pairwise(edges) if a < b]
     return [decode_segment(encode_segment(part)) for part in parts]
 
 
@@ -172,6 +170,19 @@ def test_what_is_kept_of_lookups_is_bounded_and_answers_the_same(monkeypatch: py
     index = _stored(_segments(said, [7]), said)
     _assert_same(index, said)
     _assert_same(index, said)
+
+
+@settings(max_examples=30, deadline=None)
+@given(conversations(), st.data())
+def test_rows_kept_elsewhere_are_brought_into_ordinal_order(said: list[Said], data: st.DataObject) -> None:
+    index = _stored(_segments(said, [5, 11]), said)
+    shuffled = data.draw(st.permutations([each.id for each in said]))
+    places = index.aligned("all", lambda: shuffled)
+    assert places is not None
+    assert [shuffled[place] for place in places] == index.ids()
+    assert index.aligned("all", list) is places  # the same state: not asked for again
+    if said:
+        assert index.aligned("fewer", lambda: shuffled[1:]) is None
 
 
 def test_a_damaged_segment_is_refused() -> None:

@@ -16,7 +16,7 @@ from muniment.surfaces.settings import Settings, load_settings, open_store
 
 __all__ = ["doctor"]
 
-EXTRAS = {"postgres": ("psycopg", "psycopg_pool")}
+EXTRAS = {"postgres": ("psycopg", "psycopg_pool"), "vectors": ("wordllama",), "tokens": ("splintr",)}
 """Extra → the modules it brings."""
 
 
@@ -33,6 +33,8 @@ def doctor(db: str | None, as_json: bool) -> None:
         "sqlite": sqlite3.sqlite_version,
         "packages": {name: metadata.version(name) for name in ("pydantic", "click", "rich")},
         "extras": {extra: _extra(extra, modules) for extra, modules in EXTRAS.items()},
+        "tokens": _tokens(settings),
+        "embedder": _embedder(settings),
         "settings": {
             "db": _without_password(settings.db),
             "tenant": settings.tenant,
@@ -50,8 +52,33 @@ def doctor(db: str | None, as_json: bool) -> None:
 
 def _extra(extra: str, modules: tuple[str, ...]) -> dict[str, str]:
     if all(util.find_spec(module) is not None for module in modules):
-        return {"state": "installed", "version": metadata.version(modules[0])}
+        return {"state": "installed", "version": _version(modules[0])}
     return {"state": "missing", "hint": f'pip install "muniment[{extra}]"'}
+
+
+def _version(module: str) -> str:
+    names = metadata.packages_distributions().get(module, [module])
+    return metadata.version(names[0])
+
+
+def _tokens(settings: Settings) -> dict[str, Any]:
+    from muniment.adapters.token_counters import load_token_counter
+
+    try:
+        counter = load_token_counter(settings.tokens)
+    except MunimentError as error:
+        return {"name": settings.tokens, "error": error.to_dict()}
+    return {"name": counter.name, "is_exact": counter.is_exact}
+
+
+def _embedder(settings: Settings) -> dict[str, Any]:
+    from muniment.adapters.embed_minilm import MINILM_HINT
+    from muniment.adapters.embedders import load_embedder
+
+    try:
+        return {"identity": load_embedder(settings.embedder).identity, "minilm": MINILM_HINT}
+    except MunimentError as error:
+        return {"identity": None, "error": error.to_dict()}
 
 
 def _without_password(db: str) -> str:
@@ -86,6 +113,9 @@ def _show(found: dict[str, Any]) -> None:
     for extra, state in found["extras"].items():
         shown = f"installed ({state['version']})" if state["state"] == "installed" else f"missing: {state['hint']}"
         click.echo(f"  extra [{extra}]: {shown}")
+    tokens, embedder = found["tokens"], found["embedder"]
+    click.echo(f"  tokens: {tokens['name']}{_in_brackets(tokens)}")
+    click.echo(f"  embedder: {embedder['identity'] or 'cannot be loaded'}{_in_brackets(embedder)}")
     store = found["store"]
     click.echo(f"store: {found['settings']['db']}")
     if store["state"] == "ok":
@@ -96,3 +126,11 @@ def _show(found: dict[str, Any]) -> None:
         click.echo(f"  broken: {store['error']['message']}")
         if "hint" in store["error"]:
             click.echo(f"  hint: {store['error']['hint']}")
+
+
+def _in_brackets(part: dict[str, Any]) -> str:
+    if "error" in part:
+        return f" ({part['error'].get('hint') or part['error']['message']})"
+    if part.get("identity") == "none":
+        return f" (search by words alone; better: {part['minilm']}, then MUNIMENT_EMBEDDER=minilm)"
+    return "" if part.get("is_exact", True) else " (an estimate; exact with the extra [tokens])"

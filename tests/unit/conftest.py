@@ -1,4 +1,4 @@
-"""A memory on each engine, with a clock and ids that repeat."""
+"""A memory on each engine with a clock and ids that repeat, and ways to look at all of a store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make(tmp_path: Path) -> Iterator[Maker]:
 
         def made(engine: str = "memory", *, seed: str = "muniment", policy: Any = None, **parts: Any) -> Memory:
             context = Context(
-                engine=_engine(engine, tmp_path / f"store{next(numbers)}.db", stack),
+                engine=_engine(engine, tmp_path / "store" / f"{next(numbers)}.db", stack),
                 policy=Policy.from_wire(policy) if policy else Policy(),
                 clock=parts.get("clock", TickingClock()),
                 ids=parts.get("ids", CountingIds(seed)),
@@ -42,6 +42,7 @@ def make(tmp_path: Path) -> Iterator[Maker]:
             stack.callback(memory.close)
             return memory
 
+        (tmp_path / "store").mkdir()
         yield made
 
 
