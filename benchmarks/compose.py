@@ -137,7 +137,7 @@ class Talk:
     def question(self, about: Turn) -> str:
         """A question about something that a turn says."""
         rng = self._rng
-        words = [word for word in re.findall(r"[a-z]+", about.text) if word not in ENGLISH] or ["trip"]
+        words = [word for word in re.findall(r"[a-z]+", about.text.lower()) if word not in ENGLISH] or ["trip"]
         a, b, c = (rng.choice(words) for _ in range(3))
         form = rng.choice(
             (

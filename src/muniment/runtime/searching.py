@@ -55,6 +55,15 @@ def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[Le
     return [by_id[id_] for id_ in ids if id_ in by_id]
 
 
+def _weighed(policy: RecallPolicy, identity: str) -> RecallPolicy:
+    """The policy with the weight that this embedder's vectors deserve."""
+    share = policy.dense_light.get(identity.partition("@")[0])
+    if share is None:
+        return policy
+    lighter = {"dense_turn": policy.dense_turn * share, "dense_window": policy.dense_window * share}
+    return policy.model_copy(update=lighter)
+
+
 def find_turns(
     ctx: Context, reader: Reader, tenant_id: str, user_id: str, query: str, k: int, now: str, policy: RecallPolicy
 ) -> list[Found]:
@@ -63,6 +72,7 @@ def find_turns(
     dense = None
     if ctx.embedder is not None:
         dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
+        policy = _weighed(policy, ctx.embedder.identity)
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense)
     ids = [index.id(hit.ordinal) for hit in ranked]
     entries = {entry.id: entry for entry in entries_by_id(reader, tenant_id, ids)}
