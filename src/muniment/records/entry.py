@@ -53,7 +53,7 @@ class ToolCall(Record):
 
 
 class StepEvent(Record):
-    """A moment in a run's step machine (002). Only PLAN_DONE, ACT_DONE, OBSERVE_DONE are counted by compaction (CS-10)."""
+    """A moment in a run's step machine (002). Compaction counts PLAN_DONE, ACT_DONE and OBSERVE_DONE alone (CS-10)."""
 
     event: IdText
     step: Absent[Count] = None

@@ -70,7 +70,7 @@ class RecallPolicy(Record):
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
     """The same for the vector of a window of turns."""
-    dense_light: dict[str, Share] = {"wordllama": 0.35}
+    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
     """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
 
     # -- several answers --
