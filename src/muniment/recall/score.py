@@ -151,7 +151,7 @@ def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array
         dated = dates.holding(slot.word)
         if dated is not None:
             heard += policy.session_date * dated
-        places = np.flatnonzero(heard)
+        places = np.flatnonzero(heard > 0)
         weight = min(slot.repeats, policy.term_repeats_max) * idf(size, len(places))
         whole += weight
         got = heard[places]
@@ -168,7 +168,7 @@ def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array
             continue
         counts = np.concatenate([counts for _, counts in found])
         heard = spread(index, ordinals, counts * shorten[ordinals], weights)
-        places = np.flatnonzero(heard)
+        places = np.flatnonzero(heard > 0)
         got = heard[places]
         kinds[places] += damped * idf(size, len(places)) * got / (got + 1)
     return lexical, kinds

@@ -18,10 +18,10 @@ _MAGIC = b"MVEC1\n"
 
 @dataclass(frozen=True, slots=True)
 class VectorBlock:
-    """Unit vectors, one row for each id."""
+    """Unit vectors, one row for each id. Every number fits half precision, whatever precision it is held in."""
 
     ids: tuple[str, ...]
-    rows: npt.NDArray[np.float16]
+    rows: npt.NDArray[np.floating]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -50,4 +50,4 @@ def decode_vectors(data: bytes) -> VectorBlock:
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     head = parse_json(data[start:end])
     rows = np.frombuffer(data, "<f2", -1, end).reshape(len(head["ids"]), head["dim"])
-    return VectorBlock(tuple(head["ids"]), rows)
+    return VectorBlock(tuple(head["ids"]), rows.astype(np.float32))

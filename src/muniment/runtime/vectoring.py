@@ -113,18 +113,15 @@ def dense_for(
     query: str,
 ) -> Dense | None:
     """How near each turn is to the query in meaning; None where some turn has no vector of this embedder."""
-    _, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, embedder.identity), cache)
+    state, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, embedder.identity), cache)
     if not query.strip() or sum(map(len, blocks)) < len(index) or not len(index):
         return None
-    asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
-    near: dict[str, float] = {}
-    for block in blocks:
-        scores = block.rows.astype(np.float32) @ asked
-        near.update(zip(block.ids, scores.tolist(), strict=True))
-    ids = index.ids()
-    if any(id_ not in near for id_ in ids):
+    places = index.aligned(state, lambda: (id_ for block in blocks for id_ in block.ids))
+    if places is None:
         return None
-    turn = np.array([near[id_] for id_ in ids], np.float64)
+    asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
+    near = np.concatenate([block.rows @ asked for block in blocks])
+    turn = np.round(near[places].astype(np.float64), 6)  # the last bits depend on how blocks were merged
     return Dense(turn=turn, window=_window(turn, index))
 
 

@@ -8,7 +8,7 @@ Korean. Pure: the day is always an argument, and nothing here looks at a clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
@@ -229,17 +229,34 @@ _ANY_RELATIVE = re.compile(
 )
 
 
+_AFTER_WHICH = (
+    "(?:weekend|night|week|month|year|spring|summer|fall|autumn|winter|mon|tue|wed|thu|fri|sat|sun"
+    "|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+)
+_AGO = "(?:ago|back|before|from now)"
+_ANY_ENGLISH = re.compile(
+    rf"yesterday|today|tonight|tomorrow|weekend|days? {_AGO}|weeks? {_AGO}|months? {_AGO}|years? {_AGO}"
+    r"|in (?:\d|an? |one|two|three|four|five|six|seven|eight|nine|ten|couple|few|several)"
+    rf"|last {_AFTER_WHICH}|past {_AFTER_WHICH}|previous {_AFTER_WHICH}|this {_AFTER_WHICH}|this (?:mor|aft|eve|past)"
+    rf"|next {_AFTER_WHICH}|coming {_AFTER_WHICH}|on (?:mon|tue|wed|thu|fri|sat|sun)"
+)
+"""What an English text must hold to name a time. Its parts begin with letters, which makes it fast to miss."""
+_ENGLISH = tuple(pair for pair in _RELATIVE if re.search(r"\\b", pair[0].pattern))
+
+
 def resolve(text: str, said: date) -> list[Window]:
     """The stretches that a text's relative expressions name, seen from the day it was said on."""
     folded = text.casefold()
-    if not _ANY_RELATIVE.search(folded):
-        return []
-    return [window for _, window in _spans(folded, said)]
+    if folded.isascii():
+        return [window for _, window in _spans(folded, said, _ENGLISH)] if _ANY_ENGLISH.search(folded) else []
+    return [window for _, window in _spans(folded, said, _RELATIVE)] if _ANY_RELATIVE.search(folded) else []
 
 
-def _spans(folded: str, said: date) -> Iterator[tuple[tuple[int, int], Window]]:
+def _spans(
+    folded: str, said: date, patterns: Sequence[tuple[re.Pattern[str], Maker]]
+) -> Iterator[tuple[tuple[int, int], Window]]:
     taken: list[tuple[int, int]] = []
-    for pattern, maker in _RELATIVE:
+    for pattern, maker in patterns:
         for match in pattern.finditer(folded):
             start, end = match.span()
             if any(start < other_end and other_start < end for other_start, other_end in taken):
@@ -299,7 +316,7 @@ def query_window(text: str, now: date) -> Window | None:
     folded = text.casefold()
     found = _named(folded, now)
     if found is None:
-        span_and_window = min(_spans(folded, now), default=None, key=lambda pair: pair[0])
+        span_and_window = min(_spans(folded, now, _RELATIVE), default=None, key=lambda pair: pair[0])
         if span_and_window is None:
             return None
         found = span_and_window

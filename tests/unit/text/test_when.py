@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.text import when
 from muniment.text.when import Window, date_terms, query_window, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
@@ -104,3 +105,83 @@ PIECES = (
 def test_odd_expressions_at_the_ends_of_the_calendar(text: str, said: date) -> None:
     for window in [*resolve(text, said), query_window(text, said)]:
         assert window is None or isinstance(window, Window)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "a",
+                "an",
+                "one",
+                "two",
+                "ten",
+                "couple",
+                "of",
+                "few",
+                "several",
+                "3",
+                "12",
+                "in",
+                "ago",
+                "back",
+                "before",
+                "from",
+                "now",
+                "day",
+                "days",
+                "week",
+                "weeks",
+                "month",
+                "months",
+                "year",
+                "years",
+                "last",
+                "past",
+                "previous",
+                "this",
+                "next",
+                "coming",
+                "the",
+                "over",
+                "on",
+                "weekend",
+                "night",
+                "morning",
+                "afternoon",
+                "evening",
+                "yesterday",
+                "today",
+                "tonight",
+                "tomorrow",
+                "after",
+                "monday",
+                "tue",
+                "wed",
+                "thursday",
+                "fri",
+                "sat",
+                "sunday",
+                "mon",
+                "january",
+                "may",
+                "june",
+                "sept",
+                "dec",
+                "spring",
+                "summer",
+                "fall",
+                "winter",
+                "I",
+                "moved",
+                "dog",
+            ]
+        ),
+        max_size=9,
+    )
+)
+def test_the_quick_look_misses_nothing(words: list[str]) -> None:
+    """`resolve` skips texts by a cheap look; it must find what the patterns find."""
+    folded = " ".join(words).casefold()
+    said = date(2024, 5, 8)
+    assert resolve(folded, said) == [window for _, window in when._spans(folded, said, when._RELATIVE)]
