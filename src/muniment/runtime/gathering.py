@@ -38,6 +38,7 @@ TOOL_CHARS_MAX = 200
 EPISODE_SESSIONS = 4
 """Sessions that give an episode: those of the best hits, and the most recent ones."""
 RECENT_SESSIONS = 2
+CHARS_A_TOKEN = 4
 TOKENS_A_HIT = 16
 HITS_MIN = 20
 """No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
@@ -85,7 +86,7 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         summary=_summary(session[: len(session) - len(window)]),
         loops=tuple(open_loops(session)),
         tools=_tools(session, policy.compose.tool_evidence_max),
-        episodes=_episodes(reader, request, hits),
+        episodes=_episodes(reader, request, hits) if _leaves_room(request, hits) else (),
     )
 
 
@@ -134,6 +135,11 @@ def _tools(turns: Sequence[Turn], count: int) -> tuple[ToolCandidate, ...]:
         )
         for turn in recent
     )
+
+
+def _leaves_room(request: ComposeRequest, hits: Sequence[HitCandidate]) -> bool:
+    """Would the hits alone fill the budget? Then sentences from around them would only crowd them out."""
+    return sum(len(hit.turn.text) for hit in hits) < CHARS_A_TOKEN * request.budget.max_tokens
 
 
 def _episodes(reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]) -> tuple[EpisodeCandidate, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.adapters.embedders import load_embedder
 from muniment.adapters.system import SystemIds, system_clock
@@ -22,19 +22,20 @@ from muniment.records.base import JsonObject, ValidationError, issues_of
 from muniment.records.entry import LedgerEntry, Receipt
 from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
-from muniment.records.pool import EpisodeCandidate
 from muniment.records.scope import DEFAULT_TENANT, Scope
-from muniment.runtime import builds, reading, reembedding, transfer
-from muniment.runtime import forget as forgetting
-from muniment.runtime import rebuild as rebuilding
-from muniment.runtime import verify as verifying
-from muniment.runtime.builds import Build
-from muniment.runtime.comparing import BuildDiff, diff_builds
+from muniment.runtime import reading
 from muniment.runtime.context import Context
-from muniment.runtime.episode_reading import list_episodes
 from muniment.runtime.patches import granted
 from muniment.runtime.run import Run
-from muniment.runtime.tracing import Telling, trace_text
+
+if TYPE_CHECKING:
+    from muniment.records.pool import EpisodeCandidate
+    from muniment.runtime import transfer
+    from muniment.runtime.builds import Build
+    from muniment.runtime.comparing import BuildDiff
+    from muniment.runtime.tracing import Telling
+
+# What a process does not need to observe and to search is imported by the methods that do need it.
 
 __all__ = ["Memory", "open"]
 
@@ -160,6 +161,8 @@ class Memory:
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[EpisodeCandidate]:
         """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
+        from muniment.runtime.episode_reading import list_episodes
+
         return list_episodes(self._ctx, tenant_id, user_id, session_id)
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
@@ -168,6 +171,8 @@ class Memory:
 
     def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
         """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
+        from muniment.runtime import verify as verifying
+
         return verifying.verify(self._ctx, tenant_id)
 
     def forget(
@@ -181,6 +186,8 @@ class Memory:
         tenant_id: str = DEFAULT_TENANT,
     ) -> Receipt:
         """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
+        from muniment.runtime import forget as forgetting
+
         named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}
         for name, value in named.items():
             if value is not None and (not isinstance(value, str) or not value):
@@ -204,12 +211,16 @@ class Memory:
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""
+        from muniment.runtime import rebuild as rebuilding
+
         return rebuilding.rebuild(self._ctx, tenant_id)
 
     def export(
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
     ) -> Iterator[bytes]:
         """Everything in a scope as JSON lines, in flat memory."""
+        from muniment.runtime import transfer
+
         return transfer.export_lines(self._ctx, tenant_id, user_id, session_id)
 
     def import_(
@@ -219,28 +230,41 @@ class Memory:
         progress: Callable[[int], None] | None = None,
     ) -> ImportReport:
         """Bring in a dump (a path, or a function that opens its lines), checked before anything is written."""
+        from muniment.runtime import transfer
+
         dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
         return transfer.import_dump(self._ctx, dump, progress)
 
     def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
         """A build composed again from what it was made of, whatever was written since: the same bytes, or an error."""
+        from muniment.runtime import builds
+
         return builds.load_build(self._ctx, tenant_id, build_id)
 
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
+        from muniment.runtime.comparing import diff_builds
+
         return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
 
     def compare(self, build_id: str, policy: Policy, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What a kept build would have been under another policy, on the same request and candidates."""
+        from muniment.runtime.builds import recompose
+        from muniment.runtime.comparing import diff_builds
+
         build = self.replay(build_id, tenant_id=tenant_id)
-        return diff_builds(build, builds.recompose(self._ctx, build, policy))
+        return diff_builds(build, recompose(self._ctx, build, policy))
 
     def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
         """Which builds told a model this text, newest first: from which event, under which policy."""
+        from muniment.runtime.tracing import trace_text
+
         return trace_text(self._ctx, tenant_id, text, user_id)
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         """Bring every turn to the present embedder; run it after an embedder was added or changed."""
+        from muniment.runtime import reembedding
+
         return reembedding.reembed(self._ctx, tenant_id, progress)
 
     def tenants(self) -> list[str]:

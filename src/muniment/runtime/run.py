@@ -19,7 +19,6 @@ from muniment.records.scope import Scope
 from muniment.runtime import reading
 from muniment.runtime.context import Context
 from muniment.runtime.derivations import RUN_FINISHED, RUN_STARTED
-from muniment.runtime.extraction import extract_from
 from muniment.runtime.ingest import append, check_run, opening_draft
 from muniment.runtime.items import latest
 from muniment.runtime.memory_events import MEMORY_EVENTS
@@ -189,6 +188,8 @@ class Run(RunRecall, RunStores):
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
         entries = append(self._ctx, self._scope, drafts, self._opening)
         if self._ctx.policy.memory.extract_on_observe:
+            from muniment.runtime.extraction import extract_from
+
             extract_from(self._desk(), entries)
         return entries
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, NotFound
 from muniment.ports.engine import Reader
@@ -12,12 +12,14 @@ from muniment.records.hit import Hit
 from muniment.records.policy import Policy
 from muniment.records.pool import FactCandidate
 from muniment.records.scope import Scope
-from muniment.runtime.builds import Build, compose_build
 from muniment.runtime.context import Context
 from muniment.runtime.pooling import load_facts, query_terms
 from muniment.runtime.searching import Found, find_turns
 from muniment.text.canonical import canonical_text
 from muniment.text.instants import format_instant, parse_instant
+
+if TYPE_CHECKING:
+    from muniment.runtime.builds import Build
 
 __all__ = ["RunRecall"]
 
@@ -63,6 +65,8 @@ class RunRecall:
         task_type: str | None = None,
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget."""
+        from muniment.runtime.builds import compose_build
+
         return compose_build(
             self._ctx,
             self._scope,

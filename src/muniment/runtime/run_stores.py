@@ -13,7 +13,7 @@ from muniment.records.candidate import Candidate, CandidateStatus
 from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
 from muniment.records.scope import Scope
 from muniment.records.stored import ScopeLevel
-from muniment.runtime import candidates, extraction, fact_reading, facts, insights, states
+from muniment.runtime import candidates, fact_reading, facts, insights, states
 from muniment.runtime.context import Context
 from muniment.runtime.patches import Desk
 
@@ -226,6 +226,8 @@ class RunStores:
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
+        from muniment.runtime import extraction
+
         return extraction.extract(self._desk(), event_ids, model)
 
 

@@ -121,7 +121,8 @@ def dense_for(
         return None
     asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
     near = np.concatenate([block.rows @ asked for block in blocks])
-    turn = np.round(near[places].astype(np.float64), 6)  # the last bits depend on how blocks were merged
+    exact: npt.NDArray[np.float64] = near[places].astype(np.float64)
+    turn = exact.round(6)  # the last bits depend on how blocks were merged
     return Dense(turn=turn, window=_window(turn, index))
 
 

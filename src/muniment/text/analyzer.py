@@ -85,7 +85,10 @@ _BARE_MONTH = re.compile(
     r"\b(january|february|april|june|july|august|september|october|november|december)\b"
     r"|\b(?:in|of|since|until|till|by|last|next|this|early|late|mid|every|during|before|after|from|to)[ -](may|march)\b"
 )
-_MAY_HOLD_DATE = re.compile(r"\d|[jfmasond](?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec)")
+_MAY_HOLD_DATE = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+)
+"""Every date that is taken has a digit or the name of a month."""
 
 
 def year_term(year: int) -> str:
