@@ -26,6 +26,7 @@ MAX_DEPTH = 128
 MAX_INT_DIGITS = 1024
 
 _INT_LIMIT = 10**MAX_INT_DIGITS
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAY_OVERFLOW = re.compile(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -210,6 +211,8 @@ def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_int=_parse_int)
     except json.JSONDecodeError as error:
+        if _opens_too_many(text):  # how deep a broken text is read depends on the Python version
+            raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path="$") from None
         raise InvalidJson(
             f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             path="$",
@@ -239,6 +242,21 @@ def _parse_int(digits: str) -> int:
     if len(digits) > MAX_INT_DIGITS:
         raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path="$")
     return int(digits)
+
+
+def _opens_too_many(text: str) -> bool:
+    """Does the text, whole or not, open more levels than we read?"""
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for token in _BRACKET.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif token[0] in "]}":
+            depth -= 1
+    return False
 
 
 def _needs_walk(text: str) -> bool:

@@ -241,14 +241,34 @@ _ANY_ENGLISH = re.compile(
     rf"|next {_AFTER_WHICH}|coming {_AFTER_WHICH}|on (?:mon|tue|wed|thu|fri|sat|sun)"
 )
 """What an English text must hold to name a time. Its parts begin with letters, which makes it fast to miss."""
-_ENGLISH = tuple(pair for pair in _RELATIVE if re.search(r"\\b", pair[0].pattern))
+_WHICH_CUES = ("last ", "past ", "previous ", "this ", "next ", "coming ")
+_CUES = (
+    ("yesterday",),
+    ("yesterday", "last night"),
+    ("today", "tonight", "this "),
+    ("tomorrow",),
+    ("tomorrow",),
+    (" ago", " back", " before"),
+    ("in ", "from now"),
+    _WHICH_CUES,
+    ("on ",),
+    ("weekend",),
+    _WHICH_CUES,
+    _WHICH_CUES,
+    _WHICH_CUES,
+)
+"""Of each English pattern, words one of which a text must hold for it to match."""
+_ENGLISH = tuple(zip(_CUES, (pair for pair in _RELATIVE if r"\b" in pair[0].pattern), strict=True))
 
 
 def resolve(text: str, said: date) -> list[Window]:
     """The stretches that a text's relative expressions name, seen from the day it was said on."""
     folded = text.casefold()
     if folded.isascii():
-        return [window for _, window in _spans(folded, said, _ENGLISH)] if _ANY_ENGLISH.search(folded) else []
+        if not _ANY_ENGLISH.search(folded):
+            return []
+        likely = [pair for cues, pair in _ENGLISH if any(cue in folded for cue in cues)]
+        return [window for _, window in _spans(folded, said, likely)]
     return [window for _, window in _spans(folded, said, _RELATIVE)] if _ANY_RELATIVE.search(folded) else []
 
 
