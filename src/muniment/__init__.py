@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from muniment import aio, errors
     from muniment.errors import MunimentError
-    from muniment.records.entry import LedgerEntry, Receipt
+    from muniment.records.entry import EntryDraft, LedgerEntry, Receipt
     from muniment.records.policy import Policy
     from muniment.runtime.memory import Memory, open
     from muniment.runtime.run import Run
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "EntryDraft",
     "LedgerEntry",
     "Memory",
     "MunimentError",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EntryDraft": "muniment.records.entry",
     "LedgerEntry": "muniment.records.entry",
     "Memory": "muniment.runtime.memory",
     "MunimentError": "muniment.errors",

@@ -207,15 +207,16 @@ def test_forget_asks_and_gives_a_receipt(folder: Path) -> None:
     assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
     assert call("forget", "--user", "ana", stdin="n\n").exit_code == 1
     assert b"Berlin" in (folder / "muniment.db").read_bytes() + _wal(folder)
-    result = call("forget", "--user", "ana", "--json")
+    result = call("forget", "--user", "ana", "--json", "--yes")
     receipt = json.loads(result.stdout)
     assert receipt["counts"]["entries"] == 4
     assert receipt["scrubbed"] is True
     assert b"Berlin" not in (folder / "muniment.db").read_bytes() + _wal(folder)
-    assert failure(call("forget", "--user", "bob", "--json"))["code"] == "unknown_scope"
+    assert failure(call("forget", "--user", "bob", "--json", "--yes"))["code"] == "unknown_scope"
     assert failure(call("forget", "--json"))["code"] == "invalid_input"
-    assert failure(call("forget", "--event", "evt_x", "--json"))["code"] == "not_found"
-    assert failure(call("forget", "--fact", "fact_x", "--json"))["code"] == "not_found"
+    assert failure(call("forget", "--user", "ana", "--json"))["hint"] == "add --yes to forget"
+    assert failure(call("forget", "--event", "evt_x", "--json", "--yes"))["code"] == "not_found"
+    assert failure(call("forget", "--fact", "fact_x", "--json", "--yes"))["code"] == "not_found"
 
 
 def _wal(folder: Path) -> bytes:
@@ -305,7 +306,24 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.req("X-04")
 def test_the_same_error_over_library_and_command_line(folder: Path) -> None:
     call("ingest", "events.jsonl", "--user", "ana")
-    shown = failure(call("forget", "--user", "bob", "--json"))
+    shown = failure(call("forget", "--user", "bob", "--json", "--yes"))
     with muniment.open("muniment.db") as mem, pytest.raises(muniment.MunimentError) as caught:
         mem.forget(user_id="bob")
     assert shown == caught.value.to_dict()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["search", "--json"], ["search", "x", "--k", "abc", "--json"], ["bogus", "--json"]]
+)
+def test_usage_errors_have_the_same_shape(arguments: list[str], folder: Path) -> None:
+    command = [sys.executable, "-m", "muniment", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    error = json.loads(done.stderr)
+    assert error["code"] == "invalid_input"
+    assert error["hint"].endswith("--help")
+
+
+def test_the_demo_as_json(folder: Path) -> None:
+    told = json.loads(call("demo", "--json").stdout)["lines"]
+    assert any("equal: True" in line for line in told)

@@ -184,7 +184,7 @@ def test_compose_takes_all_its_options(store: dict[str, str]) -> None:
         (("tool", "--per-section", "gossip=9"), "$.per_section.gossip", "invalid_input"),
         (("tool", "--cues", "{"), "$", "invalid_json"),
         (("tool", "--cues", "[]"), "$.cues", "invalid_input"),
-        (("tool", "--cues", '{"tags": 3}'), "$.tags", "invalid_record"),
+        (("tool", "--cues", '{"tags": 3}'), "$.cues.tags", "invalid_record"),
         (("tool", "--now", "soon"), "$.now", "invalid_input"),
         (("tool", "--run", "run_dinner"), "$.session", "invalid_input"),
         (("tool", "--session", "s3", "--run", "run_dinner"), "$.run_id", "duplicate_id"),
@@ -219,7 +219,7 @@ def test_replay_after_later_writes_and_after_forgetting(store: dict[str, str]) -
     with muniment.open("muniment.db") as mem:
         mem.run(user_id="ana", session_id="s3").observe("user", "I live in Rome since today.")
     assert call("replay", build_id, "--packet").stdout_bytes == before
-    receipt = json.loads(call("forget", "--event", store["new"], "--json").stdout)
+    receipt = json.loads(call("forget", "--event", store["new"], "--json", "--yes").stdout)
     for args in (("replay", build_id), ("explain", build_id), ("diff", build_id, build_id)):
         error = failure(*args, code=1)
         assert error["code"] == "forgotten"

@@ -48,6 +48,11 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("url_password", r"(?<=://)(?P<keep>[^\s/:@?#]{0,256}:)(?P<secret>(?!\[redacted:)[^\s/?#]{1,256})(?=@)"),
         (
             "password",
+            r"(?P<keep>(?ai:\b(?:password|passphrase) (?:is|was) )[\"']?|密码[是为] ?|비밀번호[는은] )"
+            r"(?P<secret>(?!\[redacted:)(?=[^\s\"',;，。]{0,64}\d)[^\s\"',;，。]{6,})",
+        ),
+        (
+            "password",
             r"(?P<keep>(?ai:" + _NAMES + r"\\?[\"']?\s{0,4}(?::=|[:=：])\s{0,4}\\?[\"']?))"
             r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
         ),

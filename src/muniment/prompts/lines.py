@@ -1,5 +1,8 @@
 """One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
 
+Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and a line of it that looks like a
+heading or a citation is marked.
+
 Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
 that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
 """
@@ -35,10 +38,12 @@ __all__ = [
     "day_of",
     "episode_text",
     "fact_line",
+    "flat",
     "insight_line",
     "loop_line",
     "procedure_line",
     "quote_line",
+    "quoted",
     "shown",
     "state_line",
     "state_units",
@@ -55,13 +60,25 @@ HINTS = "memory_hints"
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
+_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_FORGED = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[^\S\n]{0,8}(?:#|\[\d))")
 _CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
 
 
+def flat(text: str) -> str:
+    """On one line: what is no evidence has no need of line breaks, and with none it cannot pass for another line."""
+    return " ".join(text.split()) if _BREAK.search(text) else text
+
+
+def quoted(text: str) -> str:
+    """Evidence as it was said, except that a line of it that would pass for a heading or a citation is marked `>`."""
+    return _FORGED.sub("> ", text) if _BREAK.search(text) else text
+
+
 def shown(value: Any) -> str:
-    """A JSON value as a person would write it: text as it is, lists with commas, objects as JSON."""
+    """A JSON value as a person would write it: text on one line, lists with commas, objects as JSON."""
     if isinstance(value, str):
-        return value
+        return flat(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool) for each in value):
         return ", ".join(shown(each) for each in value)
     return canonical_text(value)
@@ -129,27 +146,27 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
     value = unit.value
     if isinstance(value, Decision):
         cited = f" {mark(value.evidence_id)}" if value.evidence_id else ""
-        return f"decided: {value.statement}{cited}"
+        return f"decided: {flat(value.statement)}{cited}"
     if isinstance(value, PlanStep):
-        return f"plan, {value.status}: {value.step}"
+        return f"plan, {value.status}: {flat(value.step)}"
     if isinstance(value, ToolEvidence):
         return tool_line(value, mark)
     if isinstance(value, Risk):
-        return f"risk: {value.risk}" + (f"; mitigation: {value.mitigation}" if value.mitigation else "")
+        return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part == "goal":
-        return f"goal: {value}"
+        return f"goal: {flat(value)}"
     if unit.part == "hints":
         said = value.get("summary") if isinstance(value, Mapping) else None
-        return f"hint: {said if isinstance(said, str) else shown(value)}"
+        return f"hint: {shown(said if isinstance(said, str) else value)}"
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
-    return f"{noun} {unit.key}: {shown(value)}"
+    return f"{noun} {flat(unit.key)}: {shown(value)}"
 
 
 # -- short term ---------------------------------------------------------------------------------------
 
 
 def quote_line(mark: str, who: str, text: str, note: str = "") -> str:
-    return f"{mark} {who}{note}: {text}"
+    return f"{mark} {flat(who)}{note}: {quoted(text)}"
 
 
 def summary_line(evidence_id: str, text: str, who: str | None) -> str:
@@ -165,11 +182,11 @@ def summary_text(rolling_summary: str, cited: Mapping[str, Any], mark: Mark) -> 
 def loop_line(loop: OpenLoop, mark: Mark) -> str:
     owner = f" ({loop.owner})" if loop.owner else ""
     cited = f" {mark(loop.evidence_id)}" if loop.evidence_id else ""
-    return f"- {loop.question}{owner}{cited}"
+    return f"- {flat(loop.question)}{owner}{cited}"
 
 
 def tool_line(tool: ToolEvidence, mark: Mark) -> str:
-    return f"{mark(tool.ref)} {tool.summary}" if tool.summary else mark(tool.ref)
+    return f"{mark(tool.ref)} {flat(tool.summary)}" if tool.summary else mark(tool.ref)
 
 
 # -- long term ----------------------------------------------------------------------------------------
@@ -179,13 +196,13 @@ def fact_line(fact: Fact, mark: Mark) -> str:
     since = fact.validity.valid_from if fact.validity else None
     held = f" (since {day_of(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {fact.fact_key}: {shown(fact.value)}{held}{cited}"
+    return f"- {flat(fact.fact_key)}: {shown(fact.value)}{held}{cited}"
 
 
 def procedure_line(procedure: Procedure, mark: Mark) -> str:
-    content = "; ".join(f"{key}: {shown(value)}" for key, value in sorted(procedure.content.items()))
+    content = "; ".join(f"{flat(key)}: {shown(value)}" for key, value in sorted(procedure.content.items()))
     cited = f" {mark(procedure.sources[0])}" if procedure.sources else ""
-    return f"- {procedure.task_type}: {content}{cited}"
+    return f"- {flat(procedure.task_type)}: {content}{cited}"
 
 
 def episode_text(episode: Episode, who: Callable[[str], str | None], mark: Mark) -> str:
@@ -195,13 +212,14 @@ def episode_text(episode: Episode, who: Callable[[str], str | None], mark: Mark)
     for at, sentence in enumerate(sentences):
         source = episode.sources[at] if at < len(episode.sources) else None
         speaker = who(source) if source else None
-        said = f"{speaker}: {sentence}" if speaker else sentence
+        said = f"{flat(speaker)}: {flat(sentence)}" if speaker else flat(sentence)
         lines.append(f"{said} {mark(source)}" if source else said)
     if not sentences:
-        lines.append(" ".join([", ".join(episode.tags or ()) or "something", *map(mark, episode.sources[:1])]))
+        labels = flat(", ".join(episode.tags or ())) or "something"
+        lines.append(" ".join([labels, *map(mark, episode.sources[:1])]))
     return f"{day_of(episode.time_range.start)}: " + "\n- ".join(lines)
 
 
 def insight_line(insight: InsightItem, mark: Mark) -> str:
     cited = f" {mark(insight.sources[0])}" if insight.sources else ""
-    return f"- {insight.type}, {insight.validation_state}: {insight.statement}{cited}"
+    return f"- {insight.type}, {insight.validation_state}: {flat(insight.statement)}{cited}"

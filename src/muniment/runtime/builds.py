@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from muniment.compose.composition import Composed, compose
-from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, NotFound
+from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
+from muniment.ledger.secrets import redact_value
 from muniment.ports.engine import Condition, Select, Transaction
 from muniment.ports.tokens import TokenCounter
 from muniment.records.base import ValidationError, issues_of
@@ -145,6 +147,8 @@ def _request(
                 hint=f"sections are {', '.join(_SECTIONS)}",
             )
         caps[name] = cap
+    if policy.ledger.redact_secrets:
+        query, cues = redact_value([query, dict(cues or {})], Counter())
     moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
     try:
         return ComposeRequest(
@@ -152,13 +156,21 @@ def _request(
             purpose=cast("Any", purpose),
             query=query,
             task_type=task_type,
-            cues=Cues.from_wire(dict(cues or {})),
+            cues=_cues(cues),
             budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
             policy_id=policy.policy_id,
             now=format_instant(moment),
         )
     except ValidationError as error:
         raise InvalidRecord("this cannot be composed for", issues_of(error)) from None
+
+
+def _cues(given: Mapping[str, Any] | None) -> Cues:
+    try:
+        return Cues.from_wire(dict(given or {}))
+    except InvalidRecord as error:
+        issues = [Issue(f"$.cues{issue.path[1:]}", issue.message, issue.code) for issue in error.issues]
+        raise InvalidRecord("the cues do not fit", issues) from None
 
 
 def _change(build: Build, counter: str) -> Change:

@@ -50,7 +50,7 @@ def extract_from(desk: Desk, entries: Iterable[LedgerEntry], model: Model | None
     """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones."""
     found: list[Candidate] = []
     for entry in entries:
-        if entry.kind != "message" or entry.is_forgotten:
+        if entry.kind != "message" or entry.is_forgotten or not _is_of_the_user(entry):
             continue
         text = desk.ctx.engine.read(
             desk.scope.tenant_id,
@@ -61,6 +61,14 @@ def extract_from(desk: Desk, entries: Iterable[LedgerEntry], model: Model | None
             said += [(each, f"model:{model.name}") for each in model.propose(text, entry.role, entry.ts)]
         found += [propose(desk, _proposed(each, entry.id, proposed_by)) for each, proposed_by in said]
     return found
+
+
+def _is_of_the_user(entry: LedgerEntry) -> bool:
+    """What someone else says of themselves is no fact about the user. A speaker without a name is the user."""
+    if entry.role != "user" or entry.speaker is None:
+        return True
+    names = entry.speaker.casefold().split()
+    return entry.scope.user_id.casefold() in (*names, entry.speaker.casefold(), "".join(names), "user", "me")
 
 
 def _proposed(proposal: Proposal, event_id: str, proposed_by: str) -> Proposed:

@@ -39,7 +39,7 @@ class Item(NamedTuple):
         if self.body is None:
             raise Forgotten(
                 f"the {self.kind} {self.id} was forgotten",
-                hint="its receipt says when and by which request",
+                hint=f"receipt {self.receipt_id} says when and by which request",
                 details={"id": self.id, "receipt_id": self.receipt_id},
             )
         return cast("dict[str, Any]", parse_json(self.body))

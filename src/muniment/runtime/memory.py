@@ -61,6 +61,7 @@ def open(
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
+    _check_ports(ids, embedder, tokens)
     chosen = _policy(policy)  # before the store is opened, so that nothing is left open behind an error
     counter = load_token_counter(tokens) if isinstance(tokens, str) else tokens
     maker = load_embedder(embedder) if isinstance(embedder, str) else embedder
@@ -75,6 +76,21 @@ def open(
             embedder=maker if maker is not None and maker.dim else None,
         )
     )
+
+
+def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
+    """What is handed in must be able to do what it is for; said before anything is opened."""
+    wanted = (
+        ("ids", ids, ("new", "salts")),
+        ("embedder", embedder, ("identity", "dim", "embed")),
+        ("tokens", tokens, ("name", "is_exact", "count")),
+    )
+    for name, given, needs in wanted:
+        lacks = [need for need in needs if not hasattr(given, need)]
+        if given is not None and not (name != "ids" and isinstance(given, str)) and lacks:
+            raise InvalidInput(
+                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/start.md says what it should have"
+            )
 
 
 def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:

@@ -112,7 +112,7 @@ def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | Non
     if entry.body is None:
         raise Forgotten(
             f"the event {entry.id} was forgotten",
-            hint="its receipt says when and by which request",
+            hint=f"receipt {entry.receipt_id} says when and by which request",
             details={"id": entry.id, "receipt_id": entry.receipt_id},
         )
     if entry.body.blob is None:

@@ -14,6 +14,8 @@ __all__ = ["format_instant", "parse_instant"]
 
 def format_instant(moment: datetime) -> str:
     """An aware datetime in the one form."""
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"a clock should give a datetime, not {type(moment).__name__}", path="$.clock")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     elif moment.tzinfo is not UTC:

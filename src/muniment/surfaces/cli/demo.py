@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import tempfile
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from muniment.surfaces.cli.asking import one_line
-from muniment.surfaces.cli.output import handles_errors
+from muniment.surfaces.cli.options import json_option
+from muniment.surfaces.cli.output import emit_json, handles_errors
 
 if TYPE_CHECKING:
     from muniment.records.entry import LedgerEntry
@@ -45,9 +48,19 @@ class Calendar:
 
 
 @click.command()
+@json_option
 @handles_errors
-def demo() -> None:
+def demo(as_json: bool) -> None:
     """Show what muniment does, on a small sample: record, recall, compose, explain, replay, prove, move, forget."""
+    if not as_json:
+        _tell()
+        return
+    with redirect_stdout(StringIO()) as told:
+        _tell()
+    emit_json({"lines": click.unstyle(told.getvalue()).splitlines()})
+
+
+def _tell() -> None:
     from muniment.runtime.memory import open as open_memory
     from muniment.surfaces.cli.demo_ledger import show_ledger
 

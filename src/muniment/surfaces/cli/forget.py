@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from muniment.errors import InvalidInput
 from muniment.surfaces.cli.options import db_option, json_option
 from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
@@ -37,10 +38,18 @@ def forget(
 ) -> None:
     """Erase content and everything derived from it. Hashes and tombstones stay, so the chains still hold."""
     settings = load_settings({"db": db, "tenant": tenant})
+    named = {"event": event, "fact": fact, "session": session, "user": user}
+    what = [f"{kind} {name}" for kind, name in named.items() if name]
+    if whole_tenant:
+        what.append(f"the whole tenant {settings.tenant}")
+    if not what:
+        raise InvalidInput("say what to forget", hint="--event, --fact, --session, --user or --whole-tenant")
+    if as_json and not yes:
+        raise InvalidInput("with --json nobody can be asked", path="$.yes", hint="add --yes to forget")
     with open_store(settings, must_exist=True) as mem:
-        if not yes and not as_json:
-            what = event or fact or session or user or f"the tenant {settings.tenant}"
-            click.confirm(f"Forget {what} in {settings.db}? This cannot be undone.", abort=True, err=True)
+        if not yes:
+            shown = " of ".join(what)
+            click.confirm(f"Forget {shown} in {settings.db}? This cannot be undone.", abort=True, err=True)
         receipt = mem.forget(
             event=event,
             fact=fact,

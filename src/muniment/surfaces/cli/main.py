@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import click
@@ -88,4 +89,23 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point of the installed script and of `python -m muniment`."""
-    cli(prog_name="muniment")
+    try:
+        cli.main(prog_name="muniment", standalone_mode=False)
+    except click.Abort:
+        click.echo("stopped; nothing was done", err=True)
+        sys.exit(1)
+    except click.UsageError as error:
+        sys.exit(_refuse(error))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+
+
+def _refuse(error: click.UsageError) -> int:
+    """A question that cannot be read, in the same shape as every other error."""
+    from muniment.errors import InvalidInput
+    from muniment.surfaces.cli.output import fail
+
+    where = error.ctx.command_path if error.ctx is not None else "muniment"
+    problem = InvalidInput(error.format_message(), hint=f"{where} --help")
+    return fail(problem, "--json" in sys.argv)
