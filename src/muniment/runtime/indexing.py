@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from datetime import date
+from functools import lru_cache
 from typing import cast
 
 from muniment.ledger.rows import entry_of_row
@@ -78,16 +80,23 @@ def speaker_of(entry: LedgerEntry) -> str:
     return entry.speaker or entry.role
 
 
+@lru_cache(maxsize=1024)
+def _moment(ts: str) -> tuple[date, int]:
+    """The day of a time stamp, and its seconds since 1970: turns that are written together often share it."""
+    moment = parse_instant(ts)
+    return moment.date(), int(moment.timestamp())
+
+
 def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
-    moment = parse_instant(entry.ts)
-    terms, length = passage_terms(text[:TEXT_CHARS_MAX], moment.date())
+    day, seconds = _moment(entry.ts)
+    terms, length = passage_terms(text[:TEXT_CHARS_MAX], day)
     return IndexedTurn(
         id=entry.id,
         session_id=entry.scope.session_id,
         seq=entry.seq,
         speaker=f"{term_hash(speaker_of(entry)):016x}",
         role=entry.role,
-        ts=int(moment.timestamp()),
+        ts=seconds,
         length=length,
         terms=terms,
     )
