@@ -27,6 +27,10 @@
     │   ├── StorageLost         the connection broke; the outcome of the call is unknown
     │   ├── NotADatabase        the file is something else
     │   └── SchemaMismatch      written by a newer or altered muniment
+    ├── EmbedderFailure         a server that embeds did not do its part; nothing was stored
+    │   ├── EmbedderUnreachable no answer, through every attempt
+    │   ├── EmbedderRefused     an answer that says no
+    │   └── EmbedderMalformed   an answer that is not the vectors asked for
     ├── Closed                  used after close()
     └── MissingDependency       an extra is not installed
 
@@ -47,6 +51,10 @@ __all__ = [
     "Closed",
     "Conflict",
     "DuplicateId",
+    "EmbedderFailure",
+    "EmbedderMalformed",
+    "EmbedderRefused",
+    "EmbedderUnreachable",
     "Forbidden",
     "Forgotten",
     "IdempotencyMismatch",
@@ -267,6 +275,32 @@ class NotADatabase(StorageFailure):
 class SchemaMismatch(StorageFailure):
     code = "schema_mismatch"
     status = 500
+
+
+class EmbedderFailure(MunimentError):
+    """The server that embeds did not do its part; nothing was stored."""
+
+    code = "embedder_failure"
+    status = 502
+
+
+class EmbedderUnreachable(EmbedderFailure):
+    """No answer: refused, cut off, too late, or busy through every attempt."""
+
+    code = "embedder_unreachable"
+    status = 503
+
+
+class EmbedderRefused(EmbedderFailure):
+    """An answer that says no: a wrong key, an unknown model, too long a text."""
+
+    code = "embedder_refused"
+
+
+class EmbedderMalformed(EmbedderFailure):
+    """An answer that is not the vectors that were asked for."""
+
+    code = "embedder_malformed"
 
 
 class Closed(MunimentError):

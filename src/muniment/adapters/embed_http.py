@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.adapters.embed_files import DIGEST_HEX, unit_rows
-from muniment.errors import InvalidInput, MunimentError
+from muniment.errors import EmbedderMalformed, EmbedderRefused, EmbedderUnreachable, InvalidInput
 
-__all__ = ["EmbedderFailure", "EmbedderMalformed", "EmbedderRefused", "EmbedderUnreachable", "HttpEmbedder"]
+__all__ = ["HttpEmbedder"]
 
 _VERSION = 1
 _TEXT_CHARS_MAX = 32_768
@@ -33,32 +33,6 @@ _ANSWER_BYTES_MAX = 64 * 1024 * 1024
 _RETRY_AFTER_S_MAX = 10.0
 _RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _DIM_MAX = 65_536
-
-
-class EmbedderFailure(MunimentError):
-    """The server that embeds did not do its part; nothing was stored."""
-
-    code = "embedder_failure"
-    status = 502
-
-
-class EmbedderUnreachable(EmbedderFailure):
-    """No answer: refused, cut off, too late, or busy through every attempt."""
-
-    code = "embedder_unreachable"
-    status = 503
-
-
-class EmbedderRefused(EmbedderFailure):
-    """An answer that says no: a wrong key, an unknown model, too long a text."""
-
-    code = "embedder_refused"
-
-
-class EmbedderMalformed(EmbedderFailure):
-    """An answer that is not the vectors that were asked for."""
-
-    code = "embedder_malformed"
 
 
 class _NoRedirects(HTTPRedirectHandler):

@@ -25,18 +25,20 @@ from hypothesis import strategies as st
 from muniment.adapters import embedders as embedders_module
 from muniment.adapters.embed_files import map_tensors
 from muniment.adapters.embed_hash import HashEmbedder
-from muniment.adapters.embed_http import (
-    EmbedderFailure,
-    EmbedderMalformed,
-    EmbedderRefused,
-    EmbedderUnreachable,
-    HttpEmbedder,
-)
+from muniment.adapters.embed_http import HttpEmbedder
 from muniment.adapters.embed_minilm import MiniLmEmbedder
 from muniment.adapters.embed_wordllama import LlamaPieces, WordLlamaEmbedder
 from muniment.adapters.embed_wordpiece import WordPieces
 from muniment.adapters.embedders import load_embedder
-from muniment.errors import IntegrityFailure, InvalidInput, MissingDependency
+from muniment.errors import (
+    EmbedderFailure,
+    EmbedderMalformed,
+    EmbedderRefused,
+    EmbedderUnreachable,
+    IntegrityFailure,
+    InvalidInput,
+    MissingDependency,
+)
 from muniment.ports.embedding import Embedder
 
 TEXTS = [

@@ -21,7 +21,8 @@ from muniment.runtime.run import Run
 ROOT = Path(__file__).parents[3]
 
 NAMES = [
-    "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "errors", "open",
+    "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "errors",
+    "open",
 ]  # fmt: skip
 MEMORY = [
     "close", "content", "entries", "export", "forget", "get", "import_", "info", "policy", "rebuild", "resolve", "run",
