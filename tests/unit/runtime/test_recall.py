@@ -17,6 +17,7 @@ from muniment.contracts.semantics import check_packet
 from muniment.contracts.validation import validate
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.ports.engine import Select
+from muniment.runtime import builds
 from muniment.runtime.builds import Build
 from muniment.runtime.memory import Memory
 from muniment.runtime.run import Run
@@ -43,9 +44,12 @@ def tell(mem: Memory, user_id: str = "ana", tenant_id: str = "default") -> dict[
     return ids
 
 
-@pytest.fixture(params=[":memory:", "file"])
+@pytest.fixture(params=[":memory:", "file", "postgres"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     target = tmp_path / "store.db" if request.param == "file" else request.param
+    if request.param == "postgres":
+        dsn = request.getfixturevalue("postgres_dsn")
+        target = f"{dsn}{'&' if '?' in dsn else '?'}schema={request.getfixturevalue('postgres_schema')}"
     with muniment.open(target, tokens="estimate_v1") as opened:
         yield opened
 
@@ -239,6 +243,26 @@ def test_replay_in_another_process_and_on_another_engine(tmp_path: Path) -> None
         query = "Where does Ana live now?"
         with muniment.open(path) as mem:
             assert asking(other).search(query, now=NOW) == asking(mem).search(query, now=NOW)
+
+
+@pytest.mark.req("LG-07", "MP-16")
+def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = tell(mem)
+    real, tries = builds._composed, []
+
+    def composed_slowly(*given: Any) -> Build:
+        if not tries:
+            mem.forget(event=ids["My sister Mia adopted a beagle called Toby."])
+        tries.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(builds, "_composed", composed_slowly)
+    build = composed(mem)
+    assert len(tries) == 2, "it was gathered again"
+    assert "beagle" not in build.text
+    assert "beagle" not in build.pool.to_bytes().decode()
 
 
 def test_two_policies_on_the_same_request(mem: Memory) -> None:
