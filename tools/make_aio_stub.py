@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from muniment.runtime import memory, run, run_recall, run_stores
+from muniment.runtime import corpora, memory, run, run_recall, run_steps, run_stores
 
 STUB = Path(__file__).parent.parent / "src" / "muniment" / "aio.pyi"
 
@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self
 """
-TWINS = {"Run": "AsyncRun", "Memory": "AsyncMemory"}
+TWINS = {"Run": "AsyncRun", "Memory": "AsyncMemory", "Corpus": "AsyncCorpus", "Resumed[Run]": "Resumed[AsyncRun]"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
@@ -25,7 +25,7 @@ def imports(body: str) -> list[str]:
     """Import lines for the names that the annotations use, as the modules of the sync classes import them."""
     wanted = {name.split(".")[0] for name in NAME.findall(body)}
     found: dict[str, set[str]] = {}
-    for module in (memory, run, run_stores, run_recall):
+    for module in (memory, run, run_stores, run_recall, run_steps, corpora):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
                 for alias in node.names:
@@ -88,7 +88,8 @@ def render_class(name: str, sync: type) -> list[str]:
 
 
 def render() -> str:
-    lines = [*render_class("AsyncRun", run.Run), "", *render_class("AsyncMemory", memory.Memory)]
+    lines = [*render_class("AsyncRun", run.Run), "", *render_class("AsyncCorpus", corpora.Corpus), ""]
+    lines += render_class("AsyncMemory", memory.Memory)
     lines += [
         "    async def __aenter__(self) -> Self: ...",
         "    async def __aexit__(",

@@ -16,12 +16,14 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from muniment.runtime import memory as _memory
+from muniment.runtime.corpora import Corpus
 from muniment.runtime.run import Run
 
-__all__ = ["AsyncMemory", "AsyncRun", "open"]
+__all__ = ["AsyncCorpus", "AsyncMemory", "AsyncRun", "open"]
 
 _DONE = object()
 
@@ -87,6 +89,11 @@ class AsyncRun(_Twin):
     pass
 
 
+@_derive(Corpus, "A corpus' handle, with `await`. See `muniment.Memory.corpus`.")
+class AsyncCorpus(_Twin):
+    pass
+
+
 @_derive(_memory.Memory, "A store, with `await`. See `muniment.Memory`.")
 class AsyncMemory(_Twin):
     async def __aenter__(self) -> AsyncMemory:
@@ -96,12 +103,16 @@ class AsyncMemory(_Twin):
         await asyncio.to_thread(self._sync.close)
 
 
-_TWINS: dict[type, type[_Twin]] = {Run: AsyncRun, _memory.Memory: AsyncMemory}
+_TWINS: dict[type, type[_Twin]] = {Run: AsyncRun, Corpus: AsyncCorpus, _memory.Memory: AsyncMemory}
 
 
 def _lift(value: Any) -> Any:
+    """What the sync twin answered, with async handles in place of sync ones."""
     twin = _TWINS.get(type(value))
-    return value if twin is None else twin(value)
+    if twin is not None:
+        return twin(value)
+    held = getattr(value, "run", None)
+    return replace(value, run=AsyncRun(held)) if isinstance(held, Run) else value
 
 
 @functools.wraps(_memory.open)

@@ -13,6 +13,7 @@
     │   ├── StaleState          an optimistic lock lost; carries the current version
     │   ├── IdempotencyMismatch the key was used before with another request
     │   ├── RunFinished         a write to a run that has ended
+    │   ├── RunLocked           the run's compaction failed; carries the diagnosis
     │   └── ClockWentBack       the clock reads earlier than what is recorded already
     ├── Forbidden               the caller lacks the grant for it
     ├── Forgotten               it was here and has been erased; carries the receipt's id
@@ -31,18 +32,20 @@
     │   ├── EmbedderUnreachable no answer, through every attempt
     │   ├── EmbedderRefused     an answer that says no
     │   └── EmbedderMalformed   an answer that is not the vectors asked for
+    ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
+    │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
+    │   └── SandboxDenied       the system or the policy refuses
     ├── Closed                  used after close()
     └── MissingDependency       an extra is not installed
 
-Each class fixes a `code` (stable, snake_case) and an HTTP `status`; each instance has a message, and where
-it helps a JSON `path`, a `hint` saying what to do, and `details`. Surfaces show exactly `to_dict()`.
+Each class fixes a `code` (stable, snake_case), an HTTP `status` and a hint for the usual case; each instance has a
+message, a `hint` saying what to do, and where it helps a JSON `path` and `details`. Surfaces show exactly `to_dict()`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
     "BlobCorrupt",
@@ -69,6 +72,10 @@ __all__ = [
     "NotFound",
     "QuoteMismatch",
     "RunFinished",
+    "RunLocked",
+    "SandboxDenied",
+    "SandboxFailure",
+    "SandboxUnavailable",
     "SchemaMismatch",
     "StaleState",
     "StorageBusy",
@@ -82,8 +89,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """One thing wrong at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
 
     path: str
@@ -99,6 +105,8 @@ class MunimentError(Exception):
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
+    usual_hint: ClassVar[str] = "this is a defect; please report it"
+    """What to do, where an instance does not say it better."""
 
     def __init__(
         self,
@@ -111,7 +119,7 @@ class MunimentError(Exception):
         super().__init__(message)
         self.message = message
         self.path = path
-        self.hint = hint
+        self.hint: str = self.usual_hint if hint is None else hint
         self.details: dict[str, Any] = dict(details or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -126,7 +134,7 @@ class MunimentError(Exception):
         shape: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.path is not None:
             shape["path"] = self.path
-        if self.hint is not None:
+        if self.hint:
             shape["hint"] = self.hint
         if self.details:
             shape["details"] = self.details
@@ -144,17 +152,20 @@ def _rebuild(
 class InvalidInput(MunimentError):
     code = "invalid_input"
     status = 422
+    usual_hint = "correct it and call again; nothing was written"
 
 
 class InvalidJson(InvalidInput):
     code = "invalid_json"
     status = 400
+    usual_hint = "look at that place of the document; `python -m json.tool FILE` finds what is no JSON"
 
 
 class InvalidRecord(InvalidInput):
     """A document that does not fit its contract. `issues` lists everything found, not only the first."""
 
     code = "invalid_record"
+    usual_hint = "each issue names its path; `muniment schema show KIND` prints the contract"
 
     def __init__(self, message: str, issues: Sequence[Issue], *, hint: str | None = None) -> None:
         super().__init__(
@@ -172,33 +183,40 @@ class InvalidRecord(InvalidInput):
 class UnknownKind(InvalidInput):
     code = "unknown_kind"
     status = 404
+    usual_hint = "`muniment schema list` names the kinds"
 
 
 class TooLarge(InvalidInput):
     code = "too_large"
     status = 413
+    usual_hint = "split it, or raise the limit where the policy sets it"
 
 
 class NotFound(MunimentError):
     code = "not_found"
     status = 404
+    usual_hint = "check the id, and that tenant, user and store are those it was written in"
 
 
 class UnknownScope(NotFound):
     code = "unknown_scope"
+    usual_hint = "check the name; a scope is there once something was written in it"
 
 
 class Conflict(MunimentError):
     code = "conflict"
     status = 409
+    usual_hint = "read what stands now, and decide by that"
 
 
 class DuplicateId(Conflict):
     code = "duplicate_id"
+    usual_hint = "leave the id out and one is made, or choose another"
 
 
 class StaleState(Conflict):
     code = "stale_state"
+    usual_hint = "read the state again and make the change on that version"
 
     @property
     def current_version(self) -> int:
@@ -207,29 +225,42 @@ class StaleState(Conflict):
 
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
+    usual_hint = "a new request takes a new key"
 
 
 class RunFinished(Conflict):
     code = "run_finished"
+    usual_hint = "open another run with mem.run(...)"
+
+
+class RunLocked(Conflict):
+    """`details["validation"]` says what did not hold (CS-08)."""
+
+    code = "run_locked"
+    usual_hint = "the details say what did not hold; `muniment run` opens it again"
 
 
 class ClockWentBack(Conflict):
     code = "clock_went_back"
+    usual_hint = "set the clock right, or wait until it has passed what is recorded"
 
 
 class Forbidden(MunimentError):
     code = "forbidden"
     status = 403
+    usual_hint = "name the grant where the run is opened: mem.run(..., grants=(...))"
 
 
 class Forgotten(MunimentError):
     code = "forgotten"
     status = 410
+    usual_hint = "it cannot be had back; the receipt says what went"
 
 
 class IntegrityFailure(MunimentError):
     code = "integrity_failure"
     status = 500
+    usual_hint = "run `muniment verify`; what does not hold can be restored from an export"
 
 
 class ChainBroken(IntegrityFailure):
@@ -243,38 +274,46 @@ class BlobCorrupt(IntegrityFailure):
 class QuoteMismatch(IntegrityFailure):
     code = "quote_mismatch"
     status = 422
+    usual_hint = "quote the source's own words, exactly"
 
 
 class StorageFailure(MunimentError):
     code = "storage_failure"
     status = 503
+    usual_hint = "nothing was half-written: look at the details and try again"
 
 
 class StorageBusy(StorageFailure):
     code = "storage_busy"
+    usual_hint = "another writer holds the store: try again"
 
 
 class StorageReadOnly(StorageFailure):
     code = "storage_read_only"
+    usual_hint = "open it for writing, and check that the file or server lets you"
 
 
 class StorageFull(StorageFailure):
     code = "storage_full"
     status = 507
+    usual_hint = "make room and try again; nothing was half-written"
 
 
 class StorageLost(StorageFailure):
     code = "storage_lost"
+    usual_hint = "connect again; with an idempotency key the call can be repeated without harm"
 
 
 class NotADatabase(StorageFailure):
     code = "not_a_database"
     status = 500
+    usual_hint = "check the path: it should name a store of muniment's, or no file yet"
 
 
 class SchemaMismatch(StorageFailure):
     code = "schema_mismatch"
     status = 500
+    usual_hint = "open it with the muniment that wrote it, or a newer one"
 
 
 class EmbedderFailure(MunimentError):
@@ -282,6 +321,7 @@ class EmbedderFailure(MunimentError):
 
     code = "embedder_failure"
     status = 502
+    usual_hint = "look at the embedding server, and try again"
 
 
 class EmbedderUnreachable(EmbedderFailure):
@@ -289,25 +329,48 @@ class EmbedderUnreachable(EmbedderFailure):
 
     code = "embedder_unreachable"
     status = 503
+    usual_hint = "check that the server runs and that its address is right"
 
 
 class EmbedderRefused(EmbedderFailure):
     """An answer that says no: a wrong key, an unknown model, too long a text."""
 
     code = "embedder_refused"
+    usual_hint = "check the key, the model's name and the length of the text"
 
 
 class EmbedderMalformed(EmbedderFailure):
     """An answer that is not the vectors that were asked for."""
 
     code = "embedder_malformed"
+    usual_hint = "check that the address is that of an OpenAI-compatible /embeddings"
+
+
+class SandboxFailure(MunimentError):
+    """Nothing was run. `code` is the reason code a verifier gives with UNKNOWN (RC-17)."""
+
+    code = "sandbox_failure"
+    status = 503
+    usual_hint = "`muniment doctor` says what the sandbox lacks"
+
+
+class SandboxUnavailable(SandboxFailure):
+    code = "exec_unavailable"
+    status = 501
+
+
+class SandboxDenied(SandboxFailure):
+    code = "sandbox_denied"
+    status = 403
 
 
 class Closed(MunimentError):
     code = "closed"
     status = 500
+    usual_hint = "open the store again with muniment.open(...)"
 
 
 class MissingDependency(MunimentError):
     code = "missing_dependency"
     status = 501
+    usual_hint = "`muniment doctor` says which extra brings it"

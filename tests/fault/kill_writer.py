@@ -14,6 +14,7 @@ import random
 import sys
 from typing import Any
 
+import muniment
 from muniment.adapters.system import SystemIds, system_clock
 from muniment.engines.opening import open_engine
 from muniment.records.policy import Policy
@@ -62,6 +63,14 @@ def forget(mem: Memory, acks: int) -> None:
         tell(acks, {"forgotten": user})
 
 
+def warm_up() -> None:
+    """Load what a first write loads, so that the moments in which this process is killed are moments of writing."""
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana")
+        run.observe("user", "x" * 70_000, metadata={"batch": "b", "of": 1})
+        run.observe_many([{"role": "user", "content": "x", "metadata": {"batch": "b", "of": 1}}])
+
+
 def tell(acks: int, what: dict[str, Any]) -> None:
     os.write(acks, json.dumps(what).encode() + b"\n")
 
@@ -70,5 +79,7 @@ if __name__ == "__main__":
     target, path, seed, mode, *schema = sys.argv[1:]
     acks = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with store(target, schema[0] if schema else None) as mem:
+        if mode == "write":
+            warm_up()
         tell(acks, {"ready": os.getpid()})
         write(mem, acks, int(seed)) if mode == "write" else forget(mem, acks)

@@ -67,7 +67,8 @@ def failure(result: Result) -> dict[str, Any]:
 def test_ingest_events_and_chat(folder: Path) -> None:
     result = call("ingest", "events.jsonl", "chat.json", "--user", "ana", "--json")
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout) == {"db": "muniment.db", "events": 8, "sessions": 2}
+    told = {"db": "muniment.db", "events": 8, "sessions": 2, "already_present": 0, "without_text": 0}
+    assert json.loads(result.stdout) == told
     with muniment.open("muniment.db") as mem:
         events = list(mem.entries(user_id="ana", session_id="events"))[1:]
         assert [(event.role, event.content) for event in events] == [
@@ -99,6 +100,35 @@ def test_ingest_again_writes_nothing_twice(folder: Path) -> None:
         assert [event.role for event in mem.entries(user_id="ana")].count("user") == 4
 
 
+def test_ingest_tells_what_was_there_and_what_has_no_words(folder: Path) -> None:
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}]}
+    (folder / "pictures.json").write_text(json.dumps([picture, {"role": "user", "content": "my cat"}]), "utf-8")
+    first = json.loads(call("ingest", "pictures.json", "--user", "ana", "--json").stdout)
+    assert (first["events"], first["already_present"], first["without_text"]) == (2, 0, 1)
+    again = call("ingest", "pictures.json", "events.jsonl", "--user", "ana")
+    assert "2 of them were there already" in again.stdout
+    assert "1 hold no text" in again.stdout
+    third = json.loads(call("ingest", "pictures.json", "--user", "ana", "--json").stdout)
+    assert (third["events"], third["already_present"]) == (2, 2)
+
+
+def test_extract_proposes_facts_with_their_quotes(folder: Path) -> None:
+    lines = '{"role":"user","content":"I live in Lisbon."}\n{"role":"assistant","content":"I live in a server."}\n'
+    assert call("ingest", "-", "--user", "ana", "--session", "s1", stdin=lines).exit_code == 0
+    found = json.loads(call("extract", "--user", "ana", "--json").stdout)
+    assert found["messages"] == 2
+    (candidate,) = found["candidates"]
+    assert (candidate["key"], candidate["value"], candidate["status"]) == ("user.location", "Lisbon", "promoted")
+    assert candidate["quote"] == "I live in Lisbon"
+    again = json.loads(call("extract", "--user", "ana", "--json").stdout)
+    assert again["candidates"][0]["candidate_id"] == candidate["candidate_id"]
+    shown = call("extract", "--user", "ana", "--session", "s1").stdout
+    assert "user.location: Lisbon" in shown
+    assert "“I live in Lisbon”" in shown
+    assert "nothing in them" in call("extract", "--user", "ana", "--session", "other").stdout
+    assert failure(call("extract", "--json"))["hint"]
+
+
 def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
     lines = "".join(
         json.dumps({"role": "user", "content": f"{user} {session}", "user_id": user, "session_id": session}) + "\n"
@@ -106,7 +136,8 @@ def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
         for session in ("s1", "s2")
     )
     result = call("ingest", "-", "--db", "many.db", "--json", stdin=lines)
-    assert json.loads(result.stdout) == {"db": "many.db", "events": 4, "sessions": 4}
+    told = json.loads(result.stdout)
+    assert (told["db"], told["events"], told["sessions"]) == ("many.db", 4, 4)
     several = (
         json.dumps([{"role": "user", "content": "a"}]) + "\n" + json.dumps([{"role": "user", "content": "b"}]) + "\n"
     )

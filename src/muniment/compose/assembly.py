@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from muniment.compose.cite import citations_of
-from muniment.compose.desk import Desk, Said
+from muniment.compose.desk import Desk, Said, emitted_ts
 from muniment.compose.insights import allows_insights
-from muniment.compose.quotes import emitted_ts
 from muniment.compose.state import state_of
 from muniment.contracts.rfc3339 import parse_rfc3339
 from muniment.errors import InvalidInput
@@ -17,16 +16,9 @@ from muniment.records.base import JsonObject
 from muniment.records.packet import (
     BudgetReport,
     ConflictNote,
-    ConversationTurn,
-    Explain,
-    Insight,
-    KeyQuote,
-    LongTerm,
     MemoryPacket,
     PacketMeta,
     PacketScope,
-    ShortTerm,
-    UsagePolicy,
 )
 from muniment.records.pool import ComposeRequest
 
@@ -66,70 +58,68 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
 
 
 def assemble(desk: Desk, meta: PacketMeta, report: BudgetReport, determinism: JsonObject) -> MemoryPacket:
-    return MemoryPacket(
-        meta=meta,
-        short_term=_short_term(desk),
-        long_term=_long_term(desk),
-        insight=_insight(desk),
-        citations=citations_of(desk),
-        budget_report=report,
-        explain=Explain(
-            selected=desk.tally.selected,
-            omitted=desk.tally.omitted,
-            filters=_filters(desk),
-            conflicts=(*desk.tally.conflicts, *_superseded(desk)),
-            determinism=determinism,
-        ),
+    """Parts that were records before stand in it as they are; all others are plain, and validated here, in one go."""
+    return MemoryPacket.from_wire(
+        {
+            "meta": meta,
+            "short_term": _short_term(desk),
+            "long_term": _long_term(desk),
+            "insight": _insight(desk),
+            "citations": citations_of(desk),
+            "budget_report": report,
+            "explain": {
+                "selected": desk.tally.selected,
+                "omitted": desk.tally.omitted,
+                "filters": _filters(desk),
+                "conflicts": (*desk.tally.conflicts, *_superseded(desk)),
+                "determinism": determinism,
+            },
+        }
     )
 
 
-def _short_term(desk: Desk) -> ShortTerm:
+def _short_term(desk: Desk) -> dict[str, Any]:
     """Lists that are empty are left out, as the document lets them."""
-    quotes = tuple(
-        KeyQuote(evidence_id=said.turn.id, quote=said.text, role=said.turn.role, **_ts(said))
-        for said in (placed.item for placed in desk.items("quotes"))
-    )
-    window = tuple(
-        ConversationTurn(evidence_id=said.turn.id, role=said.turn.role, content=said.text, **_ts(said))
-        for said in (placed.item for placed in desk.items("window"))
-    )
-    lists = {
-        "key_quotes": quotes,
-        "conversation_window": window,
-        "open_loops": tuple(placed.item for placed in desk.items("loops")),
-        "last_tool_evidence": tuple(placed.item for placed in desk.items("tools")),
+    lists: dict[str, list[Any]] = {
+        "key_quotes": [_quoted(placed.item, "quote") for placed in desk.items("quotes")],
+        "conversation_window": [_quoted(placed.item, "content") for placed in desk.items("window")],
+        "open_loops": [placed.item for placed in desk.items("loops")],
+        "last_tool_evidence": [placed.item for placed in desk.items("tools")],
     }
-    return ShortTerm(
-        working_state=state_of(desk),
-        rolling_summary="\n".join(placed.item[1] for placed in desk.items("summary")),
+    return {
+        "working_state": state_of(desk),
+        "rolling_summary": "\n".join(placed.item[1] for placed in desk.items("summary")),
         **{name: items for name, items in lists.items() if items},
-    )
+    }
 
 
-def _ts(said: Said) -> dict[str, str]:
-    ts = emitted_ts(said.turn.ts)
-    return {"ts": ts} if ts is not None else {}
+def _quoted(said: Said, field: str) -> dict[str, str]:
+    turn = said.turn
+    quoted = {"evidence_id": turn.id, field: said.text, "role": turn.role}
+    if emitted_ts(turn.ts) is not None:
+        quoted["ts"] = turn.ts
+    return quoted
 
 
-def _long_term(desk: Desk) -> LongTerm:
+def _long_term(desk: Desk) -> dict[str, Any]:
     facts = [placed.item for placed in desk.items("facts")]
-    preferences = tuple(each.fact for each in facts if each.is_preference)
-    return LongTerm(
-        facts=tuple(each.fact for each in facts),
-        procedures=tuple(placed.item for placed in desk.items("procedures")),
-        episodes=tuple(placed.item for placed in desk.items("episodes")),
+    preferences = [each.fact for each in facts if each.is_preference]
+    return {
+        "facts": [each.fact for each in facts],
+        "procedures": [placed.item for placed in desk.items("procedures")],
+        "episodes": [placed.item for placed in desk.items("episodes")],
         **({"preferences": preferences} if preferences else {}),
-    )
+    }
 
 
-def _insight(desk: Desk) -> Insight:
+def _insight(desk: Desk) -> dict[str, Any]:
     items = [placed.item for placed in desk.items("insights")]
-    return Insight(
-        usage_policy=UsagePolicy(allow_in_responder=allows_insights(desk)),
-        hypotheses=tuple(item for item in items if item.type == "hypothesis"),
-        strategy_sketches=tuple(item for item in items if item.type == "strategy"),
-        patterns=tuple(item for item in items if item.type == "pattern"),
-    )
+    return {
+        "usage_policy": {"allow_in_responder": allows_insights(desk)},
+        "hypotheses": [item for item in items if item.type == "hypothesis"],
+        "strategy_sketches": [item for item in items if item.type == "strategy"],
+        "patterns": [item for item in items if item.type == "pattern"],
+    }
 
 
 def _superseded(desk: Desk) -> list[ConflictNote]:

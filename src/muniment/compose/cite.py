@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from muniment.compose.desk import Desk, Placed, Said
-from muniment.contracts.rfc3339 import parse_rfc3339
-from muniment.prompts.lines import StateUnit
+from muniment.compose.desk import Desk, Placed, Said, emitted_ts
+from muniment.prompts.lines import StateUnit, claim_evidence
 from muniment.prompts.matrix import BLOCKS
-from muniment.records.packet import Citation, Decision, ToolEvidence
+from muniment.records.packet import Decision, ToolEvidence
 
 __all__ = ["citations_of"]
 
@@ -16,11 +15,11 @@ _UNKNOWN = "event"
 """The type of evidence that is named but is not itself in the pool."""
 
 
-def citations_of(desk: Desk) -> tuple[Citation, ...]:
-    """In the order of the page, so after trimming nothing is left over and nothing is missing."""
+def citations_of(desk: Desk) -> list[dict[str, str]]:
+    """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
     times = _times(desk)
     ids = dict.fromkeys(name for block in BLOCKS for placed in desk.items(block.name) for name in _named(placed))
-    return tuple(_citation(desk, name, times.get(name)) for name in ids)
+    return [_citation(desk, name, times.get(name)) for name in ids]
 
 
 def _named(placed: Placed) -> Iterator[str]:
@@ -32,6 +31,8 @@ def _named(placed: Placed) -> Iterator[str]:
             yield item.value.evidence_id
         elif isinstance(item.value, ToolEvidence):
             yield item.value.ref
+        elif (evidence_id := claim_evidence(item)) is not None:
+            yield evidence_id
     elif isinstance(item, ToolEvidence):
         yield item.ref
     elif placed.block == "summary":
@@ -45,15 +46,17 @@ def _named(placed: Placed) -> Iterator[str]:
         yield from item.sources or ()
 
 
-def _citation(desk: Desk, name: str, ts: str | None) -> Citation:
+def _citation(desk: Desk, name: str, ts: str | None) -> dict[str, str]:
     turn = desk.turns.get(name)
     kind: str = turn.kind if turn is not None else _UNKNOWN
     if turn is None and any(tool.ref == name for tool in desk.pool.tools):
         kind = "tool_result"
-    known: dict[str, str] = {"ts": ts} if ts is not None and parse_rfc3339(ts) else {}
+    cited = {"id": name, "type": kind}
+    if ts is not None and emitted_ts(ts) is not None:
+        cited["ts"] = ts
     if (speaker := desk.speaker(name)) is not None:
-        known["summary"] = speaker  # who said it: quotes have no field for a name
-    return Citation(id=name, type=kind, **known)
+        cited["summary"] = speaker  # who said it: quotes have no field for a name
+    return cited
 
 
 def _times(desk: Desk) -> dict[str, str]:

@@ -95,10 +95,12 @@ def _top_up(desk: Desk, quotes: Quotes, usage: Usage) -> bool:
 
 def _report(desk: Desk, usage: Usage) -> BudgetReport:
     omissions = desk.tally.omissions
-    return BudgetReport(
-        max_tokens=desk.purse.tokens_max,
-        used_tokens_est=usage.total,
-        section_usage=usage.to_report(),
-        degradations=desk.tally.degradations,
-        **({"omissions": omissions} if omissions else {}),
+    return BudgetReport.from_wire(
+        {
+            "max_tokens": desk.purse.tokens_max,
+            "used_tokens_est": usage.total,
+            "section_usage": usage.to_report(),
+            "degradations": desk.tally.degradations,
+            **({"omissions": omissions} if omissions else {}),
+        }
     )

@@ -20,7 +20,7 @@ from muniment.records.entry import Trust
 from muniment.records.pool import ComposeRequest, Pool, Turn
 from muniment.text.analyzer import analyze
 
-__all__ = ["Desk", "Placed", "Said", "instant_order"]
+__all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
 
 _INSTRUCTION_LIKE = "instruction_like"
 _QUERY_CHARS_MAX = 10_000
@@ -149,3 +149,8 @@ class Desk:
 def instant_order(ts: str | None) -> Instant:
     """For sorting: what names no instant comes before everything."""
     return (parse_rfc3339(ts) if ts else None) or _EARLIEST
+
+
+def emitted_ts(ts: str) -> str | None:
+    """A time stamp as it may stand in a packet, or None when it names no instant."""
+    return ts if instant_order(ts).seconds else None

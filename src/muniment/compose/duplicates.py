@@ -36,8 +36,9 @@ _TURNS = frozenset(
 
 def words_of(text: str) -> list[str]:
     """Words in order, folded; runs of CJK as pairs of neighbours."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    if text.isascii():
+        return _WORD.findall(text.lower().replace("'", ""))
+    text = unicodedata.normalize("NFKC", text)
     words: list[str] = []
     for run in _WORD.findall(text.casefold().replace("'", "").replace("’", "")):
         if len(run) > 2 and _FIRST_CJK.match(run):
@@ -88,7 +89,7 @@ class Seen:
         if known is None:
             words = frozenset(words_of(text))
             count = len(words) - math.ceil(self._min * len(words) - 1e-9) + 1
-            known = self._known[text] = (words, sorted(words, key=lambda word: (-len(word), word))[:count])
+            known = self._known[text] = (words, sorted(sorted(words), key=len, reverse=True)[:count])
         return known
 
     def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from muniment.prompts.lines import state_units
 from muniment.prompts.matrix import Section
-from muniment.records.packet import ConflictNote, Degradation, Omission, OmittedItem, Purpose
+from muniment.records.packet import ConflictNote, Degradation, Purpose
 from muniment.records.pool import Pool
 
 __all__ = ["BUDGET_REASONS", "REASONS", "Reason", "Rung", "Tally", "candidates_of", "names_of", "selected_name"]
@@ -54,7 +54,7 @@ class Tally:
         self.conflicts: list[ConflictNote] = []
 
     def select(self, name: str, score: float, rules: Iterable[str]) -> None:
-        told = ",".join(_SPACE.sub("_", rule) for rule in rules) or "default"
+        told = _SPACE.sub("_", ",".join(rules)) or "default"
         self._selected[name] = f"{name} score={score:.4g} rules={told}"
 
     def omit(self, name: str, reason: Reason, **detail: Any) -> None:
@@ -81,16 +81,15 @@ class Tally:
         return tuple(self._selected.values())
 
     @property
-    def omitted(self) -> tuple[OmittedItem, ...]:
-        return tuple(OmittedItem(**each) for each in self._omitted.values())
+    def omitted(self) -> list[dict[str, Any]]:
+        """As they stand in `explain.omitted`."""
+        return list(self._omitted.values())
 
     @property
-    def omissions(self) -> tuple[Omission, ...]:
-        return tuple(
-            Omission(item=each["item"], reason=each["reason"])
-            for each in self._omitted.values()
-            if each["reason"] in BUDGET_REASONS
-        )
+    def omissions(self) -> list[dict[str, Any]]:
+        """As they stand in `budget_report.omissions`."""
+        told = self._omitted.values()
+        return [{"item": each["item"], "reason": each["reason"]} for each in told if each["reason"] in BUDGET_REASONS]
 
     @property
     def degradations(self) -> tuple[Degradation, ...]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from muniment.compose.budget import TYPICAL_MARK
 from muniment.compose.degrade import cut_text
-from muniment.compose.desk import Desk, Placed, Said, instant_order
+from muniment.compose.desk import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.compose.explain import names_of
 from muniment.prompts.lines import day_heading, day_of, quote_line
 from muniment.records.pool import HitCandidate, Turn
 
-__all__ = ["Quotes", "emitted_ts"]
+__all__ = ["Quotes"]
 
 _SUPERSEDED_NOTE = f" (superseded by {TYPICAL_MARK})"
 
@@ -21,11 +21,6 @@ _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
 Named = tuple[str, HitCandidate]
-
-
-def emitted_ts(ts: str) -> str | None:
-    """A time stamp as it may stand in a packet, or None when it names no instant."""
-    return ts if instant_order(ts).seconds else None
 
 
 class Quotes:

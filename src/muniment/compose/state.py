@@ -8,8 +8,8 @@ from typing import Any
 from muniment.compose.budget import typical_mark
 from muniment.compose.degrade import cut_value
 from muniment.compose.desk import Desk, Placed
-from muniment.compose.explain import Rung
-from muniment.prompts.lines import HINTS, StateUnit, state_line, state_units
+from muniment.compose.explain import Reason, Rung
+from muniment.prompts.lines import CLAIMS, HINTS, StateUnit, claim_evidence, state_line, state_units
 from muniment.prompts.matrix import STATE_PARTS
 from muniment.records.base import Record
 from muniment.records.packet import Decision, Risk, WorkingState
@@ -30,7 +30,7 @@ def place_state(desk: Desk) -> None:
     for unit in state_units(desk.pool.working_state, desk.purpose):
         if desk.purpose not in STATE_PARTS[unit.part]:
             desk.tally.omit(unit.name, "purpose")
-        elif (reason := desk.bars_evidence(_evidence_of(unit))) is not None:
+        elif (reason := desk.bars_evidence(_evidence_of(unit)) or _bars_claim(desk, unit)) is not None:
             desk.tally.omit(unit.name, reason)
         elif desk.wall.bars_value([unit.key, _plain(unit.value)]):
             desk.tally.omit(unit.name, "insight_wall")
@@ -41,6 +41,13 @@ def place_state(desk: Desk) -> None:
     for at, unit in enumerate(fitting):
         core_left -= unit.part in _CORE
         _place_unit(desk, unit, at, share=0.5 if core_left else 1.0)
+
+
+def _bars_claim(desk: Desk, unit: StateUnit) -> Reason | None:
+    """A claim has the trust of its evidence (LG-08)."""
+    if unit.part != CLAIMS or not isinstance(unit.value, dict):
+        return None
+    return desk.bars(unit.value.get("trust", "external"))
 
 
 def _place_unit(desk: Desk, unit: StateUnit, at: int, *, share: float) -> None:
@@ -80,7 +87,7 @@ def _put(desk: Desk, unit: StateUnit, at: int) -> None:
 def _evidence_of(unit: StateUnit) -> str | None:
     if isinstance(unit.value, Decision):
         return unit.value.evidence_id
-    return getattr(unit.value, "ref", None)
+    return claim_evidence(unit) or getattr(unit.value, "ref", None)
 
 
 def _plain(value: Any) -> Any:
@@ -89,12 +96,16 @@ def _plain(value: Any) -> Any:
 
 def _text_of(unit: StateUnit) -> Any:
     field = _TEXT_FIELDS.get(unit.part)
+    if unit.part == CLAIMS and isinstance(unit.value, dict):
+        return unit.value.get("statement", "")
     return getattr(unit.value, field) if field else unit.value
 
 
 def _with(unit: StateUnit, value: Any) -> StateUnit:
     """The unit with a shorter text or value."""
     field = _TEXT_FIELDS.get(unit.part)
+    if unit.part == CLAIMS and isinstance(unit.value, dict):
+        return replace(unit, value=unit.value | {"statement": value})
     if field is None:
         return replace(unit, value=value)
     dropped = {"mitigation": None} if isinstance(unit.value, Risk) else {}
@@ -112,8 +123,8 @@ def state_of(desk: Desk) -> WorkingState:
             parts["goal"] = unit.value
         elif unit.part == "extra":
             parts[unit.key] = unit.value
-        elif unit.part == "hints":
-            parts.setdefault(HINTS, []).append(unit.value)
+        elif unit.part in ("hints", "claims"):
+            parts.setdefault(HINTS if unit.part == "hints" else CLAIMS, []).append(unit.value)
         elif unit.part in ("constraints", "slots"):
             parts.setdefault(unit.part, {})[unit.key] = unit.value
         else:

@@ -138,10 +138,20 @@ def evidence_ids(packet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _ids_at(short, "$.short_term", "last_tool_evidence", "ref")
     yield from _ids_at(state, "$.short_term.working_state", "decisions", "evidence_id")
     yield from _ids_at(state, "$.short_term.working_state", "tool_evidence", "ref")
+    yield from _claimed(state)
     for name in ("facts", "preferences", "procedures", "episodes"):
         yield from _ids_at(long, "$.long_term", name, "sources")
     for name in _INSIGHT_LISTS:
         yield from _ids_at(packet["insight"], "$.insight", name, "sources")
+
+
+def _claimed(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Evidence of claims in an open object, where they are what we write there."""
+    claims = state.get("claims")
+    for index, claim in enumerate(claims if isinstance(claims, list | tuple) else ()):
+        evidence_id = claim.get("evidence_id") if isinstance(claim, Mapping) else None
+        if isinstance(evidence_id, str) and evidence_id:
+            yield f"{child_path('$.short_term.working_state.claims', index)}.evidence_id", evidence_id
 
 
 def _ids_at(parent: Mapping[str, Any], path: str, name: str, key: str) -> Iterator[tuple[str, str]]:

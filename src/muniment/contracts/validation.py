@@ -18,9 +18,13 @@ __all__ = ["unknown_keys", "validate"]
 
 # Keys that no document lists and that we write ourselves into open objects, by schema definition.
 _OWN_KEYS: dict[str, frozenset[str]] = {
-    "CompactionSnapshot": frozenset({"budgets", "previous_snapshot_id", "deltas"}),  # CS-11
-    "SnapshotState": frozenset({"next_actions"}),  # CS-11
-    "WorkingState": frozenset({"memory_hints"}),  # RC-09: where hints stand in a packet
+    "CompactionSnapshot": frozenset({"budgets", "previous_snapshot_id", "deltas", "cursor"}),  # CS-11, CS-12
+    "SnapshotState": frozenset({"next_actions", "open_question_refs"}),  # CS-11, CS-12
+    "Claim": frozenset({"made_by", "between", "changed_by", "depends_on", "reason", "refuted_by"}),  # CS-02
+    "ClaimConflict": frozenset({"status", "claim_ids", "made_by", "changed_by", "resolution"}),  # CS-02
+    "RunFailure": frozenset({"fingerprint", "count", "first_by", "last_by"}),
+    "EvidencePointer": frozenset({"corpus_id", "quote_hash"}),  # CS-06
+    "WorkingState": frozenset({"memory_hints", "claims"}),  # RC-09: where hints stand in a packet; claims of the run
 }
 
 

@@ -11,10 +11,9 @@ hold the first and no file can hold the second.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType
-from typing import cast
+from typing import NamedTuple, cast
 
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 from muniment.ports.engine import Condition, Row, Select, Value
@@ -35,8 +34,7 @@ _FEW = 4
 """Up to this many rows are checked value by value, more are checked column by column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """A table with everything looked up that an operation asks about it."""
 
     spec: Table

@@ -10,10 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.errors import SchemaMismatch, StorageFailure
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 __all__ = ["Applied", "Migration", "load", "pending"]
 
@@ -23,8 +27,7 @@ Applied = tuple[int, str, str]
 """(number, name, sha256) as a store remembers it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     number: int
     name: str
     sha256: str
@@ -34,7 +37,7 @@ class Migration:
 def load(package: str) -> tuple[Migration, ...]:
     """The migrations of `package`, in order, without gaps."""
     found: list[Migration] = []
-    for entry in files(package).joinpath("migrations").iterdir():
+    for entry in _folder(package).iterdir():
         match = _NAME.fullmatch(entry.name)
         if match is None:
             continue
@@ -44,6 +47,16 @@ def load(package: str) -> tuple[Migration, ...]:
     if [migration.number for migration in found] != list(range(1, len(found) + 1)) or not found:
         raise StorageFailure(f"the migrations of {package} are not numbered 1, 2, 3, …", hint="reinstall muniment")
     return tuple(found)
+
+
+def _folder(package: str) -> Traversable:
+    """Beside the engine; only where that is no folder of plain files, by way of `importlib.resources`."""
+    folder = Path(import_module(package).__path__[0], "migrations")
+    if folder.is_dir():
+        return folder
+    from importlib.resources import files
+
+    return files(package) / "migrations"
 
 
 def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from muniment.prompts.sentences import sentence_spans
+from muniment.episodes.turns import ReadTurn, questions_of
 from muniment.records.packet import OpenLoop
 from muniment.records.pool import Turn
 from muniment.text.analyzer import analyze
 
 __all__ = ["open_loops"]
 
-_PROMISE = re.compile(
-    r"(?i)^(?:ok(?:ay)?[,.!]?\s+|sure[,.!]?\s+|yes[,.!]?\s+)?(?:i['’]ll|i will|let me|i['’]m going to)\s+"
-    r"(?:check|look|find|get back|send|book|call|ask|follow|confirm|update|prepare|write|remind|let you know|schedule)"
-    r"|^(?:好的?[,，]?)?我(?:会|来|去|马上)(?:查|看|问|找|发|订|联系|确认|提醒|准备)"
-    r"|(?:확인|연락|예약|준비|전달|안내|알려)(?:해)?\s?(?:드리겠|할게|드릴게|보겠)"
-)
 _DONE = re.compile(
     r"(?i)\b(?:done|booked|sent|found|checked|confirmed|finished|completed|updated|scheduled|called"
     r"|here (?:is|are|it is))\b"
@@ -26,18 +20,19 @@ _DONE = re.compile(
 _LOOPS_MAX = 5
 
 
-def open_loops(turns: Sequence[Turn]) -> list[OpenLoop]:
+def open_loops(turns: Sequence[ReadTurn]) -> list[OpenLoop]:
     """Newest last. A user's question stays open until the assistant speaks again; an assistant's until the user does;
     a promise until a later turn of the assistant says it is done and names one of its words."""
+    last = {read.turn.role: place for place, read in enumerate(turns)}
     loops: list[OpenLoop] = []
-    for place, turn in enumerate(turns):
-        later = turns[place + 1 :]
-        if turn.role == "user" and not any(other.role == "assistant" for other in later):
-            loops += [_loop(text, "agent", turn) for text in _questions(turn.text)]
+    for place, read in enumerate(turns):
+        turn = read.turn
+        if turn.role == "user" and place > last.get("assistant", -1):
+            loops += [_loop(text, "agent", turn) for text in questions_of(turn)]
         elif turn.role == "assistant":
-            if not any(other.role == "user" for other in later):
-                loops += [_loop(text, "user", turn) for text in _questions(turn.text)[-1:]]
-            loops += [_loop(text, "agent", turn) for text in _promises(turn.text) if not _is_kept(text, later)]
+            if place > last.get("user", -1):
+                loops += [_loop(text, "user", turn) for text in questions_of(turn)[-1:]]
+            loops += [_loop(text, "agent", turn) for text in read.promises if not _is_kept(text, turns[place + 1 :])]
     return loops[-_LOOPS_MAX:]
 
 
@@ -45,19 +40,10 @@ def _loop(question: str, owner: str, turn: Turn) -> OpenLoop:
     return OpenLoop.model_validate({"question": question, "owner": owner, "status": "open", "evidence_id": turn.id})
 
 
-def _questions(text: str) -> list[str]:
-    found = (text[start:end] for start, end in sentence_spans(text))
-    return [sentence for sentence in found if sentence.rstrip("\"'”’)").endswith(("?", "？")) and len(sentence) <= 300]
-
-
-def _promises(text: str) -> list[str]:
-    found = (text[start:end] for start, end in sentence_spans(text))
-    return [sentence for sentence in found if len(sentence) <= 300 and _PROMISE.search(sentence)]
-
-
-def _is_kept(promise: str, later: Sequence[Turn]) -> bool:
+def _is_kept(promise: str, later: Sequence[ReadTurn]) -> bool:
     words = set(analyze(promise))
+    said = (read.turn for read in later)
     return any(
         turn.role in ("assistant", "tool") and _DONE.search(turn.text) and words & set(analyze(turn.text))
-        for turn in later
+        for turn in said
     )

@@ -1,4 +1,4 @@
-"""Deterministic evidence ids (LG-04) and the check of a quote against the bytes it points to (LG-03)."""
+"""What a pointer points to, and the check of a quote against the bytes it points to (LG-03)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 from muniment.errors import QuoteMismatch
 from muniment.records.pointer import ChunkSpan, EventSpan, Pointer, Span, UrlCitation
-from muniment.text.hashing import digest, short_id
+from muniment.semantics.evidence import LEDGER_CORPUS, derive_evidence_id, quote_hash
 
-__all__ = ["LEDGER_CORPUS", "Resolved", "cut", "derive_evidence_id", "locate_quote", "pointer_address", "quote_hash"]
-
-LEDGER_CORPUS = "ledger"
-"""The corpus id of the ledger itself; its chunks are events."""
-
+__all__ = ["Resolved", "cut", "locate_quote", "pointer_address"]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -25,16 +21,6 @@ class Resolved:
     @property
     def text(self) -> str:
         return self.data.decode()
-
-
-def quote_hash(quote: str) -> str:
-    return digest(quote.encode()).hex()
-
-
-def derive_evidence_id(corpus_id: str, chunk_id: str, span: Span, quote_digest: str | None = None) -> str:
-    """The same evidence has the same id everywhere; evidence of two corpora never shares one (002 §D)."""
-    parts: list[str | int] = [corpus_id, chunk_id, span.start, span.end]
-    return short_id("ev", parts if quote_digest is None else [*parts, quote_digest])
 
 
 def pointer_address(pointer: Pointer) -> tuple[str, str]:

@@ -83,13 +83,10 @@ _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
 def may_hold_secret(text: str) -> bool:
     """A cheap look that never misses what `redact_value` would find in data whose JSON text this is."""
     lowered = text.lower()
-    for hint in _HINTS:
-        if hint in lowered:
-            return True
-    if "-" in lowered or "_" in lowered:
-        for hint in _JOINED_HINTS:
-            if hint in lowered:
-                return True
+    if any(map(lowered.__contains__, _HINTS)):
+        return True
+    if ("-" in lowered or "_" in lowered) and any(map(lowered.__contains__, _JOINED_HINTS)):
+        return True
     if not text.isascii() and ("密码" in text or "비밀번호" in text):
         return True
     return _DIGITS.search(text) is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 __all__ = [
     "Condition",
@@ -86,6 +86,8 @@ class Select(Op[list[Row]]):
 
 @dataclass(frozen=True, slots=True)
 class Count(Op[int]):
+    """How many rows meet all conditions."""
+
     table: str
     where: tuple[Condition, ...] = ()
 
@@ -144,8 +146,7 @@ class Transaction(Reader, Protocol):
     """A Reader that also takes Insert, Put, Patch, Delete and Lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScrubReport:
+class ScrubReport(NamedTuple):
     """What was done to make erased bytes unreadable in the store's own files."""
 
     clean: bool
@@ -154,8 +155,7 @@ class ScrubReport:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
+class EngineInfo(NamedTuple):
     name: str
     version: str
     location: str

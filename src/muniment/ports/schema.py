@@ -18,14 +18,12 @@ finds rows by it. A new index, cache or projection declares its table here and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["TABLES", "Column", "Table", "column_names", "table"]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     name: str
     type: Literal["text", "int", "bytes"]
     nullable: bool = False
@@ -35,8 +33,7 @@ class Column:
     """Holds no words, but was made from them: emptied with the content. May be part of an index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
@@ -154,6 +151,20 @@ TABLES: tuple[Table, ...] = (
         key=("source_id", "item_id"),
         indexes=(("item_id", "source_id"),),
         forget="keep",
+    ),
+    # What snapshots are made of, shared between those of one run: claims and the like, and the nodes of the trees they
+    # hang on, named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
+    Table(
+        "parts",
+        (
+            _text("owner"),
+            _bytes("hash"),
+            _text("body", nullable=True, content=True),
+            _text("receipt_id", nullable=True),
+        ),
+        key=("owner", "hash"),
+        forget="erase",
+        subject="owner",
     ),
     # Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it.
     Table(

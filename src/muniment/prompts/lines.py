@@ -31,9 +31,11 @@ from muniment.records.packet import (
 from muniment.text.canonical import canonical_text
 
 __all__ = [
+    "CLAIMS",
     "HINTS",
     "Mark",
     "StateUnit",
+    "claim_evidence",
     "day_heading",
     "day_of",
     "episode_text",
@@ -57,6 +59,9 @@ Mark = Callable[[str], str]
 
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
+CLAIMS = "claims"
+"""Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
+_LISTS: dict[str, StatePart] = {HINTS: "hints", CLAIMS: "claims"}
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
@@ -129,17 +134,23 @@ def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
                 yield StateUnit("goal", "", state.goal)
         elif part == "extra":
             extra = state.model_extra or {}
-            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key != HINTS)
-        elif part == "hints":
-            hints = (state.model_extra or {}).get(HINTS, ())
-            held = hints if isinstance(hints, list | tuple) else (hints,)
-            yield from (StateUnit("hints", str(at), each) for at, each in enumerate(held))
+            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key not in _LISTS)
+        elif part in ("hints", "claims"):
+            told = (state.model_extra or {}).get(HINTS if part == "hints" else CLAIMS, ())
+            held = told if isinstance(told, list | tuple) else (told,)
+            yield from (StateUnit(part, str(at), each) for at, each in enumerate(held))
         else:
             held = getattr(state, part)
             if isinstance(held, Mapping):
                 yield from (StateUnit(part, key, value) for key, value in sorted(held.items()))
             else:
                 yield from (StateUnit(part, str(at), each) for at, each in enumerate(held or ()))
+
+
+def claim_evidence(unit: StateUnit) -> str | None:
+    """The evidence that a claim of a working state names; one that somebody else wrote may name none."""
+    named = unit.value.get("evidence_id") if unit.part == "claims" and isinstance(unit.value, Mapping) else None
+    return named if isinstance(named, str) and named else None
 
 
 def state_line(unit: StateUnit, mark: Mark) -> str:
@@ -155,6 +166,11 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part == "goal":
         return f"goal: {flat(value)}"
+    if unit.part == "claims":
+        evidence_id = claim_evidence(unit)
+        said = value.get("statement") if isinstance(value, Mapping) else None
+        line = f"verified: {shown(said if isinstance(said, str) else value)}"
+        return f"{line} {mark(evidence_id)}" if evidence_id else line
     if unit.part == "hints":
         said = value.get("summary") if isinstance(value, Mapping) else None
         return f"hint: {shown(said if isinstance(said, str) else value)}"

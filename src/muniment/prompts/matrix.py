@@ -13,7 +13,9 @@ Section = Literal["working_state", "facts", "procedures", "short_term_summary", 
 BlockName = Literal[
     "state", "facts", "procedures", "summary", "quotes", "loops", "window", "tools", "episodes", "insights"
 ]
-StatePart = Literal["goal", "constraints", "slots", "decisions", "plan", "tool_evidence", "risks", "hints", "extra"]
+StatePart = Literal[
+    "goal", "constraints", "slots", "decisions", "claims", "plan", "tool_evidence", "risks", "hints", "extra"
+]
 
 SECTIONS: tuple[Section, ...] = (
     "working_state",
@@ -59,6 +61,8 @@ STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
     "constraints": _ALL,
     "slots": _ALL,
     "decisions": _ALL,
+    # What the run has verified so far, each claim on its evidence (CS-06).
+    "claims": _ALL,
     "plan": _ACTING,
     "tool_evidence": _ACTING,
     "risks": _ACTING,

@@ -7,7 +7,8 @@ import re
 __all__ = ["sentence_spans"]
 
 _SHORT = frozenset(("mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "approx", "jr", "sr"))
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[”’」』）]*|\n+")
+# Possessive, and only from the start of a run: a page of dots is read once, not once for each of them.
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]+[”’」』）]*|\n+")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

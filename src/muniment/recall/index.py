@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from muniment.text.analyzer import analyze, term_hash
+from muniment.text.analyzer import analyze, term_hash, term_hashes
+from muniment.text.attributes import marks
+from muniment.text.patterns import lazy_pattern
 from muniment.text.when import date_terms
 
 __all__ = [
+    "ONLY_ASKS",
     "QUESTION",
     "ROLES",
     "Floats",
@@ -41,6 +43,11 @@ ROLES = ("user", "assistant", "other")
 
 QUESTION = "#q"
 """The term of a turn that ends by asking."""
+
+ONLY_ASKS = 2
+"""How often that term counts where there is nothing but the question."""
+
+_SENTENCE_END = lazy_pattern(r"[.!?;。！？\n]")
 
 _EMPTY: tuple[Ints, Ints] = (np.empty(0, np.int32), np.empty(0, np.int32))
 
@@ -86,19 +93,18 @@ class ScopeIndex(Protocol):
 def passage_terms(text: str, said: date) -> tuple[dict[int, int], int]:
     """What is indexed for a turn: hash → count, and its length.
 
-    Its words, the dates that its "yesterday" and "last May" meant on the day it was said, and a mark if it asks. Only
-    words count towards the length.
+    Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
+    (`text.attributes`), and a mark if it asks. Only words count towards the length.
     """
     words = analyze(text)
-    counted = Counter(words)
-    counted.update(date_terms(text, said))
-    if text.rstrip(" \t\r\n\"')]*”’").endswith(("?", "？")):
-        counted[QUESTION] = 1
-    return {term_hash(term): count for term, count in counted.items()}, len(words)
+    counted = Counter(term_hashes([*words, *date_terms(text, said), *marks(text, words)]))
+    body = text.rstrip(" \t\r\n\"')]*”’")
+    if body.endswith(("?", "？")):
+        counted[term_hash(QUESTION)] = 1 if _SENTENCE_END.search(body, 0, len(body) - 1) else ONLY_ASKS
+    return counted, len(words)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A turn as it comes to be indexed."""
 
     session: str

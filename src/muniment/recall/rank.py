@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from muniment.recall.index import Ints, ScopeIndex
+from muniment.recall.newest import newest_first, superseded
 from muniment.recall.query import Query, read_query
-from muniment.recall.score import Dense, Scores, held_by, idf, score
+from muniment.recall.score import Dense, Scores, held_by, score
 from muniment.records.recall_policy import RecallPolicy
+from muniment.text.attributes import name_of
 
 __all__ = ["Ranked", "rank", "top"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A turn that was found, and why it stands where it stands."""
 
     ordinal: int
@@ -38,10 +39,10 @@ def rank(
         return []
     asked = read_query(query, index.speakers, now)
     scores = score(asked, index, policy, dense)
-    pool = top(scores, max(k, policy.newest_pool, policy.diversity_pool))
+    pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores)
-    order = _newest_first(asked, index, policy, pool, places)
-    superseded = _superseded(asked, index, policy, order.alike)
+    order = newest_first(asked, index, policy, pool, places)
+    outdated = superseded(asked, index, policy, order.alike)
     held = _Held(asked, index, order.ordinals[:k])
     ranked = []
     for place, ordinal in enumerate(order.ordinals[:k].tolist()):
@@ -52,9 +53,9 @@ def rank(
             parts["order"] = shift
         if ordinal in order.alike[:1]:
             reasons.append(f"newest of {len(order.alike)} that answer alike")
-        if ordinal in superseded:
+        if ordinal in outdated:
             reasons.append("superseded by a later statement")
-        ranked.append(Ranked(ordinal, float(places[place]), parts, superseded.get(ordinal), tuple(reasons)))
+        ranked.append(Ranked(ordinal, float(places[place]), parts, outdated.get(ordinal), tuple(reasons)))
     return ranked
 
 
@@ -93,120 +94,6 @@ def _diverse(
     return shuffled, np.minimum.accumulate(places)
 
 
-# -- what changed -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    ordinals: Ints
-    alike: list[int]
-    """Those that answer alike, newest first; empty where fewer than two do."""
-
-
-def _matches(
-    query: Query, index: ScopeIndex, among: Ints, *, kinds: bool = True
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Turns × slots: which turn says what is asked, or with `kinds` what may stand for it; and the slots' weights."""
-    names = set()
-    if query.speaker is not None:
-        names = {name.casefold() for name in index.speakers[query.speaker].split()}
-    rows, weights = [], []
-    for place, slot in enumerate(query.slots):
-        if slot.word in names:
-            continue
-        holding, _ = index.postings(slot.term)
-        terms = [slot.term]
-        if kinds:
-            terms += [term for kind in query.kinds if place in kind.slots for term in kind.terms]
-        found = held_by(index, terms, among)
-        if len(holding) or found.any():
-            rows.append(found)
-            weights.append(idf(len(index.ts), len(holding)))
-    if not rows:
-        return np.zeros((len(among), 0), bool), np.zeros(0)
-    return np.array(rows).T, np.array(weights)
-
-
-def _newest_first(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, ordinals: Ints, scores: npt.NDArray[np.float64]
-) -> _Order:
-    """Put those of the pool that answer as the best one does in order of time, on the places they hold together.
-
-    Statements that restate the best one always; where a changing state is asked for, also the sessions that answer
-    alike. Only what the same person said: another's later words are no newer state of this one.
-    """
-    pool = ordinals[: policy.newest_pool]
-    if query.looks_back or len(pool) < 2:
-        return _Order(ordinals, [])
-    exact, weights = _matches(query, index, pool, kinds=False)
-    if not weights.size:
-        return _Order(ordinals, [])
-    voice = index.speaker[pool] == index.speaker[pool[0]]
-    same = _alike(exact, weights, policy.restated_match, policy.restated_match) & voice
-    leader = int(pool[0])
-    restating = [at for at in np.flatnonzero(same).tolist() if at and _restates(index, policy, int(pool[at]), leader)]
-    places = [0, *restating]
-    members = pool[places]
-    changed = ordinals.copy()
-    changed[places] = members[np.lexsort((-members, -index.ts[members]))]
-    alike: list[int] = changed[places].tolist()
-    if query.state:
-        pool = changed[: policy.newest_pool]
-        likely = _alike(*_matches(query, index, pool), policy.newest_match, policy.newest_overlap) & voice
-        likely &= scores[: len(pool)] >= policy.newest_score * scores[0]
-        changed[: len(pool)], sessions = _newest_session_first(index, pool, np.flatnonzero(likely))
-        alike = list(dict.fromkeys([*sessions, *alike]))
-    return _Order(changed, alike if len(alike) > 1 else [])
-
-
-def _newest_session_first(index: ScopeIndex, pool: Ints, places: Ints) -> tuple[Ints, list[int]]:
-    """On these places, what the newest session says stands above what older ones say; and the turns, if of several."""
-    members = pool[places]
-    sessions = index.session[members].tolist()
-    latest: dict[int, int] = {}
-    for session, ts in zip(sessions, index.ts[members].tolist(), strict=True):
-        latest[session] = max(ts, latest.get(session, ts))
-    order = sorted(range(len(members)), key=lambda at: (-latest[sessions[at]], at))
-    changed = pool.copy()
-    changed[places] = members[order]
-    return changed, changed[places].tolist() if len(latest) > 1 else []
-
-
-def _alike(
-    matches: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64], match: float, overlap: float
-) -> npt.NDArray[np.bool_]:
-    """Which turns say as much of what is asked as the best of them does, and the same of it as the first."""
-    held = matches @ weights
-    both, either = (matches & matches[0]) @ weights, (matches | matches[0]) @ weights
-    found: npt.NDArray[np.bool_] = (held > 0) & (held >= match * held.max()) & (both >= overlap * either)
-    return found
-
-
-def _restates(index: ScopeIndex, policy: RecallPolicy, one: int, other: int) -> bool:
-    """The two say much the same, and not the very same."""
-    left, right = index.terms(one), index.terms(other)
-    return left != right and len(left & right) >= policy.restated_overlap * min(len(left), len(right))
-
-
-def _superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, alike: list[int]) -> dict[int, int]:
-    """Older statements of the same thing by the same speaker, with another value → the newest one."""
-    if query.gathers or len(alike) < 2:
-        return {}
-    newest = alike[0]
-    matches, weights = _matches(query, index, np.array(alike))
-    full = matches @ weights >= policy.superseded_match * weights.sum()
-    return {
-        ordinal: newest
-        for ordinal, answers in zip(alike[1:], full[1:].tolist(), strict=True)
-        if answers
-        and full[0]
-        and index.speaker[ordinal] == index.speaker[newest]
-        and index.terms(ordinal) - index.terms(newest)
-        and index.terms(newest) - index.terms(ordinal)
-        and _restates(index, policy, ordinal, newest)
-    }
-
-
 # -- reasons ------------------------------------------------------------------------------------------
 
 
@@ -219,7 +106,9 @@ class _Held:
         self._kinds = [held_by(index, kind.terms, ordinals) for kind in query.kinds]
 
     def reasons(self, place: int, parts: Mapping[str, float]) -> list[str]:
-        words = [slot.word for slot, held in zip(self._query.slots, self._slots, strict=True) if held[place]]
+        said = [slot.word for slot, held in zip(self._query.slots, self._slots, strict=True) if held[place]]
+        words = [word for word in said if name_of(word) is None]
+        states = [name for word in said if (name := name_of(word)) is not None]
         kinds = [
             " ".join(self._query.slots[slot].word for slot in kind.slots)
             for kind, held in zip(self._query.kinds, self._kinds, strict=True)
@@ -228,8 +117,10 @@ class _Held:
         reasons = []
         if words:
             reasons.append("says " + ", ".join(words))
+        if states:
+            reasons.append("states " + ", ".join(dict.fromkeys(states)))
         if kinds:
-            reasons.append("may speak of " + ", ".join(kinds))
+            reasons.append("may speak of " + ", ".join(dict.fromkeys(kinds)))
         if not reasons and ("words" in parts or "kinds" in parts):
             reasons.append("stands beside what matches")
         return reasons

@@ -9,37 +9,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from muniment.recall.index import QUESTION, ROLES, Floats, Ints, ScopeIndex
+from muniment.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, ScopeIndex
 from muniment.recall.query import Query
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.analyzer import term_hash
+from muniment.text.attributes import QUANTITY
 from muniment.text.when import Window
 
-__all__ = ["Dense", "Scores", "held_by", "idf", "score", "spread"]
+__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "spread"]
 
-_USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
-_QUESTION = term_hash(QUESTION)
+USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
+_QUESTION, _QUANTITY = term_hash(QUESTION), term_hash(QUANTITY)
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(NamedTuple):
     """How near each turn, and the window it stands in, is to the query; arrays over the ordinals."""
 
     turn: Floats | None = None
     window: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(NamedTuple):
     total: Array
     parts: Mapping[str, Array]
     """What the total is the sum of, by feature."""
@@ -87,7 +85,7 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
     eligible = (lexical + kinds) > 0
     if query.speaker is not None:
         parts["speaker"] = np.where(index.speaker == query.speaker, policy.speaker, 0.0)
-    wanted = _ASSISTANT if query.addressed else _USER if query.asker else None
+    wanted = _ASSISTANT if query.addressed else USER if query.asker else None
     if wanted is not None:
         parts["role"] = np.where(index.role == wanted, policy.role, 0.0)
     if query.window is not None:
@@ -96,10 +94,13 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
         eligible |= within
     if query.current and len(index.ts):
         parts["recency"] = policy.recency * _recency(index.ts)
-    asking, _ = index.postings(_QUESTION)
-    if len(asking) and policy.question:
+    asking, counts = index.postings(_QUESTION)
+    if len(asking):
         parts["question"] = np.zeros(len(index.ts))
-        parts["question"][asking] = -policy.question
+        parts["question"][asking] = np.where(counts >= ONLY_ASKS, -policy.question_only, -policy.question)
+    if query.quantity and policy.number:
+        parts["number"] = np.zeros(len(index.ts))
+        parts["number"][index.postings(_QUANTITY)[0]] = policy.number
     dense = dense or Dense()
     for name, weight, near in (
         ("dense_turn", policy.dense_turn, dense.turn),

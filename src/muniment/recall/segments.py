@@ -65,6 +65,8 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
+    """Consecutive turns of one user: arrays over their places, and the postings of their terms."""
+
     ids: tuple[str, ...]
     sessions: tuple[str, ...]
     speakers: tuple[str, ...]

@@ -1,7 +1,5 @@
 """What checks and transfers report: the state of the hash chains, what an import or a rebuild did."""
 
-from __future__ import annotations
-
 from muniment.records.base import Count, Items, Record
 
 __all__ = ["BrokenLink", "ImportReport", "RebuildReport", "VerifyReport"]

@@ -1,7 +1,5 @@
 """Candidates (MP-17): what extraction or a caller proposes as a fact, and what became of it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Confidence, Items, JsonValue, NonEmpty, Record

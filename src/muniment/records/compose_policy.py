@@ -1,7 +1,5 @@
 """How packets are composed: counts, windows, shares of the budget, who may hear what (MP-03, MP-18)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -29,7 +27,9 @@ class ComposePolicy(Record):
     """Counts bound what has no match with the query; tokens bound the rest (MP-18)."""
 
     max_tokens: Annotated[int, Field(ge=256)] = 2048
-    shares: SectionShares = SectionShares()
+    shares: SectionShares = SectionShares.model_construct()
+    claims_max: Count = 24
+    """What the run has verified so far: those that match the question, then the newest."""
     facts_max: Count = 30
     procedures_max: Count = 5
     episodes_max: Count = 20

@@ -1,10 +1,9 @@
 """The ledger's own records: a draft of what happened, the entry it becomes, a run, a receipt."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Absent, Count, Items, JsonObject, Record
+from muniment.records.manifest import ContextManifest
 from muniment.records.scope import IdText, Scope
 
 __all__ = [
@@ -57,6 +56,12 @@ class StepEvent(Record):
 
     event: IdText
     step: Absent[Count] = None
+    action: Absent[JsonObject] = None
+    """What was done, at ACT: `{"tool": …, "args": …}` or the like. Equal ones in a row are a loop."""
+    tokens: Absent[Count] = None
+    """What the phase cost."""
+    manifest: Absent[ContextManifest] = None
+    """What was in the window, at COMPILE."""
 
 
 class EntryDraft(Record):
@@ -164,6 +169,14 @@ class RunState(Record):
     started_at: str
     finished_at: str | None = None
     stop_reason: StopReason | None = None
+    budgets: JsonObject | None = None
+    """Limits the run was given, by name: tokens, tool_calls, steps."""
+    diagnosis: JsonObject | None = None
+    """Why the run is locked: the validation its compaction failed (CS-08)."""
+
+    @property
+    def is_locked(self) -> bool:
+        return self.diagnosis is not None
 
     @property
     def is_finished(self) -> bool:

@@ -1,7 +1,5 @@
 """The evidence pointer of the snapshot contract (002 §C): which evidence, which chunk of it, which span."""
 
-from __future__ import annotations
-
 from muniment.records.base import ObjectArrayOrText, OpenRecord
 
 __all__ = ["EvidencePointer"]

@@ -1,7 +1,5 @@
 """The flow map (001): where runs go wrong and what an intervention would bring (RC-23)."""
 
-from __future__ import annotations
-
 from muniment.records.base import Absent, Integer, Items, Number, OpenRecord, RulecraftRecord
 
 __all__ = [

@@ -1,7 +1,5 @@
 """Folding (001 §4.5, §4.6): what a fold found, the plan it leads to, the record of what was done."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Absent, Integer, Items, OpenRecord, RulecraftRecord

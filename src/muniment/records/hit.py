@@ -1,7 +1,5 @@
 """What a search answers."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Items, Number, Record
@@ -13,7 +11,7 @@ class Hit(Record):
     """Something that was found: what it says, where it comes from, and why it is here."""
 
     id: str
-    kind: Literal["event", "fact", "episode"]
+    kind: Literal["event", "fact", "episode", "chunk"]
     text: str
     score: Number
     """Comparable within one answer, best first."""

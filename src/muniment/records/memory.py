@@ -3,8 +3,6 @@
 ReuseBuffer with its seeds and conditional tactics, never mixed (RC-05); WorkingSet; ReasoningBank; RECALL.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

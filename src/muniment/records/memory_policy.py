@@ -1,7 +1,5 @@
 """How memory is kept: what a new value does to an old one, what may be promoted without asking, when to extract."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -71,7 +69,7 @@ class FactPolicy(Record):
     """Keys whose facts are preferences, unless the caller says otherwise."""
     lower_trust_disputes: bool = True
     """Evidence of lower trust than the active fact's disputes it instead of superseding it."""
-    confidence: TrustConfidence = TrustConfidence()
+    confidence: TrustConfidence = TrustConfidence.model_construct()
 
 
 class PromotionPolicy(Record):
@@ -90,7 +88,7 @@ class PromotionPolicy(Record):
 class MemoryPolicy(Record):
     extract_on_observe: bool = False
     """Look for candidates in each message as it is observed (patterns, no model)."""
-    facts: FactPolicy = FactPolicy()
-    promotion: PromotionPolicy = PromotionPolicy()
+    facts: FactPolicy = FactPolicy.model_construct()
+    promotion: PromotionPolicy = PromotionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
     """The confidence of an insight that names none (000 §5)."""

@@ -5,8 +5,6 @@ one field at a time (MP-07, MP-09, MP-12, MP-13) are in `contracts.semantics`. D
 nothing in: what is not there is absent (X-03).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from muniment.records.base import (

@@ -1,7 +1,5 @@
 """Patterning (001): an offline recipe of data weights (RC-24). As many weights as probes: `contracts.semantics`."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Absent, Items, JsonObject, Number, OpenRecord, RulecraftRecord

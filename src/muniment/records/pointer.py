@@ -4,8 +4,6 @@ Spans are half-open offsets in UTF-8 bytes. Every contract's references map to o
 an event id; a snapshot's is `derive_evidence_id` of the same; a research citation is a cid.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

@@ -1,13 +1,13 @@
 """The numbers and switches of the ground, as one frozen record whose hash can be cited. Units stand last in names."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from muniment.records.base import Integer, Record
+from muniment.records.compaction_policy import CompactionPolicy
 from muniment.records.compose_policy import ComposePolicy
+from muniment.records.corpus_policy import CorpusPolicy
 from muniment.records.memory_policy import MemoryPolicy
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.hashing import digest_of
@@ -43,10 +43,12 @@ class Policy(Record):
 
     policy_id: str = "default"
     schema_version: Literal["policy.v1"] = "policy.v1"
-    ledger: LedgerPolicy = LedgerPolicy()
-    memory: MemoryPolicy = MemoryPolicy()
-    recall: RecallPolicy = RecallPolicy()
-    compose: ComposePolicy = ComposePolicy()
+    ledger: LedgerPolicy = LedgerPolicy.model_construct()
+    memory: MemoryPolicy = MemoryPolicy.model_construct()
+    recall: RecallPolicy = RecallPolicy.model_construct()
+    compose: ComposePolicy = ComposePolicy.model_construct()
+    corpus: CorpusPolicy = CorpusPolicy.model_construct()
+    compaction: CompactionPolicy = CompactionPolicy.model_construct()
 
     @property
     def digest(self) -> str:

@@ -3,8 +3,6 @@
 Bodies are included, so that composing again needs nothing but these records (MP-16).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Count, Items, Number, Record

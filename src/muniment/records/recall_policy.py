@@ -1,12 +1,10 @@
 """The numbers of ranking, as one frozen record whose hash can be cited."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.records.base import Integer, Number, Record
+from muniment.records.base import Integer, Items, Number, Record
 from muniment.text.hashing import digest_of
 
 __all__ = ["RecallPolicy"]
@@ -60,6 +58,10 @@ class RecallPolicy(Record):
     """Said by the user where the user asks about themselves; by the assistant where they ask what it said."""
     question: Weight = 0.04
     """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
+    question_only: Weight = 0.1
+    """The same where there is nothing but the question."""
+    number: Weight = 0.1
+    """Has a number, or says how often, where that is asked for."""
     time: Weight = 0.1
     """Said within the stretch of time that the query names."""
     recency: Weight = 0.05
@@ -71,6 +73,8 @@ class RecallPolicy(Record):
     dense_window: Weight = 0.05
     """The same for the vector of a window of turns."""
     dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
+    dense_english: Items[str] = ("wordllama", "minilm")
+    """Embedders that know English alone: a question in another script is asked by its words only."""
     """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
 
     # -- several answers --
@@ -82,12 +86,22 @@ class RecallPolicy(Record):
     # -- what changed --
     newest_pool: Positive = 10
     """Of so many best candidates, those that answer alike are put in order of time, the newest first."""
+    anchor_match: Share = 0.75
+    """The best of them that holds this share of the weight of words that any of them holds is what is compared with."""
     newest_match: Share = 0.6
     """They answer alike when each holds this share of the weight of words that the best one holds …"""
-    newest_overlap: Share = 0.6
+    newest_overlap: Share = 0.65
     """… this share of the words that either holds is held by both …"""
-    newest_score: Share = 0.6
+    supposed_overlap: Share = 0.8
+    """(so much where neither the present nor a number is asked for, and it is only likely that things may change)"""
+    newest_score: Share = 0.3
     """… and their scores are at least this share of the best one's: a weak match is not lifted for being late."""
+    newest_reach: Positive = 30
+    """Among so many are looked for those that tell of a change, or state the same attribute in other words …"""
+    changed_match: Share = 0.4
+    """… which need share only so much of what the anchor holds …"""
+    changed_score: Share = 0.25
+    """… and have only this share of its score."""
     restated_match: Share = 0.95
     """Within one session more is asked: so much of both shares …"""
     restated_overlap: Share = 0.5

@@ -3,8 +3,6 @@
 The pack's confidence runs from 0 to 100, unlike every other (X-07).
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Absent, Confidence100, Items, JsonObject, Number, OpenRecord

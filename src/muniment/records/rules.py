@@ -3,8 +3,6 @@
 Only `promotion` makes `status: active` (SSOT 4.6); the record itself does not know who wrote it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

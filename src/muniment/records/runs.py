@@ -4,8 +4,6 @@
 marks MAY may be missing; inside them, null stands only where the contract writes it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import (

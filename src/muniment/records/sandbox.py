@@ -1,7 +1,5 @@
 """The sandbox (001): what it may do, and what each action in it did (RC-25)."""
 
-from __future__ import annotations
-
 from muniment.records.base import Absent, Integer, Items, JsonObject, OpenRecord, RulecraftRecord
 from muniment.records.words import Network, SandboxTool
 

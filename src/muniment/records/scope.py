@@ -1,15 +1,13 @@
 """Where something belongs: tenant > user > session > run, with the agent beside them."""
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from muniment.records.base import Record
 
-__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope"]
+__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "scope_of"]
 
 DEFAULT_TENANT = "default"
 ID_MAX_CHARS = 256
@@ -41,3 +39,15 @@ class Scope(Record):
     agent_id: IdText
     session_id: IdText
     run_id: IdText
+
+
+def scope_of(names: dict[str, Any]) -> Scope:
+    """The scope of these five names, validated; a validator is needed only for names beyond plain ASCII."""
+    if all(map(_is_plain, names.values())):
+        return Scope.unchecked(names)
+    return Scope.model_validate(names)
+
+
+def _is_plain(name: Any) -> bool:
+    """Printable ASCII of a fitting length, which `IdText` admits whatever it is."""
+    return type(name) is str and name.isascii() and name.isprintable() and 1 <= len(name) <= ID_MAX_CHARS

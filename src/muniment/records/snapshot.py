@@ -5,8 +5,6 @@ verified claim has a pointer and a conflict one on each side is checked by `cont
 reads the document's own `validation` block.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from muniment.records.base import Integer, Items, JsonObject, ObjectOrText, OpenRecord

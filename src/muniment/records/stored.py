@@ -4,8 +4,6 @@ Richer than the packet's records, which are views of these: each part says which
 evidence, so that a forget can take exactly that part away. Quotes are kept as spans into their event, never as text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 

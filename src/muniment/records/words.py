@@ -1,7 +1,5 @@
 """The closed vocabularies that more than one record uses. What only one record uses stands with that record."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 __all__ = ["InjectionMode", "Level", "MemoryOp", "Network", "Outcome", "RuleType", "SandboxTool", "Verdict"]

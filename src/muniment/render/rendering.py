@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from muniment.contracts.semantics import check_packet
-from muniment.contracts.validation import validate
 from muniment.errors import InvalidRecord, Issue
 from muniment.prompts.page import lay_out
 from muniment.records.packet import MemoryPacket, Purpose
@@ -33,11 +32,18 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
     wire = packet.to_wire() if isinstance(packet, MemoryPacket) else dict(packet)
     if purpose is not None and isinstance(wire.get("meta"), Mapping):
         wire = {**wire, "meta": {**wire["meta"], "purpose": purpose}}
-    issues = validate("MemoryPacket", wire) or [*check_packet(wire), *_smuggled(wire)]
-    if issues:
-        raise InvalidRecord("this packet is not rendered", issues, hint="compose it again for this purpose")
-    page = lay_out(MemoryPacket.from_wire(wire))
+    try:
+        checked = MemoryPacket.from_wire(wire)
+    except InvalidRecord as error:
+        raise _refusal(error.issues) from None
+    if issues := [*check_packet(wire), *_smuggled(wire)]:
+        raise _refusal(issues)
+    page = lay_out(checked)
     return Rendered(page.text, page.marks, query)
+
+
+def _refusal(issues: Iterable[Issue]) -> InvalidRecord:
+    return InvalidRecord("this packet is not rendered", list(issues), hint="compose it again for this purpose")
 
 
 def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
@@ -47,13 +53,14 @@ def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
             yield from _unvalidated(wire[section], f"$.{section}")
 
 
-def _unvalidated(value: Any, path: str) -> Iterator[Issue]:
-    if isinstance(value, Mapping):
-        if value.get("validation_state", "validated") != "validated":
-            said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
-            yield Issue(f"{path}.validation_state", said, "MP-12")
-        for key, part in value.items():
+_HOLDERS = (dict, list, tuple, Mapping)
+
+
+def _unvalidated(value: Mapping[str, Any] | Sequence[Any], path: str) -> Iterator[Issue]:
+    if isinstance(value, Mapping) and value.get("validation_state", "validated") != "validated":
+        said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
+        yield Issue(f"{path}.validation_state", said, "MP-12")
+    parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, part in parts:
+        if isinstance(part, _HOLDERS):
             yield from _unvalidated(part, child_path(path, key))
-    elif isinstance(value, list | tuple):
-        for index, part in enumerate(value):
-            yield from _unvalidated(part, child_path(path, index))

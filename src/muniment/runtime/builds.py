@@ -12,8 +12,9 @@ from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRec
 from muniment.ledger.secrets import redact_value
 from muniment.ports.engine import Condition, Select, Transaction
 from muniment.ports.tokens import TokenCounter
+from muniment.prompts.lines import CLAIMS
 from muniment.records.base import ValidationError, issues_of
-from muniment.records.packet import Cues, MemoryPacket, PacketBudget
+from muniment.records.packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.records.policy import Policy
 from muniment.records.pool import ComposeRequest, Pool
 from muniment.records.scope import Scope
@@ -24,6 +25,8 @@ from muniment.runtime.context import Context
 from muniment.runtime.gathering import gather
 from muniment.runtime.items import Change, Item, latest, write_changes
 from muniment.runtime.memory_locks import lock_memory
+from muniment.runtime.project_states import state_id
+from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
 
@@ -41,6 +44,8 @@ class Build:
 
     id: str
     packet: MemoryPacket
+    packet_bytes: bytes = field(repr=False)
+    """The packet as canonical JSON."""
     text: str
     tokens: int
     marks: Mapping[str, str]
@@ -48,11 +53,6 @@ class Build:
     request: ComposeRequest
     pool: Pool = field(repr=False)
     policy: Policy = field(repr=False)
-
-    @property
-    def packet_bytes(self) -> bytes:
-        """The packet as canonical JSON."""
-        return self.packet.to_bytes()
 
     def _rendered(self) -> Rendered:
         return Rendered(self.text, dict(self.marks), self.request.query)
@@ -90,19 +90,30 @@ def compose_build(
         pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
         build = _composed(id_, request, pool, policy, ctx.counter)
         change = _change(build, ctx.counter.name)
-        if ctx.engine.write(scope.tenant_id, lambda tx, change=change: _keep(tx, change)):  # type: ignore[misc]
+        held = _versions(pool, scope.run_id)
+        if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
             return build
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
-def _keep(tx: Transaction, change: Change) -> bool:
+def _versions(pool: Pool, run_id: str) -> dict[str, int]:
+    """Which version of an item the pool was made from, of those that a forget may rewrite."""
+    held = {each.fact.fact_id: each.version for each in pool.facts}
+    return held if pool.working_state is None else held | {state_id(run_id): pool.working_state.state_version}
+
+
+def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
     """Keep a build unless something it holds was forgotten while it was composed."""
     lock_memory(tx, change.user_id or "")
-    where: tuple[Condition, ...] = (("id", "in", change.sources),)
-    entries = tx.do(Select("entries", where=where, columns=("receipt_id",)))
-    items = tx.do(Select("items", where=where, order=("id", "version"), columns=("id", "receipt_id")))
-    newest = {row[0]: row[1] for row in items}
-    if any(row[0] is not None for row in entries) or any(receipt is not None for receipt in newest.values()):
+    entries = tx.do(Select("entries", where=(("id", "in", change.sources),), columns=("id", "receipt_id")))
+    receipts = {row[0]: row[1] for row in entries}
+    others = tuple(id_ for id_ in change.sources if id_ not in receipts)
+    columns = ("id", "version", "receipt_id")
+    versions = tx.do(Select("items", where=(("id", "in", others),), order=("id", "version"), columns=columns))
+    receipts |= {  # of the version that was read; where that is not known, of the newest
+        id_: receipt for id_, version, receipt in versions if held.get(cast("str", id_), version) == version
+    }
+    if any(receipt is not None for receipt in receipts.values()):
         return False
     write_changes(tx, [change])
     return True
@@ -110,10 +121,12 @@ def _keep(tx: Transaction, change: Change) -> bool:
 
 def _composed(id_: str, request: ComposeRequest, pool: Pool, policy: Policy, counter: TokenCounter) -> Build:
     made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
-    rendered = render(made.packet, query=request.query)  # the second guard at the wall (MP-12)
+    wire = made.packet.to_wire()
+    rendered = render(wire, query=request.query)  # the second guard at the wall (MP-12)
     if rendered.text != made.text:
         raise IntegrityFailure("the page is not what was counted", hint="this is a defect; please report it")
-    return Build(id_, made.packet, made.text, made.tokens, made.marks, request, pool, policy)
+    packet_bytes = canonical_bytes(wire)
+    return Build(id_, made.packet, packet_bytes, made.text, made.tokens, made.marks, request, pool, policy)
 
 
 def _request(
@@ -189,7 +202,7 @@ def _change(build: Build, counter: str) -> Change:
         },
         created_at=build.request.now,
         trust="external",
-        sources=tuple(sorted(_sources(build.pool))),
+        sources=tuple(sorted(_sources(build.pool, scope.run_id))),
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         session_id=scope.session_id,
@@ -197,9 +210,9 @@ def _change(build: Build, counter: str) -> Change:
     )
 
 
-def _sources(pool: Pool) -> set[str]:
+def _sources(pool: Pool, run_id: str) -> set[str]:
     """Every event and item whose words the pool holds: if one is forgotten, so is the build."""
-    ids = (
+    ids = _state_sources(pool.working_state, run_id) | (
         {hit.turn.id for hit in pool.hits}
         | {turn.id for turn in pool.window}
         | {line.evidence_id for line in pool.summary}
@@ -215,6 +228,15 @@ def _sources(pool: Pool) -> set[str]:
     for insight in pool.insights:
         ids.add(insight.insight.id)
     return ids
+
+
+def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
+    """The run's own state and the claims that stand in it, with the evidence they name."""
+    if state is None:
+        return set()
+    claims = [claim for claim in (state.model_extra or {}).get(CLAIMS, ()) if isinstance(claim, dict)]
+    named = [claim.get(key) for claim in claims for key in ("claim_id", "evidence_id")]
+    return {state_id(run_id), *(id_ for id_ in named if isinstance(id_, str))}
 
 
 def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:

@@ -3,61 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from muniment.adapters.token_counters import load_token_counter
 from muniment.errors import MissingDependency
-from muniment.ports.embedding import Embedder
-from muniment.ports.engine import Engine
-from muniment.ports.outside import Clock, Ids
-from muniment.ports.tokens import TokenCounter
 from muniment.recall.segments import Segment
-from muniment.recall.vectors import VectorBlock
-from muniment.records.policy import Policy
 from muniment.runtime.blocks import BlockCache
-from muniment.runtime.caches import IndexCache
-from muniment.runtime.derivations import DERIVATIONS, Derivation, Project
+from muniment.runtime.caches import IndexCache, TurnCache
 from muniment.runtime.indexing import SEGMENTS
-from muniment.runtime.vectoring import VECTORS
 from muniment.text.instants import format_instant
-from muniment.text.tokens import ESTIMATE_NAME
+
+if TYPE_CHECKING:
+    from muniment.ports.embedding import Embedder
+    from muniment.ports.engine import Engine
+    from muniment.ports.outside import Clock, Ids
+    from muniment.ports.tokens import TokenCounter
+    from muniment.recall.vectors import VectorBlock
+    from muniment.records.policy import Policy
+    from muniment.runtime.derivations import Derivation, Project
 
 __all__ = ["Context"]
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
-    engine: Engine
-    policy: Policy
-    clock: Clock
-    ids: Ids
-    derivations: Mapping[str, Derivation] = field(default_factory=lambda: DERIVATIONS)
+    """Set once, when the store is opened. What not every process needs is fetched when it is first asked for."""
 
-    segments: BlockCache[Segment] = field(default_factory=lambda: BlockCache(SEGMENTS), repr=False)
-    """Decoded parts of the index. They never change, so they can be kept."""
+    def __init__(
+        self,
+        engine: Engine,
+        policy: Policy,
+        clock: Clock,
+        ids: Ids,
+        *,
+        embedder: Embedder | None = None,
+        counter: TokenCounter | None = None,
+        derivations: Mapping[str, Derivation] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.policy = policy
+        self.clock = clock
+        self.ids = ids
+        self.embedder = embedder
+        """What turns text into vectors; None for search by words alone."""
+        self.segments: BlockCache[Segment] = BlockCache(SEGMENTS)
+        """Decoded parts of the index. They never change, so they can be kept."""
+        self.indexes = IndexCache()
+        self.turns = TurnCache()
+        if counter is not None:
+            self.counter = counter
+        if derivations is not None:
+            self.derivations = derivations
 
-    indexes: IndexCache = field(default_factory=IndexCache, repr=False)
+    @cached_property
+    def vectors(self) -> BlockCache[VectorBlock]:
+        """Decoded vectors, kept likewise."""
+        from muniment.runtime.vectoring import VECTORS
 
-    embedder: Embedder | None = None
-    """What turns text into vectors; None for search by words alone."""
-    vectors: BlockCache[VectorBlock] = field(default_factory=lambda: BlockCache(VECTORS), repr=False)
+        return BlockCache(VECTORS)
 
-    counter: TokenCounter = field(default_factory=load_token_counter, repr=False)
-    """What counts tokens."""
+    @cached_property
+    def counter(self) -> TokenCounter:
+        """What counts tokens."""
+        from muniment.adapters.token_counters import load_token_counter
 
-    listeners: Mapping[str, tuple[Project, ...]] = field(init=False)
-    """Kind of entry → the projections that want to see it."""
+        return load_token_counter()
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def derivations(self) -> Mapping[str, Derivation]:
+        from muniment.runtime.derivations import DERIVATIONS
+
+        return DERIVATIONS
+
+    @cached_property
+    def listeners(self) -> Mapping[str, tuple[Project, ...]]:
+        """Kind of entry → the projections that want to see it."""
         heard: dict[str, tuple[Project, ...]] = {}
         for derivation in self.derivations.values():
             for kind in derivation.listens:
                 if derivation.project is not None:
                     heard[kind] = (*heard.get(kind, ()), derivation.project)
-        object.__setattr__(self, "listeners", heard)
+        return heard
 
     def counter_named(self, name: str) -> TokenCounter:
         """The counter a build was made with, to make it again."""
+        from muniment.adapters.token_counters import load_token_counter
+        from muniment.text.tokens import ESTIMATE_NAME
+
         if self.counter.name == name:
             return self.counter
         other = load_token_counter(name if name == ESTIMATE_NAME else "auto")

@@ -2,7 +2,7 @@
 
     {"muniment":"export.v1","scope":{…},"tenant_id":…}
     {"table":"sessions","row":{…}}   then its entries, each followed by its blob, in order; then the next session
-    {"table":"items","row":{…}} …  {"table":"links",…} …  {"table":"idempotency",…}
+    {"table":"items","row":{…}} …  {"table":"links",…} …  {"table":"parts",…} …  then the idempotency keys
     {"counts":{…},"digest":"…","end":true}
 
 Bytes are hex. The digest is over every line before the last. Rows stand in the order of their keys, so a row
@@ -41,9 +41,9 @@ __all__ = [
 
 FORMAT = "export.v1"
 LINE_BYTES_MAX = 128 * 1024 * 1024
-EXPORTED = ("sessions", "entries", "blobs", "items", "links", "idempotency")
+EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "idempotency")
 
-_PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "idempotency": 2}
+_PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "idempotency": 2}
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | Callable[[], Iterable[bytes]]
@@ -282,6 +282,7 @@ class _Check:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row[3], row[5], number)
         self.keys.pop("links", None)
+        self.keys.pop("parts", None)
         self.kinds.add(cast("str", row[2]))
 
     def _see_links(self, row: Row, number: int) -> None:
@@ -289,6 +290,14 @@ class _Check:
         if item is None or row[1] != item[0] or not is_id(row[0]):
             raise InvalidInput(f"line {number}: a link away from its item", path="$.row")
         self._in_order("links", row, number)
+
+    def _see_parts(self, row: Row, number: int) -> None:
+        item = self.keys.get("items")
+        if item is None or row[0] != item[0]:
+            raise InvalidInput(f"line {number}: a part away from its item", path="$.row")
+        self._in_order("parts", row[:2], number)
+        if (row[2] is None) != (row[3] is not None and is_id(row[3])):
+            raise InvalidInput(f"line {number}: not a part", path="$.row")
 
     def _see_idempotency(self, row: Row, number: int) -> None:
         self._in_order("idempotency", row[:2], number)

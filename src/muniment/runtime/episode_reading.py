@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from muniment.episodes.forming import form_episodes
+from muniment.episodes.turns import ReadTurn
 from muniment.errors import InvalidInput
 from muniment.ports.engine import Reader
 from muniment.records.entry import LedgerEntry
-from muniment.records.pool import EpisodeCandidate, Turn
+from muniment.records.pool import EpisodeCandidate
 from muniment.runtime.context import Context
-from muniment.runtime.gathering import turn_of
 from muniment.runtime.indexing import is_turn, text_of
 from muniment.runtime.reading import list_entries
+from muniment.runtime.turn_reading import LiveTurn
 
 __all__ = ["list_episodes"]
 
@@ -28,13 +29,11 @@ def list_episodes(ctx: Context, tenant_id: str, user_id: str, session_id: str | 
 def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
     for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
         said = [entry for entry in session if is_turn(entry)]
-        tags = {entry.id: entry.tags for entry in said}
-        entities = {entry.id: entry.entities for entry in said}
-        yield from form_episodes(_turns(ctx, tenant_id, said), {}, tags, entities)
+        yield from form_episodes(_read(ctx, tenant_id, said), {})
 
 
-def _turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[Turn]:
-    def work(reader: Reader) -> list[Turn]:
-        return [turn_of(entry, text_of(reader, entry)) for entry in entries]
+def _read(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
+    def work(reader: Reader) -> list[ReadTurn]:
+        return [LiveTurn(entry, text_of(reader, entry)).read for entry in entries]
 
     return ctx.engine.read(tenant_id, work)

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.errors import InvalidInput
 from muniment.facts.rules import is_many_valued
-from muniment.ports.engine import Condition, Reader, Select
+from muniment.ports.engine import Reader
 from muniment.records.memory_policy import FactPolicy
 from muniment.records.packet import Fact
 from muniment.records.scope import Scope
-from muniment.records.stored import ScopeLevel, StoredFact
-from muniment.runtime.items import Item, digest_name, latest
+from muniment.records.stored import StoredFact
+from muniment.runtime.fact_rows import LEVELS, fact_items, visible_facts
+from muniment.runtime.items import Item, latest
 from muniment.runtime.patches import Desk, cleaned, instant_of, text_of
 
 __all__ = [
-    "LEVELS",
     "Standing",
     "fact_history",
     "fallen_of",
     "list_facts",
     "read_facts",
     "standing_facts",
+    "standing_of",
     "view_fact",
 ]
-
-LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
-"""Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
 
 
 class Standing(NamedTuple):
@@ -39,23 +37,16 @@ class Standing(NamedTuple):
 
 def standing_facts(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Standing]:
     """The facts of one level, of all statuses; those that were forgotten are not among them."""
-    where: tuple[Condition, ...] = (("kind", "=", "fact"), ("user_id", "=", scope.user_id if level == "user" else None))
-    if key is not None:
-        where = (*where, ("name", "=", digest_name(key)))
-    if level != "user":
-        where = (*where, ("agent_id", "=", scope.agent_id if level == "agent" else None))
-    newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=where, order=("id", "version"))):
-        item = Item._make(cast("Any", row))
-        newest[item.id] = item
-    return [
-        Standing(item, StoredFact.model_validate_json(item.body)) for item in newest.values() if item.body is not None
-    ]
+    return standing_of(fact_items(reader, scope, level, key))
+
+
+def standing_of(items: Iterable[Item]) -> list[Standing]:
+    return [Standing(item, StoredFact.model_validate_json(item.body or "")) for item in items]
 
 
 def read_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Standing]:
     """Every fact this run can see: the user's own and those inherited, nearest level first."""
-    return [each for level in LEVELS for each in standing_facts(reader, scope, level, key)]
+    return standing_of(visible_facts(reader, scope, key))
 
 
 def view_fact(reader: Reader, fact_id: str) -> Fact:

@@ -14,7 +14,8 @@ from muniment.records.memory_policy import FactPolicy
 from muniment.records.packet import Fact
 from muniment.records.scope import IdText, Scope
 from muniment.records.stored import ScopeLevel, StoredFact
-from muniment.runtime.fact_reading import LEVELS, standing_facts, view_fact
+from muniment.runtime.fact_reading import standing_facts, view_fact
+from muniment.runtime.fact_rows import LEVELS
 from muniment.runtime.items import digest_name
 from muniment.runtime.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
 from muniment.runtime.memory_locks import lock_shared
@@ -86,9 +87,13 @@ def request_fact(**given: Any) -> FactRequest:
     if not request.sources:
         raise InvalidInput("a fact needs at least one source", path="$.sources", hint="name the event that says it")
     if request.valid_from and request.valid_to and request.valid_to < request.valid_from:
-        raise InvalidInput("the fact would end before it begins", path="$.valid_to")
+        raise InvalidInput(
+            "the fact would end before it begins", path="$.valid_to", hint="give a valid_to after valid_from, or none"
+        )
     if request.quote == "":
-        raise InvalidInput("a quote should hold some words", path="$.quote")
+        raise InvalidInput(
+            "a quote should hold some words", path="$.quote", hint="leave quote out to cite the whole event"
+        )
     return request
 
 
@@ -175,7 +180,7 @@ def _check_dependencies(reader: Reader, scope: Scope, request: FactRequest) -> N
         level = own_item(reader, scope, "fact", id_, path).plain()["scope_level"]
         if LEVELS.index(level) < LEVELS.index(request.scope_level):
             said = f"a fact at {request.scope_level} level cannot depend on one at {level} level"
-            raise InvalidInput(said, path=path)
+            raise InvalidInput(said, path=path, hint="depend on facts of the same level or above")
 
 
 def lock_fact(tx: Transaction, scope: Scope, level: str, key: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
+from muniment.compaction.snapshots import snapshots_id
 from muniment.errors import InvalidInput, NotFound, UnknownScope
 from muniment.ports.engine import Condition, Delete, Get, Patch, Row, Select, Transaction, Value
 from muniment.ports.schema import TABLES, Table, column_names
@@ -20,8 +21,9 @@ from muniment.runtime.indexing import unindex, users_of
 from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
 from muniment.runtime.memory_locks import lock_memory, lock_shared
 from muniment.runtime.vectoring import remove_vectors
+from muniment.semantics.corpora import PREFIX, holder_of, is_corpus
 
-__all__ = ["Selector", "forget"]
+__all__ = ["Selector", "forget", "receipt_change"]
 
 CHUNK = 500
 NEEDLES_MAX = 100_000
@@ -37,6 +39,8 @@ class Selector:
     """(kind, id)"""
     session_id: str | None = None
     user_id: str | None = None
+    document: tuple[str, ...] = ()
+    """The sessions that are the revisions of a document, of the corpus that is the user."""
 
     def shown(self, tenant_id: str) -> dict[str, str]:
         shown = {"tenant_id": tenant_id}
@@ -48,6 +52,8 @@ class Selector:
             shown["session_id"] = self.session_id
         if self.user_id is not None:
             shown["user_id"] = self.user_id
+        if self.document:
+            shown["document"] = self.document[0]
         return shown
 
 
@@ -75,9 +81,10 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     ctx.segments.clear()
     ctx.indexes.clear()
     ctx.vectors.clear()
+    ctx.turns.clear()
     report = ctx.engine.scrub(haul.needles)
     receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
-    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [_receipt_change(receipt)]))
+    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [receipt_change(receipt)]))
     return receipt
 
 
@@ -110,11 +117,11 @@ def _erase(
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
-    write_changes(tx, [_receipt_change(receipt)])
+    write_changes(tx, [receipt_change(receipt)])
     return haul, receipt
 
 
-def _receipt_change(receipt: Receipt) -> Change:
+def receipt_change(receipt: Receipt) -> Change:
     return Change(
         id=receipt.receipt_id,
         kind="receipt",
@@ -140,7 +147,7 @@ def _lock_writers(tx: Transaction, selector: Selector) -> None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
         users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
     else:
-        users = [selector.user_id]
+        users = [] if selector.user_id is None else list(_names_of(tx, selector.user_id))
     lock_memory(tx, *(user for user in users if isinstance(user, str)))
     lock_shared(tx)
 
@@ -150,6 +157,9 @@ def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
         row = tx.do(Get("entries", (selector.event,)))
         if row is None or (selector.user_id is not None and row[1] != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
+        if is_corpus(cast("str", row[1])):  # its title and headings stand in every chunk: a document goes whole
+            _collect(tx, Selector(session_id=cast("str", row[3]), user_id=cast("str", row[1])), haul)
+            return
         rows: list[Row] = [] if row[17] is not None else [(row[0], row[14], row[15])]
     elif selector.item is not None:
         kind, id_ = selector.item
@@ -176,9 +186,11 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
     """The conditions that mean the selector's scope, which must exist and be unambiguous."""
     where: tuple[Condition, ...] = ()
     if selector.user_id is not None:
-        where = (*where, ("user_id", "=", selector.user_id))
+        where = (*where, ("user_id", "in", _names_of(tx, selector.user_id)))
     if selector.session_id is not None:
         where = (*where, ("session_id", "=", selector.session_id))
+    if selector.document:
+        where = (*where, ("session_id", "in", selector.document))
     sessions = tx.do(Select("sessions", where=where, columns=("user_id", "session_id"), limit=2))
     if not sessions:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
@@ -189,6 +201,15 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
             )
         where = (*where, ("user_id", "=", sessions[0][0]))
     return where
+
+
+def _names_of(tx: Transaction, user_id: str) -> tuple[str, ...]:
+    """The names under which what is a user's stands: their own, and those of their private corpora."""
+    if is_corpus(user_id):
+        return (user_id,)
+    where: tuple[Condition, ...] = (("user_id", ">=", PREFIX), ("user_id", "<", PREFIX + "\x7f"))
+    owners = {cast("str", row[0]) for row in tx.stream(Select("sessions", where=where, columns=("user_id",)))}
+    return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
 
 
 def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
@@ -226,6 +247,7 @@ def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
                 kept[id_] = _rewritten(item, left)
         frontier += _take_carriers(tx, haul, lost, own, asked)
     haul.kept = list(kept.values())
+    _add_snapshots(tx, haul)
 
 
 def _add_origins(tx: Transaction, haul: _Haul) -> None:
@@ -235,6 +257,19 @@ def _add_origins(tx: Transaction, haul: _Haul) -> None:
             origin = latest(tx, id_)
             if origin is not None and origin.body is not None:
                 haul.items.setdefault(id_, origin)
+
+
+def _add_snapshots(tx: Transaction, haul: _Haul) -> None:
+    """A snapshot is a digest of all that a run did, so those of a run fall with any of its events."""
+    runs: set[str] = set()
+    for chunk in _chunks(list(haul.entries)):
+        rows = tx.do(Select("entries", where=(("id", "in", tuple(chunk)),), columns=("run_id",)))
+        runs.update(cast("str", row[0]) for row in rows)
+    fallen = [latest(tx, snapshots_id(run_id)) for run_id in sorted(runs)]
+    items = {item.id: item for item in fallen if item is not None and item.body is not None}
+    haul.items |= items
+    for carrier in carriers_of(tx, items):
+        haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
 
 
 def _take_carriers(

@@ -8,10 +8,10 @@ from typing import cast
 from muniment.episodes.forming import form_episodes
 from muniment.episodes.loops import open_loops
 from muniment.episodes.salience import best_lines
-from muniment.ledger.rows import entry_of_row
+from muniment.episodes.turns import ReadTurn
 from muniment.ports.engine import Condition, Reader, Select
+from muniment.recall.matching import read_wanted
 from muniment.recall.query import QUERY_CHARS_MAX
-from muniment.records.entry import LedgerEntry
 from muniment.records.policy import Policy
 from muniment.records.pool import (
     ComposeRequest,
@@ -20,17 +20,14 @@ from muniment.records.pool import (
     Pool,
     SummaryLine,
     ToolCandidate,
-    Turn,
 )
 from muniment.runtime.context import Context
-from muniment.runtime.indexing import is_turn, text_of
-from muniment.runtime.pooling import load_facts, load_insights, load_procedures, load_working_state, query_terms
+from muniment.runtime.pooling import load_facts, load_insights, load_procedures, load_working_state
 from muniment.runtime.searching import Found, find_turns
+from muniment.runtime.turn_reading import last_turns
 
-__all__ = ["gather", "turn_of"]
+__all__ = ["gather"]
 
-TURN_CHARS_MAX = 8_000
-"""What of a turn may be quoted: of a longer one, its start."""
 SESSION_TURNS = 60
 """How far back in this session the summary and the loops look."""
 SUMMARY_LINES = 6
@@ -47,23 +44,6 @@ AROUND = 3
 AROUND_MAX = 16
 
 
-def turn_of(entry: LedgerEntry, text: str) -> Turn:
-    return Turn.model_validate(
-        {
-            "id": entry.id,
-            "session_id": entry.scope.session_id,
-            "seq": entry.seq,
-            "kind": entry.kind,
-            "role": entry.role,
-            "speaker": entry.speaker,
-            "ts": entry.ts,
-            "text": text[:TURN_CHARS_MAX],
-            "trust": entry.trust,
-            "flags": entry.flags,
-        }
-    )
-
-
 def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
     """Everything the composer may choose from."""
     scope = request.scope
@@ -73,57 +53,54 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
         found = find_turns(ctx, reader, scope.tenant_id, scope.user_id, asked, k, request.now, policy.recall)
     hits = tuple(_hit(each) for each in found)
-    session = _last_turns(reader, request, SESSION_TURNS)
+    session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[len(session) - policy.compose.window_turns :] if policy.compose.window_turns else []
-    terms = query_terms(asked)
+    wanted = read_wanted(asked)
     return Pool(
-        working_state=load_working_state(reader, scope),
-        facts=tuple(load_facts(reader, scope, terms)),
-        procedures=tuple(load_procedures(reader, scope, terms)),
+        working_state=load_working_state(reader, scope, wanted, policy.compose.claims_max),
+        facts=tuple(load_facts(reader, scope, wanted)),
+        procedures=tuple(load_procedures(reader, scope, wanted)),
         insights=tuple(load_insights(reader, scope)),
         hits=hits,
-        window=tuple(window),
+        window=tuple(read.turn for read in window),
         summary=_summary(session[: len(session) - len(window)]),
         loops=tuple(open_loops(session)),
         tools=_tools(session, policy.compose.tool_evidence_max),
-        episodes=_episodes(reader, request, hits) if _leaves_room(request, hits) else (),
+        episodes=_episodes(ctx, reader, request, hits) if _leaves_room(request, hits) else (),
     )
 
 
 def _hit(found: Found) -> HitCandidate:
-    return HitCandidate(
-        turn=turn_of(found.entry, found.text),
-        score=found.ranked.score,
-        parts=dict(found.ranked.parts),
-        reasons=found.ranked.reasons,
-        superseded_by=found.superseded_by,
+    return HitCandidate.unchecked(
+        {
+            "turn": found.turn.read.turn,
+            "score": found.ranked.score,
+            "parts": dict(found.ranked.parts),
+            "reasons": found.ranked.reasons,
+            "superseded_by": found.superseded_by,
+        }
     )
 
 
-def _entries(reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int) -> list[LedgerEntry]:
-    """The turns among the last `count` entries that meet the conditions, oldest first."""
-    scope = request.scope
-    mine: tuple[Condition, ...] = (("user_id", "=", scope.user_id), *where)
-    order = ("user_id", "session_id", "seq")
-    rows = reader.do(Select("entries", where=mine, order=order, descending=True, limit=count))
-    entries = [entry_of_row(scope.tenant_id, row) for row in reversed(rows)]
-    return [entry for entry in entries if is_turn(entry)]
+def _in_session(request: ComposeRequest, session_id: str) -> tuple[Condition, ...]:
+    return ("user_id", "=", request.scope.user_id), ("session_id", "=", session_id)
 
 
-def _last_turns(reader: Reader, request: ComposeRequest, count: int) -> list[Turn]:
-    entries = _entries(reader, request, (("session_id", "=", request.scope.session_id),), count)
-    return [turn_of(entry, text_of(reader, entry)) for entry in entries]
+def _last(
+    ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int
+) -> list[ReadTurn]:
+    return [turn.read for turn in last_turns(ctx, reader, request.scope.tenant_id, where, count)]
 
 
-def _summary(turns: Sequence[Turn]) -> tuple[SummaryLine, ...]:
+def _summary(turns: Sequence[ReadTurn]) -> tuple[SummaryLine, ...]:
     """Best sentences of what lies before the window, in the order they were said."""
-    places = {turn.id: place for place, turn in enumerate(turns)}
-    lines = best_lines([turn for turn in turns if turn.role != "tool"], SUMMARY_LINES)
+    places = {read.turn.id: place for place, read in enumerate(turns)}
+    lines = best_lines([read for read in turns if read.turn.role != "tool"], SUMMARY_LINES)
     return tuple(sorted(lines, key=lambda line: places[line.evidence_id]))
 
 
-def _tools(turns: Sequence[Turn], count: int) -> tuple[ToolCandidate, ...]:
-    results = [turn for turn in turns if turn.kind == "tool_result"]
+def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
+    results = [read.turn for read in turns if read.turn.kind == "tool_result"]
     recent = list(reversed(results))[:count]
     return tuple(
         ToolCandidate(
@@ -142,7 +119,9 @@ def _leaves_room(request: ComposeRequest, hits: Sequence[HitCandidate]) -> bool:
     return sum(len(hit.turn.text) for hit in hits) < CHARS_A_TOKEN * request.budget.max_tokens
 
 
-def _episodes(reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]) -> tuple[EpisodeCandidate, ...]:
+def _episodes(
+    ctx: Context, reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]
+) -> tuple[EpisodeCandidate, ...]:
     """Stretches around the hits of other sessions, best first, then the end of the most recent other sessions."""
     here = request.scope.session_id
     by_session: dict[str, list[HitCandidate]] = {}
@@ -153,28 +132,21 @@ def _episodes(reader: Reader, request: ComposeRequest, hits: Sequence[HitCandida
     for session_id, members in list(by_session.items())[:EPISODE_SESSIONS]:
         scores = {hit.turn.id: hit.score for hit in members}
         first = max(1, members[0].turn.seq - AROUND)
-        where: tuple[Condition, ...] = (
-            ("session_id", "=", session_id),
-            ("seq", ">=", first),
-            ("seq", "<=", first + AROUND_MAX),
-        )
-        found += _formed(reader, request, where, scores)
+        where = (*_in_session(request, session_id), ("seq", ">=", first), ("seq", "<=", first + AROUND_MAX))
+        found += _formed(ctx, reader, request, where, scores)
     for session_id in _recent_sessions(reader, request):
         if session_id not in by_session and session_id != here:
-            found += _formed(reader, request, (("session_id", "=", session_id),), {})
+            found += _formed(ctx, reader, request, _in_session(request, session_id), {})
     found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
     return tuple(found)
 
 
 def _formed(
-    reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], scores: Mapping[str, float]
+    ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], scores: Mapping[str, float]
 ) -> list[EpisodeCandidate]:
     """The episodes of a stretch that have something to say."""
-    entries = _entries(reader, request, where, AROUND_MAX)
-    turns = [turn_of(entry, text_of(reader, entry)) for entry in entries]
-    tags = {entry.id: entry.tags for entry in entries}
-    entities = {entry.id: entry.entities for entry in entries}
-    return [episode for episode in form_episodes(turns, scores, tags, entities) if episode.lines]
+    turns = _last(ctx, reader, request, where, AROUND_MAX)
+    return [episode for episode in form_episodes(turns, scores) if episode.lines]
 
 
 def _backwards(text: str) -> tuple[int, ...]:

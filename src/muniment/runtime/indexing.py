@@ -27,6 +27,7 @@ from muniment.text.instants import parse_instant
 __all__ = [
     "SEGMENTS",
     "SegmentCodec",
+    "can_be_turn",
     "index_rows",
     "index_turns",
     "is_turn",
@@ -70,9 +71,14 @@ def segments_of(user_id: str) -> Place:
     return Place("segments", (("user_id", user_id),))
 
 
+def can_be_turn(kind: str, role: str) -> bool:
+    """Messages and tool results of the roles a packet knows; system messages never are."""
+    return kind in ("message", "tool_result") and role in _ROLES
+
+
 def is_turn(entry: LedgerEntry) -> bool:
-    """Can it be recalled? Messages and tool results of the roles a packet knows; system messages never are."""
-    return entry.body is not None and entry.kind in ("message", "tool_result") and entry.role in _ROLES
+    """Can it be recalled?"""
+    return entry.body is not None and can_be_turn(entry.kind, entry.role)
 
 
 def speaker_of(entry: LedgerEntry) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from muniment.errors import (
     ClockWentBack,
+    Conflict,
     DuplicateId,
     Forgotten,
     IdempotencyMismatch,
@@ -19,6 +20,7 @@ from muniment.errors import (
     InvalidInput,
     MunimentError,
     RunFinished,
+    RunLocked,
     TooLarge,
 )
 from muniment.ledger.chain import Head, genesis, seal
@@ -26,17 +28,28 @@ from muniment.ledger.door import Admitted, admit, place_blob
 from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction, Value
 from muniment.records.entry import EntryDraft, LedgerEntry
+from muniment.records.run_events import PINNED, RUN_STARTED
 from muniment.records.scope import Scope
 from muniment.runtime.context import Context
-from muniment.runtime.derivations import RUN_STARTED
-from muniment.runtime.indexing import index_turns, is_turn
+from muniment.runtime.indexing import can_be_turn, index_turns, is_turn
 from muniment.runtime.items import Item, latest, write_changes
 from muniment.runtime.vectoring import add_vectors, embed_turns
 from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest, salted_digest
 from muniment.text.instants import format_instant, parse_instant
 
-__all__ = ["append", "append_in", "check_run", "enter_tenant", "opening_draft"]
+__all__ = [
+    "Batch",
+    "append",
+    "append_in",
+    "append_prepared",
+    "check_pinned",
+    "check_run",
+    "enter_tenant",
+    "locked",
+    "opening_draft",
+    "prepare",
+]
 
 _IDS_ASKED = 1000
 
@@ -49,7 +62,7 @@ def opening_draft(said: dict[str, Any]) -> EntryDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class Batch:
     """Everything about a call that is settled before its transaction, so that the work can be run again."""
 
     scope: Scope
@@ -65,11 +78,18 @@ class _Batch:
     """By draft, for those that will be turns; empty where there is no embedder."""
     after: str = ""
     """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
+    repairs: bool = False
+    """May be written to a run that is locked."""
 
 
-def append(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> list[LedgerEntry]:
-    """Write the drafts as the next entries of the session, in order; answers their entries."""
-    batch = _prepare(ctx, scope, drafts, opening)
+def append(
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, repairs: bool = False
+) -> list[LedgerEntry]:
+    """Write the drafts as the next entries of the session, in order; answers their entries.
+
+    A run whose compaction failed takes nothing but what `repairs` it (CS-08).
+    """
+    batch = replace(_prepare(ctx, scope, drafts, opening), repairs=repairs)
     try:
         return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
     except KeyTaken:
@@ -77,7 +97,14 @@ def append(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Ad
 
 
 def append_in(
-    ctx: Context, tx: Transaction, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, after: str
+    ctx: Context,
+    tx: Transaction,
+    scope: Scope,
+    drafts: Sequence[EntryDraft],
+    opening: Admitted,
+    after: str,
+    *,
+    repairs: bool = False,
 ) -> list[LedgerEntry]:
     """`append` within a transaction of the caller's, for drafts that depend on what it has read.
 
@@ -85,12 +112,24 @@ def append_in(
     builds on an item of another session, whose clock may be ahead, must be recorded after it.
     The caller has redacted the drafts: the door cannot tell their ids from card numbers.
     """
-    return _write(ctx, tx, replace(_prepare(ctx, scope, drafts, opening, is_clean=True), after=after))
+    return append_prepared(ctx, tx, prepare(ctx, scope, drafts, opening), after, repairs=repairs)
+
+
+def prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> Batch:
+    """What of `append_in` needs no transaction: the drafts admitted, salted and embedded."""
+    return _prepare(ctx, scope, drafts, opening, is_clean=True)
+
+
+def append_prepared(
+    ctx: Context, tx: Transaction, batch: Batch, after: str, *, repairs: bool = False
+) -> list[LedgerEntry]:
+    """The other part of `append_in`."""
+    return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
 def _prepare(
     ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_clean: bool = False
-) -> _Batch:
+) -> Batch:
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_clean else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
@@ -111,7 +150,7 @@ def _prepare(
     for index, item in enumerate(admitted):
         if item.blob is not None:
             admitted[index] = place_blob(item, salts[index])
-    return _Batch(
+    return Batch(
         scope=scope,
         opening=opening,
         admitted=tuple(admitted),
@@ -132,7 +171,7 @@ def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     return digest(named), canonical_bytes(request)
 
 
-def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
+def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
     scope = batch.scope
     earlier = _earlier(tx, batch)
     fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
@@ -142,7 +181,7 @@ def _write(ctx: Context, tx: Transaction, batch: _Batch) -> list[LedgerEntry]:
     admitted = [batch.admitted[index] for index in fresh]
     ids = [batch.ids[index] for index in fresh]
     salts = [batch.salts[index] for index in fresh]
-    opens = _must_open(tx, scope)
+    opens = _must_open(tx, scope, batch.opening, repairs=batch.repairs)
     if opens:
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
     head = _head(tx, scope)
@@ -172,11 +211,7 @@ def _vectors(ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admi
     """Draft by draft, the vectors of those that will be turns: made before the transaction, since it takes its time."""
     if ctx.embedder is None or not ctx.policy.ledger.index_turns:
         return {}
-    places = [
-        place
-        for place, draft in enumerate(drafts)
-        if draft.kind in ("message", "tool_result") and draft.role in ("user", "assistant", "tool")
-    ]
+    places = [place for place, draft in enumerate(drafts) if can_be_turn(draft.kind, draft.role)]
     if not places:
         return {}
     rows = embed_turns(
@@ -185,14 +220,14 @@ def _vectors(ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admi
     return dict(zip(places, rows, strict=True))
 
 
-def _keep_vectors(ctx: Context, tx: Transaction, batch: _Batch, fresh: Sequence[int]) -> None:
+def _keep_vectors(ctx: Context, tx: Transaction, batch: Batch, fresh: Sequence[int]) -> None:
     places = [place for place in fresh if place in batch.vectors]
     if ctx.embedder is not None and places:
         rows = np.stack([batch.vectors[place] for place in places])
         add_vectors(tx, batch.scope.user_id, ctx.embedder, [batch.ids[place] for place in places], rows)
 
 
-def _earlier(tx: Transaction, batch: _Batch) -> dict[int, LedgerEntry]:
+def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
     """The entries that earlier calls wrote under the same idempotency keys (LG-06)."""
     if not any(batch.keys):
         return {}
@@ -234,8 +269,8 @@ def _earlier(tx: Transaction, batch: _Batch) -> dict[int, LedgerEntry]:
     return found
 
 
-def _must_open(tx: Transaction, scope: Scope) -> bool:
-    """Is this the run's first write? Refuses a run that has ended or belongs elsewhere."""
+def _must_open(tx: Transaction, scope: Scope, opening: Admitted, *, repairs: bool) -> bool:
+    """Is this the run's first write? Refuses a run that has ended, is locked or belongs elsewhere."""
     run = latest(tx, scope.run_id)
     if run is None:
         return True
@@ -244,7 +279,40 @@ def _must_open(tx: Transaction, scope: Scope) -> bool:
         raise RunFinished(
             f"the run {scope.run_id} has ended", path="$.run_id", hint="start a new run in the same session"
         )
+    if run.status == "locked" and not repairs:
+        raise locked(run)
+    check_pinned(run, opening)
     return False
+
+
+def check_pinned(run: Item, opening: Admitted) -> None:
+    """What a run is for was said when it started, and never changes (CS-05)."""
+    said = opening.body.get("metadata", {})
+    named = [name for name in PINNED if name in said]
+    if not named or run.body is None:
+        return
+    held = run.plain()
+    for name in named:
+        is_forgotten = name in held and held[name] is None
+        if held.get(name) != said[name] and not is_forgotten:
+            raise Conflict(
+                f"the run {run.id} was started with another {name}",
+                path=f"$.{name}",
+                hint=f"leave {name} out to take the run up again; start a new run for another {name}",
+                details={"run_id": run.id, name: held.get(name)},
+            )
+
+
+def locked(run: Item) -> RunLocked:
+    """What a run that failed its compaction answers to whoever would go on (CS-08)."""
+    diagnosis = {} if run.body is None else run.plain().get("diagnosis") or {}
+    failed = [check["message"] for check in diagnosis.get("checks", ()) if check.get("status") == "FAIL"]
+    return RunLocked(
+        f"the run {run.id} is locked: its snapshot does not hold: {'; '.join(failed) or 'see the diagnosis'}",
+        path="$.run_id",
+        hint="mem.resume(run_id, repair=True): correct by new entries, then unlock(reason)",
+        details={"run_id": run.id, "validation": diagnosis},
+    )
 
 
 def check_run(run: Item, scope: Scope) -> None:
@@ -329,7 +397,7 @@ def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> N
             write_changes(tx, project(entry, lambda item_id: latest(tx, item_id)))
 
 
-def _remember_keys(tx: Transaction, batch: _Batch, fresh: list[int], written: list[LedgerEntry]) -> None:
+def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: list[LedgerEntry]) -> None:
     rows: list[Row] = []
     for index, entry in zip(fresh, written, strict=True):
         key = batch.keys[index]
@@ -339,7 +407,7 @@ def _remember_keys(tx: Transaction, batch: _Batch, fresh: list[int], written: li
         tx.do(Insert("idempotency", rows))
 
 
-def _which_id(ctx: Context, batch: _Batch) -> DuplicateId:
+def _which_id(ctx: Context, batch: Batch) -> DuplicateId:
     """A key was taken: name the caller's id that did it."""
     given = [(index, item.draft.id) for index, item in enumerate(batch.admitted) if item.draft.id is not None]
     names = tuple(dict.fromkeys(id_ for _, id_ in given))

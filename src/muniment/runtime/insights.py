@@ -9,7 +9,8 @@ from muniment.ports.engine import Reader, Transaction
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.packet import Fact, InsightItem, Procedure
 from muniment.records.stored import StoredInsight, StoredProcedure
-from muniment.runtime.fact_reading import LEVELS, view_fact
+from muniment.runtime.fact_reading import view_fact
+from muniment.runtime.fact_rows import LEVELS
 from muniment.runtime.facts import FactRequest, plan_fact, request_fact
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import (

@@ -7,35 +7,36 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from muniment.adapters.embedders import load_embedder
 from muniment.adapters.system import SystemIds, system_clock
-from muniment.adapters.token_counters import load_token_counter
 from muniment.engines.opening import open_engine
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.ledger.evidence import Resolved
-from muniment.ports.embedding import Embedder
-from muniment.ports.engine import EngineInfo
-from muniment.ports.outside import Clock, Ids
-from muniment.ports.tokens import TokenCounter
-from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
 from muniment.records.base import JsonObject, ValidationError, issues_of
-from muniment.records.entry import LedgerEntry, Receipt
-from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
-from muniment.records.scope import DEFAULT_TENANT, Scope
-from muniment.runtime import reading
+from muniment.records.scope import DEFAULT_TENANT, scope_of
 from muniment.runtime.context import Context
-from muniment.runtime.patches import granted
 from muniment.runtime.run import Run
+from muniment.semantics.corpora import is_corpus
 
 if TYPE_CHECKING:
+    from muniment.ledger.evidence import Resolved
+    from muniment.ports.embedding import Embedder
+    from muniment.ports.engine import EngineInfo
+    from muniment.ports.outside import Clock, Ids
+    from muniment.ports.tokens import TokenCounter
+    from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
+    from muniment.records.drift import DriftReport
+    from muniment.records.entry import LedgerEntry, Receipt, RunState
+    from muniment.records.pointer import Pointer
     from muniment.records.pool import EpisodeCandidate
+    from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.runtime import transfer
     from muniment.runtime.builds import Build
     from muniment.runtime.comparing import BuildDiff
+    from muniment.runtime.corpora import Corpus
+    from muniment.runtime.run_reading import Resumed
     from muniment.runtime.tracing import Telling
 
-# What a process does not need to observe and to search is imported by the methods that do need it.
+# What a process does not need to open a store and to search is imported by what does need it (decision 0001).
 
 __all__ = ["Memory", "open"]
 
@@ -63,8 +64,8 @@ def open(
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
     _check_ports(ids, embedder, tokens)
     chosen = _policy(policy)  # before the store is opened, so that nothing is left open behind an error
-    counter = load_token_counter(tokens) if isinstance(tokens, str) else tokens
-    maker = load_embedder(embedder) if isinstance(embedder, str) else embedder
+    counter = _counter(tokens) if isinstance(tokens, str) else tokens
+    maker = _embedder(embedder) if isinstance(embedder, str) else embedder
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
         Context(
@@ -93,9 +94,47 @@ def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
             )
 
 
+def _granted(grants: Iterable[str]) -> frozenset[str]:
+    if grants == ():
+        return frozenset()
+    from muniment.runtime.patches import granted
+
+    return granted(grants)
+
+
+def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
+    """What a run may use, by name."""
+    if given is None:
+        return None
+    sound = isinstance(given, Mapping) and all(
+        isinstance(name, str) and isinstance(limit, int | float) and not isinstance(limit, bool) and limit >= 0
+        for name, limit in given.items()
+    )
+    if not sound:
+        raise InvalidInput(
+            "budgets should be limits by name", path="$.budgets", hint='such as {"tokens": 200000, "steps": 100}'
+        )
+    return dict(given)
+
+
+def _counter(name: str) -> TokenCounter | None:
+    """The counter of this name; None for "auto", which always finds one and can wait until something is counted."""
+    if name == "auto":
+        return None
+    from muniment.adapters.token_counters import load_token_counter
+
+    return load_token_counter(name)
+
+
+def _embedder(name: str) -> Embedder:
+    from muniment.adapters.embedders import load_embedder
+
+    return load_embedder(name)
+
+
 def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
     if given is None:
-        return Policy()
+        return Policy.model_construct()
     return given if isinstance(given, Policy) else Policy.from_wire(given)
 
 
@@ -135,11 +174,19 @@ class Memory:
         objective: str | None = None,
         done_definition: JsonObject | str | None = None,
         grants: Iterable[Literal["agent", "tenant"]] = (),
+        budgets: Mapping[str, float] | None = None,
     ) -> Run:
         """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again.
 
-        `grants` are the levels above the user's at which it may write (MP-08).
+        `grants` are the levels above the user's at which it may write (MP-08). What a run is for (`objective`,
+        `done_definition`) and what it may use (`budgets`, such as tokens or steps) is said when it starts and pinned.
         """
+        if isinstance(user_id, str) and is_corpus(user_id):
+            raise InvalidInput(
+                f"{user_id!r:.60} is the name of a corpus, not of a user",
+                path="$.user_id",
+                hint="documents are added through mem.corpus(…)",
+            )
         ids = self._ctx.ids
         plain = {
             "tenant_id": tenant_id,
@@ -149,7 +196,7 @@ class Memory:
             "run_id": run_id if run_id is not None else ids.new("run"),
         }
         try:
-            scope = Scope.model_validate(plain)
+            scope = scope_of(plain)
         except ValidationError as error:
             raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
         for name, value in (("task_type", task_type), ("objective", objective)):
@@ -157,20 +204,95 @@ class Memory:
                 raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
         if done_definition is not None and not isinstance(done_definition, str | dict):
             raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
-        return Run(self._ctx, scope, task_type, objective, done_definition, granted(grants))
+        return Run(self._ctx, scope, task_type, objective, done_definition, _granted(grants), _budgets(budgets))
+
+    def runs(self, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[RunState]:
+        """The runs of a user, or of the tenant, as they stand, oldest first."""
+        from muniment.runtime import run_reading
+
+        return run_reading.list_runs(self._ctx, tenant_id, user_id)
+
+    def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
+        """A run by its id: what it is for, whether it has ended or is locked, and why."""
+        from muniment.runtime import run_reading
+
+        return run_reading.get_run(self._ctx, tenant_id, run_id)
+
+    def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
+        """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.
+
+        `repair` takes up a run that is locked, to put it right by new entries and `unlock` it.
+        """
+        from muniment.runtime import run_reading
+
+        return run_reading.resume(self._ctx, tenant_id, run_id, repairs=repair)
+
+    def snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> CompactionSnapshot:
+        """A snapshot of a run, by default the latest, checked against the ledger that sealed it."""
+        from muniment.runtime import run_reading
+
+        return run_reading.get_snapshot(self._ctx, tenant_id, run_id, sequence)
+
+    def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
+        """The snapshots of a run, oldest first."""
+        from muniment.runtime import run_reading
+
+        return run_reading.list_snapshots(self._ctx, tenant_id, run_id)
+
+    def check_snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> SnapshotValidation:
+        """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
+        from muniment.runtime import run_reading
+
+        return run_reading.check(self._ctx, tenant_id, run_id, sequence)
+
+    def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
+        from muniment.render.narrative import narrative
+
+        return narrative(self.snapshot(run_id, sequence, tenant_id=tenant_id))
+
+    def drift(
+        self,
+        *,
+        user_id: str | None = None,
+        run_id: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> DriftReport:
+        """Loops, stalls, forgotten constraints, coverage, cost in a window, and whether the thresholds should move."""
+        from muniment.runtime import drifting
+
+        return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)
+
+    def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
+        """The documents of this name that the tenant shares or, with `user_id`, those that are the user's own."""
+        from muniment.runtime.corpora import Corpus
+
+        return Corpus(self._ctx, corpus_id, tenant_id, user_id)
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""
+        from muniment.runtime import reading
+
         return reading.get_entry(self._ctx, tenant_id, event_id)
 
     def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
         """The full text of an event, wherever it lies; checked against its hash."""
+        from muniment.runtime import reading
+
         return reading.content_of(self._ctx, tenant_id, event_id)
 
     def entries(
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[LedgerEntry]:
         """A user's events, session by session, in order."""
+        from muniment.runtime import reading
+
         return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
 
     def episodes(
@@ -183,6 +305,8 @@ class Memory:
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
         """What a pointer (or an event id) points to, its quote checked against the bytes."""
+        from muniment.runtime import reading
+
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
 
     def verify(self, *, tenant_id: str | None = None) -> VerifyReport:

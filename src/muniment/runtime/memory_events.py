@@ -5,6 +5,8 @@ from __future__ import annotations
 __all__ = [
     "CANDIDATE_DECIDED",
     "CANDIDATE_PROPOSED",
+    "DOCUMENT_ADDED",
+    "DOCUMENT_RETRACTED",
     "FACT_DISPUTED",
     "FACT_REINFORCED",
     "FACT_REMEMBERED",
@@ -32,6 +34,8 @@ INSIGHT_JUDGED = "insight_judged"
 INSIGHT_PROMOTED = "insight_promoted"
 CANDIDATE_PROPOSED = "candidate_proposed"
 CANDIDATE_DECIDED = "candidate_decided"
+DOCUMENT_ADDED = "document_added"
+DOCUMENT_RETRACTED = "document_retracted"
 
 MEMORY_EVENTS = frozenset(
     {
@@ -48,5 +52,7 @@ MEMORY_EVENTS = frozenset(
         INSIGHT_PROMOTED,
         CANDIDATE_PROPOSED,
         CANDIDATE_DECIDED,
+        DOCUMENT_ADDED,
+        DOCUMENT_RETRACTED,
     }
 )

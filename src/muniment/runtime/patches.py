@@ -64,6 +64,8 @@ class Desk:
     scope: Scope
     opening: Admitted
     grants: frozenset[str]
+    repairs: bool = False
+    """May write to a run that is locked, to put it right."""
 
 
 class Decided(NamedTuple):
@@ -83,16 +85,22 @@ class Evidence(NamedTuple):
     """It was flagged as reading like instructions (LG-08)."""
 
 
-def write_patches(desk: Desk, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T]) -> T:
-    """Decide, write, and answer from what then stands, in one transaction under the session's lock."""
+def write_patches(
+    desk: Desk, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T], beside: Iterable[str] = ()
+) -> T:
+    """Decide, write, and answer from what then stands, in one transaction under the session's lock.
+
+    `beside` are the owners of other memory that is built on: documents that must not be forgotten meanwhile.
+    """
     ctx, scope = desk.ctx, desk.scope
 
     def work(tx: Transaction) -> T:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
-        lock_memory(tx, scope.user_id)
+        lock_memory(tx, scope.user_id, *beside)
         decided = decide(tx)
         if decided.drafts:
-            append_in(ctx, tx, scope, [_redacted(ctx, draft) for draft in decided.drafts], desk.opening, decided.after)
+            drafts = [_redacted(ctx, draft) for draft in decided.drafts]
+            append_in(ctx, tx, scope, drafts, desk.opening, decided.after, repairs=desk.repairs)
         return answer(tx)
 
     return ctx.engine.write(scope.tenant_id, work)
@@ -109,8 +117,9 @@ def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft
 
 _IDS = frozenset(
     {
-        "depends_on", "ends", "event", "event_id", "evidence_id", "fact_id", "from", "id", "ids", "procedure_id",
-        "promoted_to", "ref", "sources", "superseded_by",
+        "claim_ids", "depends_on", "digest", "ends", "event", "event_id", "evidence_id", "evidence_refs", "fact_id",
+        "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "side_a_refs", "side_b_refs",
+        "snapshot_id", "sources", "superseded_by",
     }
 )  # fmt: skip
 """Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""

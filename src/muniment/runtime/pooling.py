@@ -5,40 +5,55 @@ Nothing is left out for its status, its age or its level: the composer does that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from muniment.ports.engine import Condition, Reader, Select
+from muniment.prompts.lines import CLAIMS
+from muniment.recall.matching import NOTHING, Match, Wanted, match_text
 from muniment.records.entry import Trust
 from muniment.records.packet import WorkingState
 from muniment.records.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 from muniment.records.scope import Scope
 from muniment.records.stored import StoredInsight, StoredProcedure
-from muniment.runtime.fact_reading import fallen_of, read_facts
+from muniment.runtime.claim_reading import verified_claims
+from muniment.runtime.fact_reading import fallen_of, standing_of
+from muniment.runtime.fact_rows import visible_facts
 from muniment.runtime.items import Item, latest
 from muniment.runtime.states import read_state
-from muniment.text.analyzer import analyze
+from muniment.text.attributes import key_attributes
 from muniment.text.canonical import canonical_text
 
-__all__ = ["load_facts", "load_insights", "load_procedures", "load_working_state", "query_terms"]
+__all__ = ["fact_match", "load_facts", "load_insights", "load_procedures", "load_working_state", "match_facts"]
 
 T = TypeVar("T")
 
 
-def query_terms(query: str) -> frozenset[str]:
-    return frozenset(analyze(query))
+def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max: int) -> WorkingState | None:
+    """The run's state and what it has verified so far, or None while there is neither."""
+    state = read_state(reader, scope)
+    claims = verified_claims(reader, scope, wanted, claims_max)
+    if not claims:
+        return state
+    known = {} if state is None else state.to_wire()
+    return WorkingState.from_wire({"state_version": 0} | known | {CLAIMS: claims})
 
 
-def load_working_state(reader: Reader, scope: Scope) -> WorkingState | None:
-    """The run's state, or None while nothing was patched."""
-    return read_state(reader, scope)
-
-
-def load_facts(reader: Reader, scope: Scope, terms: Collection[str]) -> list[FactCandidate]:
+def load_facts(reader: Reader, scope: Scope, wanted: Wanted) -> list[FactCandidate]:
     """The user's facts and those inherited from the agent and the tenant, best match first, then newest."""
+    return match_facts(reader, visible_facts(reader, scope), wanted)
+
+
+def fact_match(wanted: Wanted, key: str, value: Any) -> Match:
+    """How well a fact answers, by the words of its key and value and by the attribute that its key names."""
+    return match_text(wanted, f"{key} {_text(value)}", key_attributes(key))
+
+
+def match_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[FactCandidate]:
+    """The facts of these rows, best match first, then newest."""
     known: dict[str, bool] = {}
     found = []
-    for item, stored in read_facts(reader, scope):
+    for item, stored in standing_of(items):
         fallen = fallen_of(reader, stored, known)
         found.append(
             FactCandidate(
@@ -46,7 +61,7 @@ def load_facts(reader: Reader, scope: Scope, terms: Collection[str]) -> list[Fac
                 trust=stored.trust,
                 recorded_at=item.created_at,
                 version=item.version,
-                score=_overlap(terms, f"{stored.key} {_text(stored.value)}"),
+                score=fact_match(wanted, stored.key, stored.value).score,
                 is_preference=stored.is_preference,
                 stale_dependency=bool(fallen),
             )
@@ -54,7 +69,7 @@ def load_facts(reader: Reader, scope: Scope, terms: Collection[str]) -> list[Fac
     return _ordered(found, lambda each: each.score, lambda each: (each.recorded_at, each.fact.fact_id))
 
 
-def load_procedures(reader: Reader, scope: Scope, terms: Collection[str] = ()) -> list[ProcedureCandidate]:
+def load_procedures(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> list[ProcedureCandidate]:
     """Procedures that were not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
     found: list[tuple[tuple[float, ...], ProcedureCandidate]] = []
     for user_id, agent_id in ((scope.user_id, None), (None, scope.agent_id), (None, None)):
@@ -67,7 +82,7 @@ def load_procedures(reader: Reader, scope: Scope, terms: Collection[str] = ()) -
             stored = StoredProcedure.from_wire(item.plain())
             if stored.is_retired:
                 continue
-            score = _overlap(terms, f"{stored.procedure.task_type} {_text(stored.procedure.content)}")
+            score = match_text(wanted, f"{stored.procedure.task_type} {_text(stored.procedure.content)}").score
             candidate = ProcedureCandidate(
                 procedure=stored.procedure,
                 trust=cast("Trust", item.trust),
@@ -122,14 +137,6 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key} {_text(part)}" for key, part in value.items())
     return " ".join(map(_text, value)) if isinstance(value, list) else canonical_text(value)
-
-
-def _overlap(terms: Collection[str], text: str) -> float:
-    """Which share of the query's terms stands in the text."""
-    if not terms:
-        return 0.0
-    words = set(analyze(text.replace(".", " ").replace("_", " ")))
-    return sum(1 for term in set(terms) if term in words) / len(set(terms))
 
 
 def _ordered(found: Iterable[T], score: Callable[[T], float], age: Callable[[T], Any]) -> list[T]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
-
-from pydantic import TypeAdapter
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.errors import BlobCorrupt, Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.ledger.evidence import Resolved, cut
@@ -15,12 +14,22 @@ from muniment.records.base import ValidationError, issues_of
 from muniment.records.entry import LedgerEntry
 from muniment.records.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.runtime.context import Context
+from muniment.semantics.corpora import corpus_of
 from muniment.text.hashing import salted_digest
 
-__all__ = ["content_in", "content_of", "get_entry", "list_entries", "pointer_of", "resolve"]
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["content_in", "content_of", "get_entry", "list_entries", "pointer_of", "resolve", "resolve_in", "source_row"]
 
 PAGE_ROWS = 500
-_POINTERS: TypeAdapter[Pointer] = TypeAdapter(Pointer)
+
+
+@cache
+def _pointers() -> TypeAdapter[Pointer]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Pointer)
 
 
 def pointer_of(given: Any) -> Pointer:
@@ -31,11 +40,17 @@ def pointer_of(given: Any) -> Pointer:
         raise InvalidInput(
             f"a pointer is an event id or a pointer record, not {type(given).__name__}", path="$.pointer"
         )
-    plain = {"namespace": "event", "event_id": given} if isinstance(given, str) else dict(given)
+    plain = {"event_id": given} if isinstance(given, str) else dict(given)
+    plain.setdefault("namespace", _namespace(plain))
     try:
-        return _POINTERS.validate_python(plain)
+        return _pointers().validate_python(plain)
     except ValidationError as error:
         raise InvalidRecord("not a valid pointer", issues_of(error, plain)) from None
+
+
+def _namespace(plain: Mapping[str, Any]) -> str:
+    """What a pointer points into, where it does not say: what it names says it."""
+    return "chunk" if "chunk_id" in plain else "url" if "cid" in plain else "event"
 
 
 def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
@@ -50,18 +65,33 @@ def content_of(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None 
 
 def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
     """The bytes a pointer means, with its quote checked against them (LG-03)."""
+    return ctx.engine.read(tenant_id, lambda reader: resolve_in(reader, tenant_id, pointer, user_id))
 
-    def work(reader: Reader) -> Resolved:
-        match pointer:
-            case EventSpan():
-                whole = content_in(reader, tenant_id, pointer.event_id, user_id)
-            case ChunkSpan():
-                raise NotFound(f"no corpus {pointer.corpus_id!r} in this store", path="$.corpus_id")
-            case UrlCitation():
-                raise NotFound(f"no stored page for the citation {pointer.cid!r}", path="$.cid")
-        return cut(pointer, whole.encode())
 
-    return ctx.engine.read(tenant_id, work)
+def resolve_in(reader: Reader, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
+    return cut(pointer, _text(reader, tenant_id, source_row(reader, pointer, user_id)).encode())
+
+
+def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> Row:
+    """The entry a pointer points into: an event, or a chunk of a document, which is one as well."""
+    match pointer:
+        case EventSpan():
+            return _row(reader, pointer.event_id, user_id)
+        case ChunkSpan():
+            return _chunk_row(reader, pointer, user_id)
+        case UrlCitation():
+            raise NotFound(f"no stored page for the citation {pointer.cid!r}", path="$.cid")
+
+
+def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> Row:
+    """A chunk of the corpus the pointer names: the tenant's, or one of the user who asks."""
+    row = reader.do(Get("entries", (pointer.chunk_id,)))
+    if row is None or row[8] != "tool_result" or corpus_of(cast("str", row[1]), user_id) != pointer.corpus_id:
+        raise NotFound(
+            f"no chunk {pointer.chunk_id!r:.80} of the corpus {pointer.corpus_id!r:.80} in this scope",
+            path="$.chunk_id",
+        )
+    return row
 
 
 def list_entries(
@@ -107,7 +137,10 @@ def _row(reader: Reader, entry_id: str, user_id: str | None) -> Row:
 
 
 def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None) -> str:
-    row = _row(reader, entry_id, user_id)
+    return _text(reader, tenant_id, _row(reader, entry_id, user_id))
+
+
+def _text(reader: Reader, tenant_id: str, row: Row) -> str:
     entry = entry_of_row(tenant_id, row)
     if entry.body is None:
         raise Forgotten(

@@ -14,7 +14,7 @@ from muniment.ports.embedding import Embedder
 from muniment.ports.engine import Reader, Select, Transaction
 from muniment.runtime.blocks import BlockCache, read_blocks
 from muniment.runtime.context import Context
-from muniment.runtime.searching import entries_by_id
+from muniment.runtime.turn_reading import entries_by_id
 from muniment.runtime.vectoring import VECTORS, add_vectors, embed_turns, lacking, retire_vectors, vectors_of
 
 __all__ = ["reembed"]

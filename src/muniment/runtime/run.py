@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import date, datetime
-from typing import Any
-
-from pydantic import TypeAdapter
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
-from muniment.ledger.door import Admitted, admit
-from muniment.ledger.evidence import Resolved
 from muniment.records.base import JsonObject, ValidationError, issues_of
-from muniment.records.entry import STOP_REASONS, EntryDraft, LedgerEntry, RunState, StopReason, Trust
-from muniment.records.pointer import Pointer
-from muniment.records.scope import Scope
-from muniment.runtime import reading
-from muniment.runtime.context import Context
-from muniment.runtime.derivations import RUN_FINISHED, RUN_STARTED
-from muniment.runtime.ingest import append, check_run, opening_draft
+from muniment.records.entry import STOP_REASONS, EntryDraft, RunState
+from muniment.records.run_events import RUN_EVENTS, RUN_FINISHED, RUN_TURNS
 from muniment.runtime.items import latest
 from muniment.runtime.memory_events import MEMORY_EVENTS
 from muniment.runtime.run_recall import RunRecall
+from muniment.runtime.run_steps import RunSteps
 from muniment.runtime.run_stores import RunStores
 from muniment.text.instants import format_instant, parse_instant
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from muniment.ledger.door import Admitted
+    from muniment.ledger.evidence import Resolved
+    from muniment.records.entry import LedgerEntry, StopReason, Trust
+    from muniment.records.pointer import Pointer
+    from muniment.records.scope import Scope
+    from muniment.runtime.context import Context
+
 __all__ = ["Run", "draft_of"]
 
-_DRAFTS = TypeAdapter(list[EntryDraft])
+_SILENT = {"task_type": "generic"}
+"""What a run says of itself that was told nothing."""
 
 
-class Run(RunRecall, RunStores):
+class Run(RunRecall, RunStores, RunSteps):
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
     Thread-safe. Its first write also writes the `system` entry that says the run started.
@@ -45,16 +48,35 @@ class Run(RunRecall, RunStores):
         objective: str | None,
         done_definition: JsonObject | str | None,
         grants: frozenset[str] = frozenset(),
+        budgets: JsonObject | None = None,
+        *,
+        repairs: bool = False,
     ) -> None:
         self._ctx = ctx
         self._scope = scope
         self._grants = grants
         self._task_type = task_type
-        said = {"task_type": task_type, "objective": objective, "done_definition": done_definition}
-        self._opening = _opening(ctx, {key: value for key, value in said.items() if value is not None})
+        self._repairs = repairs
+        said = {
+            "task_type": task_type,
+            "objective": objective,
+            "done_definition": done_definition,
+            "budgets": budgets,
+        }
+        self._said = {key: value for key, value in said.items() if value is not None}
+        if self._said != _SILENT:
+            self._opening = _opening(ctx, self._said)  # what is wrong with it is said now, not at the first write
         found = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
         if found is not None:
+            from muniment.runtime.ingest import check_pinned, check_run
+
             check_run(found, scope)
+            if self._said != _SILENT:
+                check_pinned(found, self._opening)
+
+    @cached_property
+    def _opening(self) -> Admitted:
+        return _opening(self._ctx, self._said)
 
     def __repr__(self) -> str:
         scope = self._scope
@@ -137,7 +159,7 @@ class Run(RunRecall, RunStores):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
         plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
         try:
-            drafts = _DRAFTS.validate_python(plain)
+            drafts = _drafts().validate_python(plain)
         except ValidationError as error:
             raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
         for index, draft in enumerate(drafts):
@@ -165,28 +187,40 @@ class Run(RunRecall, RunStores):
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
         if item is None:
             return None
+        from muniment.runtime.ingest import check_run
+
         check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
         return None if item.body is None else RunState.from_wire(item.plain())
 
     def entries(self) -> Iterator[LedgerEntry]:
         """This run's entries, in order."""
+        from muniment.runtime import reading
+
         scope = self._scope
         return reading.list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id)
 
     def get(self, event_id: str) -> LedgerEntry:
         """An event of this user, of any session."""
+        from muniment.runtime import reading
+
         return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def content(self, event_id: str) -> str:
         """The full text of an event of this user, wherever it lies."""
+        from muniment.runtime import reading
+
         return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def resolve(self, pointer: Pointer | str) -> Resolved:
         """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
+        from muniment.runtime import reading
+
         return reading.resolve(self._ctx, self._scope.tenant_id, reading.pointer_of(pointer), self._scope.user_id)
 
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
-        entries = append(self._ctx, self._scope, drafts, self._opening)
+        from muniment.runtime.ingest import append
+
+        entries = append(self._ctx, self._scope, drafts, self._opening, repairs=self._repairs)
         if self._ctx.policy.memory.extract_on_observe:
             from muniment.runtime.extraction import extract_from
 
@@ -194,12 +228,22 @@ class Run(RunRecall, RunStores):
         return entries
 
 
+@cache
+def _drafts() -> TypeAdapter[list[EntryDraft]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(list[EntryDraft])
+
+
 def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    from muniment.ledger.door import admit
+    from muniment.runtime.ingest import opening_draft
+
     try:
         return admit(opening_draft(said), ctx.policy.ledger)
     except ValidationError as error:
-        issues = [replace(issue, path=_said_path(issue.path)) for issue in issues_of(error)]
+        issues = [issue._replace(path=_said_path(issue.path)) for issue in issues_of(error)]
         raise InvalidRecord("not a valid run", issues) from None
     except MunimentError as error:
         error.path = _said_path(error.path or "$")
@@ -212,13 +256,13 @@ def _said_path(path: str) -> str:
 
 def _refuse_reserved(draft: EntryDraft, path: str) -> None:
     """Only the run itself says that it started or ended, or that memory changed."""
-    reserved = MEMORY_EVENTS if draft.kind == "state_patch" else (RUN_STARTED, RUN_FINISHED)
+    reserved = MEMORY_EVENTS | RUN_EVENTS if draft.kind == "state_patch" else RUN_TURNS
     event = draft.metadata.get("event") if draft.metadata else None
     if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
         raise InvalidInput(
             f"a {draft.kind} entry's event {event!r} is written by the run itself",
             path=f"{path}.metadata.event",
-            hint="use finish(), patch(), remember() and the like, or another name for your event",
+            hint="use finish(), patch(), claim() and the like, or another name for your event",
         )
 
 

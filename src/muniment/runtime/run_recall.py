@@ -6,24 +6,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, NotFound
-from muniment.ports.engine import Reader
-from muniment.recall.query import QUERY_CHARS_MAX
 from muniment.records.hit import Hit
 from muniment.records.policy import Policy
-from muniment.records.pool import FactCandidate
-from muniment.records.scope import Scope
-from muniment.runtime.context import Context
-from muniment.runtime.pooling import load_facts, query_terms
-from muniment.runtime.searching import Found, find_turns
+from muniment.runtime.fact_rows import visible_facts
+from muniment.runtime.searching import Found, check_search, find_turns
 from muniment.text.canonical import canonical_text
-from muniment.text.instants import format_instant, parse_instant
 
 if TYPE_CHECKING:
+    from muniment.ports.engine import Reader
+    from muniment.records.pool import FactCandidate
+    from muniment.records.scope import Scope
     from muniment.runtime.builds import Build
+    from muniment.runtime.context import Context
 
-__all__ = ["RunRecall"]
-
-SEARCH_MAX = 1000
+__all__ = ["RunRecall", "turn_hit"]
 
 
 class RunRecall:
@@ -35,19 +31,12 @@ class RunRecall:
 
     def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
         """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why."""
-        if not isinstance(query, str):
-            raise InvalidInput("a query is text", path="$.query")
-        if type(k) is not int or not 1 <= k <= SEARCH_MAX:
-            raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
         ctx, scope = self._ctx, self._scope
-        query = query[:QUERY_CHARS_MAX]
-        moment = format_instant(ctx.clock() if now is None else parse_instant(now, path="$.now"))
+        query, moment = check_search(ctx, query, k, now)
 
         def work(reader: Reader) -> list[Hit]:
             turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, ctx.policy.recall)
-            facts = load_facts(reader, scope, query_terms(query))
-            hits = [_turn_hit(found) for found in turns]
-            hits += [_fact_hit(found) for found in facts if found.score > 0 and found.fact.status == "active"]
+            hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query)
             return sorted(hits, key=lambda hit: -hit.score)[:k]
 
         return ctx.engine.read(scope.tenant_id, work)
@@ -92,25 +81,44 @@ def policy_named(ctx: Context, policy: str | Policy) -> Policy:
     return ctx.policy
 
 
-def _turn_hit(found: Found) -> Hit:
-    entry = found.entry
-    return Hit(
-        id=entry.id,
-        kind="event",
-        text=found.text,
-        score=found.ranked.score,
-        ts=entry.ts,
-        sources=(entry.id,),
-        why=found.ranked.reasons,
-        parts=dict(found.ranked.parts),
-        session_id=entry.scope.session_id,
-        speaker=entry.speaker,
-        role=entry.role,
-        superseded_by=found.superseded_by,
+def turn_hit(found: Found) -> Hit:
+    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
+    entry = found.turn.entry
+    return Hit.unchecked(
+        {
+            "id": entry.id,
+            "kind": "event",
+            "text": found.turn.text,
+            "score": found.ranked.score,
+            "ts": entry.ts,
+            "sources": (entry.id,),
+            "why": found.ranked.reasons,
+            "parts": dict(found.ranked.parts),
+            "session_id": entry.scope.session_id,
+            "speaker": entry.speaker,
+            "role": entry.role,
+            "superseded_by": found.superseded_by,
+        }
     )
 
 
-def _fact_hit(found: FactCandidate) -> Hit:
+def _fact_hits(reader: Reader, scope: Scope, query: str) -> list[Hit]:
+    """The facts that match; a scope without facts loads nothing of what reads them."""
+    items = visible_facts(reader, scope)
+    if not items:
+        return []
+    from muniment.recall.matching import read_wanted
+    from muniment.runtime.pooling import fact_match, match_facts
+
+    wanted = read_wanted(query)
+    return [
+        _fact_hit(found, fact_match(wanted, found.fact.fact_key, found.fact.value).reasons)
+        for found in match_facts(reader, items, wanted)
+        if found.score > 0 and found.fact.status == "active"
+    ]
+
+
+def _fact_hit(found: FactCandidate, reasons: tuple[str, ...]) -> Hit:
     fact = found.fact
     value = fact.value if isinstance(fact.value, str) else canonical_text(fact.value)
     return Hit(
@@ -120,6 +128,6 @@ def _fact_hit(found: FactCandidate) -> Hit:
         score=found.score,
         ts=found.recorded_at,
         sources=fact.sources,
-        why=("a fact whose key or value has words of the query",),
-        parts={"words": found.score},
+        why=("a fact that stands", *reasons),
+        parts={"match": found.score},
     )

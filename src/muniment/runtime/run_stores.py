@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput
-from muniment.ledger.door import Admitted
-from muniment.ports.model import Model
-from muniment.records.base import JsonObject, JsonValue
-from muniment.records.candidate import Candidate, CandidateStatus
-from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
-from muniment.records.scope import Scope
-from muniment.records.stored import ScopeLevel
-from muniment.runtime import candidates, fact_reading, facts, insights, states
-from muniment.runtime.context import Context
-from muniment.runtime.patches import Desk
+
+if TYPE_CHECKING:
+    from functools import cached_property
+
+    from muniment.ledger.door import Admitted
+    from muniment.ports.model import Model
+    from muniment.records.base import JsonObject, JsonValue
+    from muniment.records.candidate import Candidate, CandidateStatus
+    from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
+    from muniment.records.scope import Scope
+    from muniment.records.stored import ScopeLevel
+    from muniment.runtime.context import Context
+    from muniment.runtime.patches import Desk
 
 __all__ = ["RunStores"]
 
@@ -25,11 +28,18 @@ class RunStores:
 
     _ctx: Context
     _scope: Scope
-    _opening: Admitted
     _grants: frozenset[str]
+    _repairs: bool
+
+    if TYPE_CHECKING:
+
+        @cached_property
+        def _opening(self) -> Admitted: ...
 
     def _desk(self) -> Desk:
-        return Desk(self._ctx, self._scope, self._opening, self._grants)
+        from muniment.runtime.patches import Desk
+
+        return Desk(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
     # -- working state --------------------------------------------------------------------------------
 
@@ -50,6 +60,8 @@ class RunStores:
 
         With `expected_version`, only where the state is still at that version; else `StaleState` says which it is.
         """
+        from muniment.runtime import states
+
         named = {
             "goal": goal,
             "plan": plan,
@@ -64,6 +76,9 @@ class RunStores:
 
     def working_state(self) -> WorkingState:
         """The run's working state, at version 0 before its first patch."""
+        from muniment.records.packet import WorkingState
+        from muniment.runtime import states
+
         found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: states.read_state(reader, self._scope))
         return WorkingState(state_version=0) if found is None else found
 
@@ -88,6 +103,8 @@ class RunStores:
 
         `quote` must stand in one of the sources, verbatim. A level above the user's takes a grant.
         """
+        from muniment.runtime import facts
+
         request = facts.request_fact(
             key=key,
             value=value,
@@ -105,18 +122,26 @@ class RunStores:
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
+        from muniment.runtime import facts
+
         return facts.dispute_fact(self._desk(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
+        from muniment.runtime import facts
+
         return facts.retract_fact(self._desk(), fact_id, sources, reason)
 
     def facts(self, key: str | None = None, *, include_all: bool = False, at: Any = None) -> list[Fact]:
         """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is."""
+        from muniment.runtime import fact_reading
+
         return fact_reading.list_facts(self._desk(), key, at, include_all=include_all)
 
     def fact_history(self, key: str) -> list[Fact]:
         """Everything that was ever held of a key, oldest first."""
+        from muniment.runtime import fact_reading
+
         return fact_reading.fact_history(self._desk(), key)
 
     # -- procedures -----------------------------------------------------------------------------------
@@ -132,6 +157,8 @@ class RunStores:
         scope_level: ScopeLevel = "user",
     ) -> Procedure:
         """How to go about a type of task."""
+        from muniment.runtime import insights
+
         given = {
             "task_type": task_type,
             "content": _real(content),
@@ -143,10 +170,14 @@ class RunStores:
 
     def retire_procedure(self, procedure_id: str) -> Procedure:
         """No longer to be chosen; kept for the record."""
+        from muniment.runtime import insights
+
         return insights.retire_procedure(self._desk(), procedure_id)
 
     def use_procedures(self, procedure_ids: Iterable[str]) -> None:
         """Count one use of each procedure."""
+        from muniment.runtime import insights
+
         insights.use_procedures(self._desk(), procedure_ids)
 
     # -- insights -------------------------------------------------------------------------------------
@@ -164,6 +195,8 @@ class RunStores:
         validation_state: ValidationState = "unvalidated",
     ) -> InsightItem:
         """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
+        from muniment.runtime import insights
+
         given = {
             "type": type_,
             "statement": statement,
@@ -180,6 +213,8 @@ class RunStores:
         self, insight_id: str, state: ValidationState, *, sources: Iterable[str] = (), reason: str | None = None
     ) -> InsightItem:
         """Move an insight on. Validating it takes evidence; rejecting it is final."""
+        from muniment.runtime import insights
+
         return insights.judge_insight(self._desk(), insight_id, state, sources, reason)
 
     def promote_insight(
@@ -191,6 +226,8 @@ class RunStores:
         scope_level: ScopeLevel = "user",
     ) -> Fact | Procedure:
         """A validated insight as a fact (`key`) or a procedure (`task_type`), on all of its evidence."""
+        from muniment.runtime import insights
+
         if (key is None) == (task_type is None):
             raise InvalidInput("give either key or task_type", path="$.key", hint="key for a fact")
         if key is not None:
@@ -211,6 +248,8 @@ class RunStores:
         reason: str | None = None,
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for `decide`. It says why."""
+        from muniment.runtime import candidates, facts
+
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
             raise InvalidInput("reason should be a string", path="$.reason")
@@ -218,10 +257,14 @@ class RunStores:
 
     def candidates(self, status: CandidateStatus | None = None) -> list[Candidate]:
         """This user's candidates and their fates, oldest first."""
+        from muniment.runtime import candidates
+
         return candidates.list_candidates(self._desk(), status)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
         """Promote or decline a candidate that waits."""
+        from muniment.runtime import candidates
+
         return candidates.decide_candidate(self._desk(), candidate_id, accept, reason)
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:

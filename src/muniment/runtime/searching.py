@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple
 
-from muniment.ledger.rows import entry_of_row
-from muniment.ports.engine import Reader, Select
+from muniment.errors import InvalidInput
+from muniment.ports.engine import Reader
+from muniment.recall.dense import weigh_dense
+from muniment.recall.query import QUERY_CHARS_MAX
 from muniment.recall.rank import Ranked, rank
+from muniment.recall.segments import Segment, drop_turns
 from muniment.recall.stored import StoredIndex
-from muniment.records.entry import LedgerEntry
 from muniment.records.recall_policy import RecallPolicy
 from muniment.runtime.blocks import list_blocks, load_blocks, state_of
 from muniment.runtime.context import Context
-from muniment.runtime.indexing import segments_of, speaker_of, text_of
-from muniment.runtime.vectoring import dense_for
-from muniment.text.instants import parse_instant
+from muniment.runtime.indexing import segments_of, speaker_of
+from muniment.runtime.turn_reading import LiveTurn, entries_by_id, turns_by_id
+from muniment.text.hashing import digest
+from muniment.text.instants import format_instant, parse_instant
 
-__all__ = ["Found", "entries_by_id", "find_turns", "load_index"]
+__all__ = ["Found", "check_search", "find_turns", "load_index"]
+
+SEARCH_MAX = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A turn with its entry, its full text and its rank."""
+class Found(NamedTuple):
+    """A turn and its rank."""
 
-    entry: LedgerEntry
-    text: str
+    turn: LiveTurn
     ranked: Ranked
     superseded_by: str | None
 
 
-def load_index(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> StoredIndex:
-    """The index of a user as it stands; what has not changed since it was last asked for is not read again."""
+def load_index(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, without: Set[str] = frozenset()
+) -> StoredIndex:
+    """The index of a user as it stands; what has not changed since it was last asked for is not read again.
+
+    `without` names sessions that are left out, as if they had never been in it.
+    """
     place = segments_of(user_id)
     listed = list_blocks(reader, place)
     state = state_of(listed)
+    if without:
+        state = (*state, digest("\n".join(sorted(without)).encode()))
     index = ctx.indexes.get((tenant_id, user_id), state)
     if index is None:
 
@@ -43,43 +52,58 @@ def load_index(ctx: Context, reader: Reader, tenant_id: str, user_id: str) -> St
             spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
             return [spoken.get(id_, "") for id_ in ids]
 
-        index = StoredIndex(load_blocks(reader, tenant_id, place, listed, ctx.segments), names)
+        segments = load_blocks(reader, tenant_id, place, listed, ctx.segments)
+        if without:
+            segments = [left for segment in segments if (left := _drop_sessions(segment, without)) is not None]
+        index = StoredIndex(segments, names)
         ctx.indexes.put((tenant_id, user_id), state, index)
     return index
 
 
-def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
-    """The entries with these ids, in their order; those that are not there are left out."""
-    rows = reader.do(Select("entries", where=(("id", "in", tuple(ids)),)))
-    by_id = {cast("str", row[0]): entry_of_row(tenant_id, row) for row in rows}
-    return [by_id[id_] for id_ in ids if id_ in by_id]
+def _drop_sessions(segment: Segment, without: Set[str]) -> Segment | None:
+    gone = {number for number, session in enumerate(segment.sessions) if session in without}
+    if not gone:
+        return segment
+    sessions = zip(segment.ids, segment.session.tolist(), strict=True)
+    return drop_turns(segment, {id_ for id_, session in sessions if session in gone})
 
 
-def _weighed(policy: RecallPolicy, identity: str) -> RecallPolicy:
-    """The policy with the weight that this embedder's vectors deserve."""
-    share = policy.dense_light.get(identity.partition("@")[0])
-    if share is None:
-        return policy
-    lighter = {"dense_turn": policy.dense_turn * share, "dense_window": policy.dense_window * share}
-    return policy.model_copy(update=lighter)
+def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, str]:
+    """What of a query is read, and the moment it is asked at."""
+    if not isinstance(query, str):
+        raise InvalidInput("a query is text", path="$.query")
+    if type(k) is not int or not 1 <= k <= SEARCH_MAX:
+        raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
+    moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
+    return query[:QUERY_CHARS_MAX], format_instant(moment)
 
 
 def find_turns(
-    ctx: Context, reader: Reader, tenant_id: str, user_id: str, query: str, k: int, now: str, policy: RecallPolicy
+    ctx: Context,
+    reader: Reader,
+    tenant_id: str,
+    user_id: str,
+    query: str,
+    k: int,
+    now: str,
+    policy: RecallPolicy,
+    without: Set[str] = frozenset(),
 ) -> list[Found]:
-    """The best `k` turns for a query, best first."""
-    index = load_index(ctx, reader, tenant_id, user_id)
+    """The best `k` turns for a query, best first; of all sessions but those that it is `without`."""
+    index = load_index(ctx, reader, tenant_id, user_id, without)
     dense = None
     if ctx.embedder is not None:
-        dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
-        policy = _weighed(policy, ctx.embedder.identity)
+        policy = weigh_dense(policy, ctx.embedder.identity, query)
+        if policy.dense_turn or policy.dense_window:
+            from muniment.runtime.vectoring import dense_for
+
+            dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense)
     ids = [index.id(hit.ordinal) for hit in ranked]
-    entries = {entry.id: entry for entry in entries_by_id(reader, tenant_id, ids)}
+    turns = turns_by_id(ctx, reader, tenant_id, ids)
     found = []
     for id_, hit in zip(ids, ranked, strict=True):
-        entry = entries.get(id_)
-        if entry is not None and entry.body is not None:
+        if id_ in turns:
             newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
-            found.append(Found(entry, text_of(reader, entry), hit, newer))
+            found.append(Found(turns[id_], hit, newer))
     return found

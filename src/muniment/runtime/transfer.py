@@ -14,22 +14,26 @@ from typing import Any, cast
 
 from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
 from muniment.ledger.chain import genesis
-from muniment.ports.engine import Condition, Get, Insert, KeyTaken, Lock, Put, Reader, Row, Select, Transaction
+from muniment.ports.engine import Condition, Get, Insert, KeyTaken, Lock, Patch, Put, Reader, Row, Select, Transaction
 from muniment.ports.schema import column_names, table
 from muniment.records.audit import ImportReport
+from muniment.records.entry import Erased, Receipt
+from muniment.runtime.carriers import carriers_of
 from muniment.runtime.context import Context
 from muniment.runtime.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
+from muniment.runtime.forget import receipt_change
 from muniment.runtime.indexing import index_rows
 from muniment.runtime.ingest import enter_tenant
-from muniment.runtime.items import latest
+from muniment.runtime.items import latest, write_changes
 from muniment.text.canonical import canonical_bytes
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
-_BODY = 11
-"""Where the body of an item stands in its row, and what comes before it says what the item is."""
+_NAME, _BODY = 8, 11
+"""Where the name and the body of an item stand in its row, which a forget empties; the rest before them stays."""
+_TOLD = ("claim", "conflict", "failure", "question")
 
 Progress = Callable[[int], None]
 
@@ -89,6 +93,9 @@ def _rows(reader: Reader, where: tuple[Condition, ...], user_id: str | None) -> 
         if item[1] == 1:
             for link in reader.do(Select("links", where=(("item_id", "=", item[0]),))):
                 yield "links", link
+            if item[2] == "snapshot":
+                for part in reader.stream(Select("parts", where=(("owner", "=", item[0]),))):
+                    yield "parts", part
     users: tuple[Condition, ...] = () if user_id is None else (("user_id", "=", user_id),)
     for key in reader.stream(Select("idempotency", where=users)):
         if not where or _in_scope(reader, cast("str", key[2]), where):
@@ -120,9 +127,10 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         raise InvalidInput("progress should be a function", path="$.progress")
     written, skipped = Counter[str](), Counter[str]()
     gone: dict[str, str] = {}
+    emptied: list[bytes] = []
     for batch in _batches(read_dump(dump.open())):
         try:
-            done, more = ctx.engine.write(
+            done, more, salts = ctx.engine.write(
                 dump.tenant_id,
                 lambda tx, batch=batch: _write_batch(tx, dump.tenant_id, batch, gone),  # type: ignore[misc]
             )
@@ -132,10 +140,13 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
                 hint="an id or a place in a session is taken, perhaps by another tenant",
             ) from None
         gone.update(more)
+        emptied += salts
         written.update(done)
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
+    if emptied:
+        ctx.engine.scrub(emptied)
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
 
 
@@ -157,10 +168,11 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 def _write_batch(
     tx: Transaction, tenant_id: str, batch: list[Line], gone: dict[str, str]
-) -> tuple[Counter[str], dict[str, str]]:
+) -> tuple[Counter[str], dict[str, str], list[bytes]]:
     """Write what is not there yet; refuse what is there with other bytes.
 
     `gone`, and the second answer, which adds to it: ids that the dump has and that were forgotten here → the receipt.
+    The third: the salts of entries that were emptied on the way in.
     """
     done: Counter[str] = Counter()
     rows: dict[str, list[Row]] = {name: [] for name in EXPORTED}
@@ -183,10 +195,13 @@ def _write_batch(
             more[id_] = receipt_id
     new_links = [row for row in rows["links"] if tx.do(Get("links", row[:2])) is None]
     tx.do(Insert("links", new_links))
+    emptied = _empty_carriers(tx, more)
+    new_parts = [row for row in _kept_parts(rows["parts"], gone | more) if tx.do(Get("parts", row[:2])) is None]
+    tx.do(Insert("parts", new_parts))
     new_keys = [row for row in rows["idempotency"] if _lacks_key(tx, row)]
     tx.do(Insert("idempotency", new_keys))
-    done.update(links=len(new_links), idempotency=len(new_keys))
-    return done, more
+    done.update(links=len(new_links), parts=len(new_parts), idempotency=len(new_keys))
+    return done, more, emptied
 
 
 def _sort_entries(tx: Transaction, rows: list[Row]) -> tuple[list[Row], dict[str, str]]:
@@ -238,27 +253,78 @@ def _write_item(
     known = tx.do(Get("ids", (id_,)))
     if known is not None and known[1] != kind:
         raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known[1]!r}", details={"id": id_})
-    receipt_id: str | None = None
+    receipt_id = gone.get(cast("str", id_))  # its first versions came with an earlier batch
     for row in versions:
         there = here.get(row[1])
         if there is None:
             continue
-        if there[:_BODY] != row[:_BODY] or (None not in (there[_BODY], row[_BODY]) and there[_BODY] != row[_BODY]):
+        is_whole = None not in (there[_BODY], row[_BODY])
+        if _shown(there) != _shown(row) or (is_whole and there != row):
             raise Conflict(f"the {kind!r} {id_!r} is here already, and differs", details={"id": id_})
         if there[_BODY] is None and row[_BODY] is not None:
             receipt_id = cast("str", there[-1])
     if receipt_id is None and not here:
-        receipt_id = _lost_source(
-            tx, cast("str", id_), [cast("str", link[0]) for link in links if link[1] == id_], gone
-        )
+        sources = [cast("str", link[0]) for link in links if link[1] == id_]
+        receipt_id = _lost_source(tx, cast("str", id_), sources, gone) or _lost_run(tx, versions[0], gone)
     new = [row for row in versions if row[1] not in here]
     if receipt_id is not None:
-        new = [row if row[_BODY] is None else (*row[:_BODY], None, receipt_id) for row in new]
+        new = [row if row[_BODY] is None else _emptied(row, receipt_id) for row in new]
     if known is None:
         tx.do(Insert("ids", [(id_, kind)]))
     tx.do(Insert("items", new))
     done["items"] += len(new)
     return receipt_id
+
+
+def _shown(row: Row) -> Row:
+    """What an item's row says of it whether or not it was forgotten."""
+    return (*row[:_NAME], *row[_NAME + 1 : _BODY])
+
+
+def _emptied(row: Row, receipt_id: str) -> Row:
+    return (*row[:_NAME], None, *row[_NAME + 1 : _BODY], None, receipt_id)
+
+
+def _lost_run(tx: Transaction, row: Row, gone: dict[str, str]) -> str | None:
+    """A snapshot holds something of all that its run did: the receipt by which any of that was forgotten here."""
+    user_id, session_id, run_id = row[3], row[5], row[6]
+    if row[2] != "snapshot" or not gone:
+        return None
+    of_run: tuple[Condition, ...] = (
+        ("user_id", "=", user_id),
+        ("session_id", "=", session_id),
+        ("run_id", "=", run_id),
+    )
+    entries = Select("entries", where=of_run, order=("user_id", "session_id", "seq"), columns=("id",))
+    told = Select("items", where=(("kind", "in", _TOLD), ("run_id", "=", run_id)), columns=("id",))
+    for (id_,) in (*tx.do(entries), *tx.do(told)):
+        if id_ in gone:
+            return gone[id_]
+    return None
+
+
+def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
+    """The patches that carry the words of what comes as a tombstone are emptied as well; the receipts list them."""
+    emptied: dict[str, dict[str, bytes]] = {}
+    salts: list[bytes] = []
+    for carrier in carriers_of(tx, gone):
+        emptied.setdefault(gone[carrier.item_id], {})[carrier.entry_id] = carrier.hash
+        salts.append(carrier.salt)
+    for receipt_id, entries in emptied.items():
+        values = {"body": None, "salt": None, "receipt_id": receipt_id}
+        for id_ in entries:
+            tx.do(Patch("entries", (("id", "=", id_),), values))
+        item = latest(tx, receipt_id)
+        if item is not None and item.kind == "receipt":
+            receipt = Receipt.from_wire(item.plain())
+            erased = (Erased(kind="event", id=id_, hash=hash_.hex()) for id_, hash_ in entries.items())
+            write_changes(tx, [receipt_change(receipt.model_copy(update={"erased": (*receipt.erased, *erased)}))])
+    return salts
+
+
+def _kept_parts(rows: list[Row], gone: dict[str, str]) -> list[Row]:
+    """Parts of an item that was forgotten here come empty."""
+    return [(*row[:2], None, gone[row[0]]) if row[0] in gone else row for row in rows]
 
 
 def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[str, str]) -> str | None:

@@ -76,7 +76,7 @@ def _read_config(env: Mapping[str, str]) -> dict[str, Any]:
     try:
         config = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}") from None
+        raise InvalidInput(f"{path} cannot be read: {error}", hint="it should be TOML in UTF-8") from None
     unknown = sorted(config.keys() - NAMES.keys() - {"policy"})
     if unknown:
         raise InvalidInput(
@@ -107,4 +107,6 @@ def _durability(name: str) -> Literal["normal", "full"]:
         return "normal"
     if name == "full":
         return "full"
-    raise InvalidInput(f"durability is normal or full, not {name!r}", path="$.durability")
+    raise InvalidInput(
+        f"durability is normal or full, not {name!r}", path="$.durability", hint="full survives a loss of power"
+    )

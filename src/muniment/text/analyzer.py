@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain
 
+from muniment.text.patterns import lazy_pattern
 from muniment.text.stems import stem
 from muniment.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
 
-__all__ = ["ANALYZER_VERSION", "MONTHS", "analyze", "day_term", "month_term", "term_hash", "year_term"]
+__all__ = ["ANALYZER_VERSION", "MONTHS", "analyze", "day_term", "month_term", "term_hash", "term_hashes", "year_term"]
 
 ANALYZER_VERSION = "a1"
 """Changes whenever the same text may give other terms: an index made by another version has to be built again."""
@@ -68,27 +70,24 @@ _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _CJK = _HAN + _KANA + _HANGUL
 
-_TOKEN = re.compile(rf"[{_HAN}{_KANA}]+|[{_HANGUL}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+")
+_TOKEN = lazy_pattern(rf"[{_HAN}{_KANA}]+|[{_HANGUL}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+")
 _ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![a-z])|[a-z0-9]+")
 _MONTH_NAMES = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     "|nov(?:ember)?|dec(?:ember)?"
 )
-_DATE = re.compile(
+_DATE = lazy_pattern(
     rf"(?<![\w])(?:(?P<iso_y>\d{{4}})[-/.](?P<iso_m>\d{{1,2}})[-/.](?P<iso_d>\d{{1,2}})(?!\d)"
     rf"|(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -](?P<m1>{_MONTH_NAMES})\b\.?(?:,?[ -](?P<y1>\d{{4}})\b)?"
     rf"|(?P<m2>{_MONTH_NAMES})\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}})\b)?"
     rf"|(?P<m3>{_MONTH_NAMES})\b\.?,?(?: of)? (?P<y3>\d{{4}})\b"
     r"|(?:(?P<zy>\d{4}) ?[年년] ?)?(?P<zm>\d{1,2}) ?[月월](?: ?(?P<zd>\d{1,2}) ?[日号일])?)",
 )
-_BARE_MONTH = re.compile(
+_BARE_MONTH = lazy_pattern(
     r"\b(january|february|april|june|july|august|september|october|november|december)\b"
     r"|\b(?:in|of|since|until|till|by|last|next|this|early|late|mid|every|during|before|after|from|to)[ -](may|march)\b"
 )
-_MAY_HOLD_DATE = re.compile(
-    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)"
-)
-"""Every date that is taken has a digit or the name of a month."""
+_DIGIT = re.compile(r"\d")
 
 
 def year_term(year: int) -> str:
@@ -109,11 +108,11 @@ def analyze(text: str) -> list[str]:
         folded, pattern = text.lower(), _ASCII_TOKEN
     else:
         folded, pattern = _fold(text), _TOKEN
+    tokens = pattern.findall(folded)
     terms: list[str] = []
-    if _MAY_HOLD_DATE.search(folded):
-        folded = _take_dates(folded, terms)
-    for token in pattern.findall(folded):
-        terms += _terms_of_token(token)
+    if _DIGIT.search(folded) or not MONTHS.keys().isdisjoint(tokens):  # every date has one or the other
+        tokens = pattern.findall(_take_dates(folded, terms))
+    terms.extend(chain.from_iterable(map(_TERMS.__getitem__, tokens)))
     return terms
 
 
@@ -126,7 +125,8 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", "".join(kept))
 
 
-_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_CJK_SIGN = lazy_pattern(f"[{_HAN}{_KANA}]")
+_ACCENTED = lazy_pattern("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 
 
 def _take_dates(folded: str, terms: list[str]) -> str:
@@ -148,15 +148,27 @@ def _take_dates(folded: str, terms: list[str]) -> str:
             terms.append(year_term(int(year)))
         return " "
 
-    folded = _DATE.sub(take, folded)
+    if _DIGIT.search(folded):  # but for a month alone, every date has one
+        folded = _DATE.sub(take, folded)
     for plain, ambiguous in _BARE_MONTH.findall(folded):
         terms.append(month_term(MONTHS[plain or ambiguous]))
     return folded
 
 
-@lru_cache(maxsize=_CACHE_MAX)
+class _Terms(dict[str, tuple[str, ...]]):
+    """Token → its terms, remembered."""
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        if len(self) >= _CACHE_MAX:
+            self.clear()
+        self[token] = terms = _terms_of_token(token[:_WORD_CHARS_MAX])
+        return terms
+
+
+_TERMS = _Terms()
+
+
 def _terms_of_token(token: str) -> tuple[str, ...]:
-    token = token[:_WORD_CHARS_MAX]
     if token.isascii():
         if token in ENGLISH or token in MONTHS:
             return ()
@@ -174,7 +186,7 @@ def _terms_of_token(token: str) -> tuple[str, ...]:
 
 
 def _is_cjk(char: str) -> bool:
-    return re.match(f"[{_HAN}{_KANA}]", char) is not None
+    return _CJK_SIGN.match(char) is not None
 
 
 def _number(token: str) -> str:
@@ -209,7 +221,25 @@ def _hangul(run: str) -> tuple[str, ...]:
     return ("^" + run[0], *root, *pairs)
 
 
-@lru_cache(maxsize=_CACHE_MAX)
+class _Hashes(dict[str, int]):
+    """Term → its hash, remembered."""
+
+    def __missing__(self, term: str) -> int:
+        if len(self) >= _CACHE_MAX:
+            self.clear()
+        data = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        self[term] = number = int.from_bytes(data, "big")
+        return number
+
+
+_HASHES = _Hashes()
+
+
 def term_hash(term: str) -> int:
     """A stable unsigned 64-bit number for a term."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return _HASHES[term]
+
+
+def term_hashes(terms: Iterable[str]) -> Iterator[int]:
+    """`term_hash` of each."""
+    return map(_HASHES.__getitem__, terms)

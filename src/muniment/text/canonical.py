@@ -14,22 +14,32 @@ surrogates, a byte order mark; and what could only be meant to hurt (`MAX_DEPTH`
 from __future__ import annotations
 
 import json
-import re
+from functools import lru_cache
 from json.encoder import encode_basestring as _quote
+from math import isfinite
 from typing import Any
 
 from muniment.errors import InvalidJson, TooLarge
+from muniment.text.patterns import lazy_pattern
 
-__all__ = ["MAX_DEPTH", "MAX_INT_DIGITS", "canonical_bytes", "canonical_text", "child_path", "parse_json"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_INT_DIGITS",
+    "canonical_bytes",
+    "canonical_text",
+    "child_path",
+    "parse_json",
+    "read_canonical",
+]
 
 MAX_DEPTH = 128
 MAX_INT_DIGITS = 1024
 
 _INT_LIMIT = 10**MAX_INT_DIGITS
-_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_MAY_OVERFLOW = re.compile(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
+_PLAIN_KEY = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAY_OVERFLOW = lazy_pattern(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def child_path(path: str, key: str | int) -> str:
@@ -82,12 +92,12 @@ def _encode(value: Any, room: int) -> str:
     if kind is dict:
         if not room:
             raise _Unencodable
-        try:
-            keys = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
-        except TypeError:
-            raise _Unencodable from None
         room -= 1
-        return "{" + ",".join([_quote(key) + ":" + _encode(value[key], room) for key in keys]) + "}"
+        parts = [
+            label + (_quote(item) if type(item := value[key]) is str else _encode(item, room))
+            for key, label in _members(tuple(value))
+        ]
+        return "{" + ",".join(parts) + "}"
     if kind is list or kind is tuple:
         if not room:
             raise _Unencodable
@@ -96,6 +106,16 @@ def _encode(value: Any, room: int) -> str:
     if kind is float:
         return _format_float(value)
     return _encode_subclass(value, room)
+
+
+@lru_cache(maxsize=4096)
+def _members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+    """The keys of an object in their order, each as it is written: objects of one kind share them."""
+    try:
+        ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
+    except TypeError:
+        raise _Unencodable from None
+    return tuple((key, f"{_quote(key)}:") for key in ordered)
 
 
 def _encode_subclass(value: Any, room: int) -> str:
@@ -125,11 +145,13 @@ def _format_int(value: int) -> str:
 
 def _format_float(value: float) -> str:
     """ECMAScript's Number::toString over Python's shortest repr."""
-    if value != value or value in (float("inf"), float("-inf")):
+    if not isfinite(value):
         raise _Unencodable
     if value == 0:
         return "0"
     text = repr(value)
+    if "e" not in text:  # both write these numbers alike, but for a whole one's ".0"
+        return text.removesuffix(".0")
     sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
     mantissa, _, exponent = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -160,7 +182,7 @@ def _explain(value: Any, path: str, depth: int) -> None:
         if abs(value) >= _INT_LIMIT:
             raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path=path)
     elif isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
+        if not isfinite(value):
             raise InvalidJson(f"{value} is not a JSON number", path=path, hint="leave the key out, or use null")
     elif isinstance(value, dict | list | tuple):
         if depth >= MAX_DEPTH:
@@ -223,6 +245,14 @@ def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
     if duplicates or _needs_walk(text):
         _explain(value, "$", 0)
     return value
+
+
+def read_canonical(text: str) -> Any:
+    """Read back what `canonical_text` wrote and we stored: where it is not damaged there is nothing to refuse."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return parse_json(text)
 
 
 def _decode(source: bytes) -> str:

@@ -27,6 +27,8 @@ def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
     """What a caller gave as a point in time, as an aware UTC datetime."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+        if moment.tzinfo is UTC:
+            return moment
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, AttributeError, TypeError):
         raise InvalidInput(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from muniment.text.analyzer import analyze
+from muniment.text.stems import IRREGULAR
 
 __all__ = ["Group", "widen"]
 
@@ -387,17 +388,33 @@ Group = tuple[frozenset[str], frozenset[str]]
 
 
 @cache
-def _table() -> dict[str, list[Group]]:
-    """One term of a head → the groups of that head."""
-    found: dict[str, list[Group]] = {}
+def _heads() -> dict[str, list[tuple[str, str]]]:
+    """The sign that a term begins with → the heads that may have such a term, and the words of their lines."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for line in _KINDS.replace("\n  ", " ").strip().splitlines():
         heads, _, members = line.partition(":")
-        group = frozenset(term for word in members.split() for term in _key_terms(word))
         for head in heads.split(","):
-            terms = frozenset(_key_terms(head))
-            if terms:
-                found.setdefault(min(terms), []).append((terms, group - terms))
+            signs = {IRREGULAR.get(word, word)[0] for word in head.split()} if head.isascii() else set(head)
+            for sign in signs:
+                found.setdefault(sign, []).append((head, members))
     return found
+
+
+@cache
+def _table(sign: str) -> dict[str, list[tuple[frozenset[str], str]]]:
+    """Of the heads under one sign: a term of a head → all its terms, and the words of its line."""
+    found: dict[str, list[tuple[frozenset[str], str]]] = {}
+    for head, members in _heads()[sign]:
+        terms = frozenset(_key_terms(head))
+        if terms:
+            found.setdefault(min(terms), []).append((terms, members))
+    return found
+
+
+@cache
+def _group(members: str) -> frozenset[str]:
+    """The terms of a line's words."""
+    return frozenset(term for word in members.split() for term in _key_terms(word))
 
 
 def _key_terms(word: str) -> list[str]:
@@ -413,10 +430,10 @@ def widen(terms: Iterable[str]) -> list[Group]:
     Of two heads that match, one inside the other ("country", "european country"), the narrower one counts.
     """
     asked = set(terms)
-    table = _table()
     merged: dict[frozenset[str], frozenset[str]] = {}
+    heads = _heads()  # read as far as it is asked for: a stem for each word of the table takes a while
     for term in sorted(asked):
-        for head, group in table.get(term, ()):
+        for head, members in _table(term[0]).get(term, ()) if term[0] in heads else ():
             if head <= asked:
-                merged[head] = merged.get(head, frozenset()) | (group - asked)
+                merged[head] = merged.get(head, frozenset()) | (_group(members) - asked)
     return [(head, group) for head, group in merged.items() if group and not any(head < other for other in merged)]

@@ -51,10 +51,11 @@ _STEP_2_TEXT = (
     "ization>ize ation>ate ator>ate alism>al iveness>ive fulness>ful ousness>ous aliti>al iviti>ive biliti>ble logi>log"
 )
 _STEP_3_TEXT = "icate>ic ative> alize>al iciti>ic ical>ic ful> ness>"
-_STEP_2 = tuple(pair.split(">") for pair in _STEP_2_TEXT.split())
-_STEP_3 = tuple(pair.split(">") for pair in _STEP_3_TEXT.split())
+_STEP_2 = {suffix: new for suffix, _, new in (pair.partition(">") for pair in _STEP_2_TEXT.split())}
+_STEP_3 = {suffix: new for suffix, _, new in (pair.partition(">") for pair in _STEP_3_TEXT.split())}
 _LAST_SUFFIXES = "ement al ance ence er ic able ible ant ment ent sion tion ou ism ate iti ous ive ize"
 _STEP_4 = tuple(_LAST_SUFFIXES.split())  # longest first where one ends another
+_ENDS_2, _ENDS_3 = tuple(_STEP_2), tuple(_STEP_3)
 
 
 def stem(word: str) -> str:
@@ -72,9 +73,12 @@ def porter_stem(word: str) -> str:
     word = _past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace(word, _STEP_2, 0)
-    word = _replace(word, _STEP_3, 0)
-    word = _drop(word)
+    if word.endswith(_ENDS_2):
+        word = _replace(word, _STEP_2)
+    if word.endswith(_ENDS_3):
+        word = _replace(word, _STEP_3)
+    if word.endswith(_STEP_4):
+        word = _drop(word)
     if word.endswith("e"):
         size = _measure(word[:-1])
         if size > 1 or (size == 1 and not _SHORT_END.search(word[:-1])):
@@ -124,11 +128,11 @@ def _mended(word: str) -> str:
     return word
 
 
-def _replace(word: str, table: tuple[list[str], ...], least: int) -> str:
-    for suffix, new in table:
+def _replace(word: str, table: dict[str, str]) -> str:
+    for suffix, new in table.items():
         if word.endswith(suffix):
             rest = word[: -len(suffix)]
-            return rest + new if _measure(rest) > least else word
+            return rest + new if _measure(rest) else word
     return word
 
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from muniment.text.analyzer import MONTHS, day_term, month_term, year_term
+from muniment.text.patterns import lazy_pattern
 
 __all__ = ["Grain", "Window", "date_terms", "query_window", "resolve", "window_terms"]
 
 Grain = Literal["day", "week", "month", "season", "year", "before", "after"]
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A stretch of days, both ends included, and how exactly it was named."""
 
     start: date
@@ -191,7 +190,7 @@ def _ko_weekday(match: re.Match[str], said: date) -> Window | None:
 
 
 _RELATIVE: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
-    (re.compile(pattern), maker)
+    (lazy_pattern(pattern), maker)
     for pattern, maker in (
         (r"\bday before yesterday\b|前天|그저께|그제", _days(-2)),
         (r"\byesterday\b|\blast night\b|昨天|昨晚|昨日|어제|어젯밤", _days(-1)),
@@ -223,7 +222,7 @@ _RELATIVE: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
         (r"(?P<which>지난|이번|다음) ?주? (?P<weekday>[월화수목금토일])요일", _ko_weekday),
     )
 )  # fmt: skip
-_ANY_RELATIVE = re.compile(
+_ANY_RELATIVE = lazy_pattern(
     r"yesterday|today|tonight|tomorrow|last |past |previous |this |next |coming |ago|back|before|from now|in \w+ \w|"
     r"weekend|on [mtwfs]|[前昨今明后上下去这本]|어제|어젯밤|그제|그저께|오늘|내일|모레|지난|다음|이번|작년|올해|내년|전"
 )
@@ -234,42 +233,50 @@ _AFTER_WHICH = (
     "|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 )
 _AGO = "(?:ago|back|before|from now)"
-_ANY_ENGLISH = re.compile(
+_ANY_ENGLISH = lazy_pattern(
     rf"yesterday|today|tonight|tomorrow|weekend|days? {_AGO}|weeks? {_AGO}|months? {_AGO}|years? {_AGO}"
     r"|in (?:\d|an? |one|two|three|four|five|six|seven|eight|nine|ten|couple|few|several)"
     rf"|last {_AFTER_WHICH}|past {_AFTER_WHICH}|previous {_AFTER_WHICH}|this {_AFTER_WHICH}|this (?:mor|aft|eve|past)"
     rf"|next {_AFTER_WHICH}|coming {_AFTER_WHICH}|on (?:mon|tue|wed|thu|fri|sat|sun)"
 )
 """What an English text must hold to name a time. Its parts begin with letters, which makes it fast to miss."""
-_WHICH_CUES = ("last ", "past ", "previous ", "this ", "next ", "coming ")
-_CUES = (
-    ("yesterday",),
-    ("yesterday", "last night"),
-    ("today", "tonight", "this "),
-    ("tomorrow",),
-    ("tomorrow",),
-    (" ago", " back", " before"),
-    ("in ", "from now"),
-    _WHICH_CUES,
-    ("on ",),
-    ("weekend",),
-    _WHICH_CUES,
-    _WHICH_CUES,
-    _WHICH_CUES,
-)
-"""Of each English pattern, words one of which a text must hold for it to match."""
-_ENGLISH = tuple(zip(_CUES, (pair for pair in _RELATIVE if r"\b" in pair[0].pattern), strict=True))
+_ENGLISH = tuple(pair for pair in _RELATIVE if r"\b" in pair[0].pattern)
+_MAY_MATCH = {
+    word: places
+    for words, places in (
+        ("yesterday", (0, 1)),
+        ("night", (1,)),
+        ("today tonight mor aft eve", (2,)),
+        ("tomorrow", (3, 4)),
+        ("ago back before", (5,)),
+        ("now", (6,)),
+        ("mon tue wed thu fri sat sun", (7, 8)),
+        ("weekend", (9,)),
+        ("week month year", (10,)),
+        ("jan feb mar apr may jun jul aug sep oct nov dec", (11,)),
+        ("spring summer fall autumn winter", (12,)),
+        ("past", (7, 10, 11, 12)),
+    )
+    for word in words.split()
+}
+"""The last word of what `_ANY_ENGLISH` finds → which of `_ENGLISH` may match there; what comes after "in" is not: 6."""
 
 
 def resolve(text: str, said: date) -> list[Window]:
     """The stretches that a text's relative expressions name, seen from the day it was said on."""
     folded = text.casefold()
-    if folded.isascii():
-        if not _ANY_ENGLISH.search(folded):
-            return []
-        likely = [pair for cues, pair in _ENGLISH if any(cue in folded for cue in cues)]
-        return [window for _, window in _spans(folded, said, likely)]
-    return [window for _, window in _spans(folded, said, _RELATIVE)] if _ANY_RELATIVE.search(folded) else []
+    return [window for _, window in _spans(folded, said, _likely(folded))]
+
+
+def _likely(folded: str) -> Sequence[tuple[re.Pattern[str], Maker]]:
+    """The patterns that may match."""
+    if not folded.isascii():
+        return _RELATIVE if _ANY_RELATIVE.search(folded) else ()
+    cues = _ANY_ENGLISH.findall(folded)
+    if not cues:
+        return ()
+    places = sorted({place for cue in cues for place in _MAY_MATCH.get(cue.split()[-1], (6,))})
+    return [_ENGLISH[place] for place in places]
 
 
 def _spans(
@@ -313,7 +320,7 @@ def date_terms(text: str, said: date) -> list[str]:
 
 # -- questions ----------------------------------------------------------------------------------------
 
-_FULL = re.compile(
+_FULL = lazy_pattern(
     rf"(?P<y>\d{{4}})[-/.](?P<m>\d{{1,2}})[-/.](?P<d>\d{{1,2}})(?!\d)"
     rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?(?:,? (?P<y1>\d{{4}}))?"
     rf"|\b{_MONTH.replace('?P<month>', '?P<month2>')}\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b"
@@ -322,13 +329,15 @@ _FULL = re.compile(
     r"|(?:(?P<zy>\d{4}) ?[年년] ?)?(?P<zm>\d{1,2}) ?[月월](?: ?(?P<zd>\d{1,2}) ?[日号일])?"
     r"|(?P<oy>(?:19|20)\d{2}) ?[年년]"
 )
-_PLAIN_MONTH = re.compile(
+_PLAIN_MONTH = lazy_pattern(
     rf"\b(?:in|of|during|since|after|before|by|early|late|mid|until)[ -](?:early |late |mid[ -]?)?{_MONTH}\b"
 )
-_PLAIN_YEAR = re.compile(
+_PLAIN_YEAR = lazy_pattern(
     r"\b(?:in|of|during|since|after|before|by|until)[ -](?:early |late |mid[ -]?)?(?P<y>(?:19|20)\d{2})\b"
 )
-_SIDE_AFTER = re.compile(r"\s*(?P<side>之前|以前|之后|以后|이전|이후|전에|후에)")
+_DIGIT = re.compile(r"\d")
+"""Every date written out has one, but for a month alone."""
+_SIDE_AFTER = lazy_pattern(r"\s*(?P<side>之前|以前|之后|以后|이전|이후|전에|후에)")
 
 
 def query_window(text: str, now: date) -> Window | None:
@@ -336,7 +345,7 @@ def query_window(text: str, now: date) -> Window | None:
     folded = text.casefold()
     found = _named(folded, now)
     if found is None:
-        span_and_window = min(_spans(folded, now, _RELATIVE), default=None, key=lambda pair: pair[0])
+        span_and_window = min(_spans(folded, now, _likely(folded)), default=None, key=lambda pair: pair[0])
         if span_and_window is None:
             return None
         found = span_and_window
@@ -354,12 +363,13 @@ def query_window(text: str, now: date) -> Window | None:
 def _named(folded: str, now: date) -> tuple[tuple[int, int], Window] | None:
     """The first date written out: a day, a month of a year, a month, a year."""
     best: tuple[tuple[int, int], Window] | None = None
-    for match in _FULL.finditer(folded):
+    has_digit = _DIGIT.search(folded) is not None
+    for match in _FULL.finditer(folded) if has_digit else ():
         window = _from_full(match, now)
         if window is not None:
             best = (match.span(), window)
             break
-    for pattern in (_PLAIN_MONTH, _PLAIN_YEAR):
+    for pattern in (_PLAIN_MONTH, _PLAIN_YEAR) if has_digit else (_PLAIN_MONTH,):
         plain = pattern.search(folded)
         if plain is None or (best is not None and best[0][0] <= plain.end()):
             continue

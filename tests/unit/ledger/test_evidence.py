@@ -11,7 +11,8 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from muniment.errors import InvalidInput, QuoteMismatch
-from muniment.ledger.evidence import cut, derive_evidence_id, locate_quote, pointer_address, quote_hash
+from muniment.ledger.evidence import cut, locate_quote, pointer_address
+from muniment.semantics.evidence import derive_evidence_id, quote_hash
 from muniment.records.pointer import ChunkSpan, EventSpan, Span, UrlCitation
 from muniment.text.instants import format_instant, parse_instant
 

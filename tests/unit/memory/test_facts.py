@@ -10,6 +10,7 @@ import pytest
 
 from muniment.adapters.system import CountingIds
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
+from muniment.recall.matching import NOTHING
 from muniment.records.packet import Fact
 from muniment.runtime.memory import Memory
 from muniment.runtime.run import Run
@@ -196,7 +197,7 @@ def test_which_facts_are_preferences(mem: Memory) -> None:
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.theme", "dark", sources=[said.id], is_preference=True)
     run.remember("user.likes", "tea", sources=[said.id], is_preference=False)
-    found = mem._ctx.engine.read("default", lambda reader: load_facts(reader, run.scope, ()))
+    found = mem._ctx.engine.read("default", lambda reader: load_facts(reader, run.scope, NOTHING))
     assert {each.fact.fact_key: each.is_preference for each in found} == {
         "user.diet": True,
         "user.city": False,

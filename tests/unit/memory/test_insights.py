@@ -25,8 +25,8 @@ def insights(mem: Memory, run: Run) -> list[InsightCandidate]:
     return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: load_insights(reader, run.scope))
 
 
-def procedures(mem: Memory, run: Run, terms: tuple[str, ...] = ()) -> list[ProcedureCandidate]:
-    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: load_procedures(reader, run.scope, terms))
+def procedures(mem: Memory, run: Run) -> list[ProcedureCandidate]:
+    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: load_procedures(reader, run.scope))
 
 
 # -- insights -----------------------------------------------------------------------------------------

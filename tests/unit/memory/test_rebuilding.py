@@ -14,10 +14,11 @@ from muniment.adapters.system import CountingIds, TickingClock
 from muniment.engines.memory.engine import MemoryEngine
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.ports.engine import Delete, Reader, Row, Select, Transaction
+from muniment.recall.matching import NOTHING, read_wanted
 from muniment.records.policy import Policy
 from muniment.runtime.context import Context
 from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_facts, load_working_state, query_terms
+from muniment.runtime.pooling import load_facts, load_working_state
 
 Maker = Callable[..., Memory]
 KINDS = ("working_state", "fact", "procedure", "insight", "candidate", "run")
@@ -164,19 +165,19 @@ def act(mem: Memory, run: Any, said: list[Any], step: tuple[Any, ...]) -> None:
 @pytest.mark.req("MP-08")
 def test_facts_are_pooled_with_their_match(mem: Memory) -> None:
     run = mem.run(user_id="ana", grants=("tenant",))
-    assert mem._ctx.engine.read("default", lambda reader: load_working_state(reader, run.scope)) is None
+    assert mem._ctx.engine.read("default", lambda reader: load_working_state(reader, run.scope, NOTHING, 5)) is None
     said = run.observe("user", "x")
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.diet", {"kind": "vegetarian food"}, sources=[said.id])
     run.remember("shop.city", "Rome", sources=[said.id], scope_level="tenant")
-    terms = query_terms("vegetarian food near her city")
+    wanted = read_wanted("vegetarian food near her city")
 
     def read(reader: Reader) -> list[tuple[str, float]]:
-        return [(each.fact.fact_key, float(each.score)) for each in load_facts(reader, run.scope, terms)]
+        return [(each.fact.fact_key, float(each.score)) for each in load_facts(reader, run.scope, wanted)]
 
     found = mem._ctx.engine.read("default", read)
     assert found[0][0] == "user.diet"
     assert found[0][1] > found[1][1] > 0
     bob = mem.run(user_id="bob")
-    pooled = mem._ctx.engine.read("default", lambda reader: load_facts(reader, bob.scope, ()))
+    pooled = mem._ctx.engine.read("default", lambda reader: load_facts(reader, bob.scope, NOTHING))
     assert [(each.fact.fact_key, each.score) for each in pooled] == [("shop.city", 0)]

@@ -15,6 +15,7 @@ import muniment
 from muniment import aio
 from muniment.adapters.system import CountingIds, TickingClock
 from muniment.errors import Closed, NotFound
+from muniment.runtime.corpora import Corpus
 from muniment.runtime.memory import Memory
 from muniment.runtime.run import Run
 
@@ -58,7 +59,9 @@ def test_exported_names_are_pinned() -> None:
         muniment.nothing  # type: ignore[attr-defined] # noqa: B018
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(aio.AsyncMemory, Memory), (aio.AsyncRun, Run)])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(aio.AsyncMemory, Memory), (aio.AsyncRun, Run), (aio.AsyncCorpus, Corpus)]
+)
 def test_signatures_are_those_of_the_sync_classes(ours: type, theirs: type) -> None:
     assert public(ours) == public(theirs)
     for name in public(theirs):

@@ -317,7 +317,7 @@ def test_selectors_of_forget(unchanged: Memory, selector: dict[str, str]) -> Non
         {"namespace": "event", "event_id": "e1", "span": {"start": 2, "end": 1}},
         {"namespace": "event", "event_id": "e1", "x": 1},
         {"namespace": "event", "event_id": "e1", "span": {"start": -1, "end": 1}},
-        {"event_id": "e1"},
+        {"chunk_id": "e1"},
         {1: 2},
         "",
         "a\nb",

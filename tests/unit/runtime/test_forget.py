@@ -59,6 +59,7 @@ STAYS = {
         "receipt_id": "an id",
     },
     "blobs": {"hash": "salted, and the salt goes", "entry_id": "an id"},
+    "parts": {"owner": "an id", "hash": "salted, and the salt goes", "receipt_id": "an id"},
     "items": {
         "id": "an id",
         "kind": "of a list",

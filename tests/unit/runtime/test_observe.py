@@ -415,8 +415,9 @@ def test_a_run_writes_nothing_until_something_happens(mem: Memory, counts: Count
 def test_a_run_is_taken_up_again(any_mem: Memory) -> None:
     first = any_mem.run(user_id="ana", session_id="s1", run_id="r1", objective="one")
     first.observe("user", "a")
-    second = any_mem.run(user_id="ana", session_id="s1", run_id="r1", objective="ignored, the run has begun")
+    second = any_mem.run(user_id="ana", session_id="s1", run_id="r1")
     second.observe("user", "b")
+    any_mem.run(user_id="ana", session_id="s1", run_id="r1", objective="one")  # the same is no other
     assert [entry.content for entry in second.entries()] == ["", "a", "b"]
     assert second.state() == first.state()
     assert second.state().objective == "one"  # type: ignore[union-attr]

@@ -116,6 +116,41 @@ def test_facts_are_found_too(mem: Memory) -> None:
     assert (hit.id, hit.sources) == (fact.fact_id, fact.sources)
 
 
+@pytest.mark.parametrize(
+    ("query", "key", "value"),
+    [
+        ("where does she live", "user.city", "Berlin"),
+        ("Which company does she work for?", "user.employer", "Siemens"),
+        ("what pets does she have", "user.dog", "Rex"),
+        ("what is she allergic to", "user.allergy", "peanuts"),
+        ("她住在哪里", "user.city", "Berlin"),
+    ],
+)
+def test_facts_are_found_by_what_they_are_about(mem: Memory, query: str, key: str, value: str) -> None:
+    run = asking(mem)
+    said = run.observe("user", "It is all in the form.")
+    for name, what in (("city", "Berlin"), ("employer", "Siemens"), ("dog", "Rex"), ("allergy", "peanuts")):
+        run.remember(f"user.{name}", what, sources=[said.id])
+    facts = [hit for hit in run.search(query) if hit.kind == "fact"]
+    assert facts[0].text == f"{key}: {value}"
+    assert len(facts[0].why) > 1
+    lines = run.compose("responder", query=query).text.splitlines()
+    assert next(line for line in lines if line.startswith("- user.")).startswith(f"- {key}: {value}")
+
+
+def test_where_she_lives_after_a_move(mem: Memory) -> None:
+    """Within one second, too: a later session is later."""
+    old = mem.run(user_id="mia", session_id="s1").observe("user", "I live in Lisbon.")
+    new = mem.run(user_id="mia", session_id="s2").observe("user", "I moved to Berlin.")
+    run = mem.run(user_id="mia", session_id="s3")
+    hits = {hit.id: hit for hit in run.search("Where does she live?")}
+    assert next(iter(hits)) == new.id
+    assert hits[old.id].superseded_by == new.id
+    assert "superseded by a later statement" in hits[old.id].why
+    text = run.compose("responder", query="Where does she live?").text
+    assert "(superseded by" in text
+
+
 @pytest.mark.parametrize("query", ["", "   ", "the of and", "🦆", "x" * 1_000_000, "\x00", "?" * 5000])
 def test_odd_queries_are_answered(mem: Memory, query: str) -> None:
     tell(mem)

@@ -12,9 +12,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from muniment.engines.sqlite.failures import is_busy, translate
 from muniment.engines.sqlite.handles import enter, leave
@@ -26,8 +25,7 @@ _IDLE_READERS_MAX = 8
 _SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the file is and how it may be opened."""
 
     path: str

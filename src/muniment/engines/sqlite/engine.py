@@ -18,7 +18,6 @@ from muniment.engines.checks import check_tenant
 from muniment.engines.sqlite.connections import Connections, Place, begin_immediate
 from muniment.engines.sqlite.failures import translate
 from muniment.engines.sqlite.opening import prepare
-from muniment.engines.sqlite.residue import scrub
 from muniment.engines.sqlite.views import SqliteReader, SqliteTransaction
 from muniment.engines.turns import Turns
 from muniment.errors import InvalidInput, StorageReadOnly
@@ -163,6 +162,8 @@ class SqliteEngine:
         with self._turns:
             connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
             try:
+                from muniment.engines.sqlite.residue import scrub
+
                 return scrub(connections.place, needles)
             finally:
                 connections.leave_writer()

@@ -11,7 +11,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from muniment.engines.migrations import Applied, Migration, load, pending
@@ -34,13 +33,13 @@ def prepare(place: Place) -> tuple[Place, int]:
     try:
         with closing(connect(place, timeout_s=min(1.0, place.busy_timeout_s))) as connection:
             number = _bring_up_to_date(connection, place, known, deadline)
-        return (replace(place, mode="rw") if place.mode == "rwc" else place), number
+        return (place._replace(mode="rw") if place.mode == "rwc" else place), number
     except sqlite3.Error as error:
         if code_of(error) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise translate(error, place.path) from error
         if not os.path.exists(place.path):
             raise translate(error, place.path) from error
-    return _prepare_immutable(replace(place, mode="immutable"), known, deadline)
+    return _prepare_immutable(place._replace(mode="immutable"), known, deadline)
 
 
 def _prepare_immutable(place: Place, known: tuple[Migration, ...], deadline: float) -> tuple[Place, int]:

@@ -40,7 +40,8 @@ def text_given(argument: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"standard input is not UTF-8: {error.reason} at byte {error.start}") from None
+        said = f"standard input is not UTF-8: {error.reason} at byte {error.start}"
+        raise InvalidInput(said, hint="convert it, for example with iconv -t UTF-8") from None
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -35,6 +35,7 @@ def doctor(db: str | None, as_json: bool) -> None:
         "extras": {extra: _extra(extra, modules) for extra, modules in EXTRAS.items()},
         "tokens": _tokens(settings),
         "embedder": _embedder(settings),
+        "sandbox": _sandbox(),
         "settings": {
             "db": _without_password(settings.db),
             "tenant": settings.tenant,
@@ -81,6 +82,15 @@ def _embedder(settings: Settings) -> dict[str, Any]:
         return {"identity": None, "error": error.to_dict()}
 
 
+def _sandbox() -> dict[str, Any]:
+    from muniment.adapters.sandbox import probe
+
+    try:
+        return {"state": "ok", "bwrap": probe()}
+    except MunimentError as error:
+        return {"state": error.code, "error": error.to_dict()}
+
+
 def _without_password(db: str) -> str:
     if "://" not in db or "@" not in db:
         return db
@@ -116,6 +126,8 @@ def _show(found: dict[str, Any]) -> None:
     tokens, embedder = found["tokens"], found["embedder"]
     click.echo(f"  tokens: {tokens['name']}{_in_brackets(tokens)}")
     click.echo(f"  embedder: {embedder['identity'] or 'cannot be loaded'}{_in_brackets(embedder)}")
+    sandbox = found["sandbox"]
+    click.echo(f"  sandbox: {sandbox.get('bwrap') or sandbox['error']['message']}{_in_brackets(sandbox)}")
     store = found["store"]
     click.echo(f"store: {found['settings']['db']}")
     if store["state"] == "ok":

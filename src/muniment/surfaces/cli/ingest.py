@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from muniment.adapters.system import system_clock
 from muniment.errors import InvalidInput, MunimentError
 from muniment.surfaces.cli.documents import read_documents
 from muniment.surfaces.cli.options import db_option, json_option
@@ -19,9 +20,10 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.cli.progress import progress_bar
 from muniment.surfaces.cli.transcripts import SCOPE_KEYS, events_of
 from muniment.surfaces.settings import Settings, load_settings, open_store
+from muniment.text.instants import format_instant
 
 if TYPE_CHECKING:
-    from muniment.records.entry import EntryDraft
+    from muniment.records.entry import EntryDraft, LedgerEntry
     from muniment.runtime.memory import Memory
     from muniment.runtime.run import Run
 
@@ -64,15 +66,48 @@ def ingest(
         sources = [_on_disk(name, Path(scratch)) for name in files]
         total = _check(sources, settings, session, again)
         with open_store(settings) as mem, progress_bar("ingesting", total, quiet=as_json) as advance:
-            written, sessions = 0, set()
+            tally = _Tally(format_instant(system_clock()))
             for run, drafts in _batches(mem, sources, settings, session, again):
-                written += len(run.observe_many(drafts))
-                sessions.add((run.scope.user_id, run.scope.session_id))
+                tally.add(run, drafts, run.observe_many(drafts))
                 advance(len(drafts))
     if as_json:
-        emit_json({"events": written, "sessions": len(sessions), "db": settings.db})
+        emit_json(tally.plain() | {"db": settings.db})
     else:
-        click.echo(f"{written} events in {len(sessions)} sessions are in {settings.db}")
+        tally.show(settings.db)
+
+
+class _Tally:
+    """What an ingest did, and what a reader might wonder about: what was there already, what has no words."""
+
+    def __init__(self, started: str) -> None:
+        self._started = started
+        self._events = self._known = self._wordless = 0
+        self._sessions: set[tuple[str, str]] = set()
+
+    def add(self, run: Run, drafts: Sequence[EntryDraft], entries: Sequence[LedgerEntry]) -> None:
+        self._events += len(entries)
+        self._known += sum(entry.recorded_at < self._started for entry in entries)
+        self._wordless += sum(not (draft.content or "").strip() and _has_parts(draft) for draft in drafts)
+        self._sessions.add((run.scope.user_id, run.scope.session_id))
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "events": self._events,
+            "sessions": len(self._sessions),
+            "already_present": self._known,
+            "without_text": self._wordless,
+        }
+
+    def show(self, db: str) -> None:
+        click.echo(f"{self._events} events in {len(self._sessions)} sessions are in {db}")
+        if self._known:
+            click.echo(f"{self._known} of them were there already; nothing was written twice")
+        if self._wordless:
+            click.echo(f"{self._wordless} hold no text (an image, say): they are kept, but a search cannot find them")
+
+
+def _has_parts(draft: EntryDraft) -> bool:
+    return bool((draft.metadata or {}).get("parts"))
 
 
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
@@ -171,7 +206,7 @@ def _address(
         )
     for key, value in named.items():
         if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"{where}: {key} should be a string", path=f"$.{key}")
+            raise InvalidInput(f"{where}: {key} should be a string", path=f"$.{key}", hint="put the id in quotes")
     return user_id, named["agent_id"] or settings.agent, named["session_id"] or default_session, named["run_id"]
 
 

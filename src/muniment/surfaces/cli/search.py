@@ -14,7 +14,7 @@ from muniment.surfaces.settings import open_store
 if TYPE_CHECKING:
     from muniment.records.hit import Hit
 
-__all__ = ["search"]
+__all__ = ["search", "show_hit"]
 
 
 @click.command()
@@ -37,12 +37,12 @@ def search(
         emit_json({"hits": [hit.to_wire() for hit in hits]})
         return
     for number, hit in enumerate(hits, 1):
-        _show(number, hit)
+        show_hit(number, hit)
     if not hits:
         click.echo(f"nothing found in the memory of {settings.user}")
 
 
-def _show(number: int, hit: Hit) -> None:
+def show_hit(number: int, hit: Hit) -> None:
     who = hit.speaker or hit.role or hit.kind
     click.echo(
         f"{number:>2}  {hit.score:.3f}  {when(hit.ts)}  {click.style(who, bold=True)}: {one_line(hit.text, 240)}"

@@ -40,7 +40,8 @@ def _messages(
     for index, message in enumerate(messages):
         where = path if single else f"{path}[{index}]"
         if not isinstance(message, dict):
-            raise InvalidInput(f"a message should be an object, found {type(message).__name__}", path=where)
+            said = f"a message should be an object, found {type(message).__name__}"
+            raise InvalidInput(said, path=where, hint='such as {"role": "user", "content": "…"}')
         if _is_openai(message):
             yield scope | _from_openai(message, calls, where)
         else:
@@ -101,7 +102,8 @@ def _text_of(content: Any, path: str) -> tuple[str, list[Any]]:
     if isinstance(content, str):
         return content, []
     if not isinstance(content, list):
-        raise InvalidInput(f"content should be text or a list of parts, found {type(content).__name__}", path=path)
+        said = f"content should be text or a list of parts, found {type(content).__name__}"
+        raise InvalidInput(said, path=path, hint='a part is {"type": "text", "text": "…"}')
     texts: list[str] = []
     others: list[Any] = []
     for part in content:

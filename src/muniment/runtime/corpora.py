@@ -1,0 +1,306 @@
+"""A corpus' handle: documents added, found, read, retracted and forgotten, under one name and scope.
+
+handbook = mem.corpus("handbook")                  # shared by the tenant
+notes = mem.corpus("notes", user_id="ana")         # ana's own
+handbook.add_file("setup.md")
+hit = handbook.search("how do I install it")[0]
+mem.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip install"))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from muniment.errors import InvalidInput, InvalidRecord, TooLarge
+from muniment.ports.engine import Select
+from muniment.records.base import ValidationError, issues_of
+from muniment.records.scope import scope_of
+from muniment.runtime.shelves import Shelf
+from muniment.semantics.corpora import is_corpus, owner_of
+from muniment.semantics.evidence import LEDGER_CORPUS
+from muniment.text.hashing import digest
+
+if TYPE_CHECKING:
+    from muniment.ports.engine import Reader
+    from muniment.records.corpus import Chunk, CorpusDocument
+    from muniment.records.entry import Receipt
+    from muniment.records.hit import Hit
+    from muniment.runtime.context import Context
+    from muniment.runtime.documents import NewDocument
+    from muniment.runtime.searching import Found
+
+__all__ = ["Corpus", "standing_of"]
+
+Standing = Literal["live", "superseded", "retracted", "forgotten"]
+
+_CORPUS_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_RESERVED = (LEDGER_CORPUS, "url")
+"""Evidence that is no document's has its id derived under these."""
+_ASKED = 500
+
+
+def standing_of(reader: Reader, _tenant_id: str, chunk_ids: Sequence[str]) -> dict[str, Standing]:
+    """How the documents of these chunks stand. What is no chunk, or not in this tenant, is left out."""
+    sessions: dict[str, str] = {}
+    standing: dict[str, Standing] = {}
+    columns = ("id", "user_id", "session_id", "kind", "receipt_id")
+    for asked in _portions(list(dict.fromkeys(chunk_ids))):
+        rows = reader.do(Select("entries", where=(("id", "in", asked),), columns=columns))
+        for id_, owner, session_id, kind, receipt_id in cast("list[tuple[str, ...]]", rows):
+            if kind != "tool_result" or not is_corpus(owner):
+                continue
+            sessions[id_] = session_id
+            if receipt_id is not None:
+                standing[id_] = "forgotten"
+    states: dict[str, str] = {}
+    for asked in _portions(sorted(set(sessions.values()))):
+        select = Select("items", where=(("id", "in", asked),), order=("id", "version"), columns=("id", "status"))
+        states.update(cast("list[tuple[str, str]]", reader.do(select)))  # the newest version comes last
+    return {id_: cast("Standing", states.get(session, "forgotten")) for id_, session in sessions.items()} | standing
+
+
+def _portions(ids: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(ids[at : at + _ASKED]) for at in range(0, len(ids), _ASKED)]
+
+
+class Corpus:
+    """The documents of one corpus. Made by `Memory.corpus`; writes nothing until something is added. Thread-safe."""
+
+    def __init__(self, ctx: Context, corpus_id: str, tenant_id: str, user_id: str | None) -> None:
+        if not isinstance(corpus_id, str) or not _CORPUS_ID.fullmatch(corpus_id):
+            raise InvalidInput(
+                "a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore", path="$.corpus_id"
+            )
+        if corpus_id in _RESERVED:
+            raise InvalidInput(f"{corpus_id!r} is not the id of a corpus of documents", path="$.corpus_id")
+        if user_id is not None and (not isinstance(user_id, str) or not user_id or is_corpus(user_id)):
+            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
+        names = {
+            "tenant_id": tenant_id,
+            "user_id": owner_of(corpus_id, user_id),
+            "agent_id": "corpus",
+            "session_id": "s",
+            "run_id": "r",
+        }
+        try:
+            scope = scope_of(names)
+        except ValidationError as error:
+            raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
+        self._ctx = ctx
+        self._shelf = Shelf(scope.tenant_id, corpus_id, scope.user_id)
+
+    def __repr__(self) -> str:
+        return f"<Corpus {self._shelf.owner.partition(':')[2]} of {self._shelf.tenant_id}>"
+
+    @property
+    def corpus_id(self) -> str:
+        return self._shelf.corpus_id
+
+    def add(
+        self,
+        text: str,
+        *,
+        document_id: str | None = None,
+        media_type: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        ts: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CorpusDocument:
+        """Add a document: "text/plain", "text/markdown" or "text/html", by default what its id or source ends in.
+
+        The same document again is the one that is there. Other text under the same id is its next revision, which takes
+        the place of the last. Without an id, one is minted.
+        """
+        from muniment.runtime.documents import add_document
+
+        given = {
+            "document_id": document_id,
+            "media_type": media_type,
+            "title": title,
+            "source": source,
+            "metadata": dict(metadata) if isinstance(metadata, Mapping) else metadata,
+        }
+        return add_document(self._ctx, self._shelf, _new_document(self._ctx, text, given, ts))
+
+    def add_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        document_id: str | None = None,
+        media_type: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        ts: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CorpusDocument:
+        """Add a file of UTF-8 text; its id and source are its path, unless they are given."""
+        from muniment.corpus.document import media_type_of
+
+        if not isinstance(path, str | PathLike):
+            raise InvalidInput(f"a file is named by its path, not {type(path).__name__}", path="$.path")
+        named = Path(path).as_posix()
+        return self.add(
+            _read_file(Path(path), self._ctx.policy.corpus.document_bytes_max),
+            document_id=named if document_id is None else document_id,
+            media_type=media_type_of(named) if media_type is None else media_type,
+            title=title,
+            source=named if source is None else source,
+            ts=ts,
+            metadata=metadata,
+        )
+
+    def documents(self, *, include_all: bool = False) -> list[CorpusDocument]:
+        """The live documents by id; with `include_all`, every revision that was not forgotten."""
+        from muniment.runtime.shelves import list_documents
+
+        shelf = self._shelf
+        return self._ctx.engine.read(
+            shelf.tenant_id, lambda reader: list_documents(reader, shelf, include_all=include_all)
+        )
+
+    def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
+        """The newest revision of a document, whether or not it is live, or the one that is asked for."""
+        from muniment.runtime.shelves import read_document
+
+        shelf = self._shelf
+        _check_text(document_id, "$.document_id")
+        if revision is not None and (type(revision) is not int or revision < 1):
+            raise InvalidInput("a revision is a whole number from 1", path="$.revision")
+        return self._ctx.engine.read(
+            shelf.tenant_id, lambda reader: read_document(reader, shelf, document_id, revision)
+        )
+
+    def chunk(self, chunk_id: str) -> Chunk:
+        """A chunk of this corpus, of whatever revision."""
+        from muniment.runtime.shelves import read_chunk
+
+        _check_text(chunk_id, "$.chunk_id")
+        shelf = self._shelf
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: read_chunk(reader, shelf, chunk_id))
+
+    def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
+        """The best `k` chunks of the live documents for a query, best first, each saying why."""
+        from muniment.runtime.searching import check_search, find_turns
+        from muniment.runtime.shelves import ended_sessions
+
+        ctx, shelf = self._ctx, self._shelf
+        query, moment = check_search(ctx, query, k, now)
+
+        def work(reader: Reader) -> list[Hit]:
+            ended = ended_sessions(reader, shelf)
+            found = find_turns(
+                ctx, reader, shelf.tenant_id, shelf.owner, query, k, moment, ctx.policy.recall, without=ended
+            )
+            return [_chunk_hit(each) for each in found]
+
+        return ctx.engine.read(shelf.tenant_id, work)
+
+    def retract(self, document_id: str, reason: str) -> CorpusDocument:
+        """Take a live document back. Pointers into it still resolve; it is not found, and does not verify a claim."""
+        from muniment.runtime.documents import retract_document
+        from muniment.runtime.patches import cleaned
+
+        limit = self._ctx.policy.corpus.reason_chars_max
+        _check_text(document_id, "$.document_id")
+        _check_text(reason, "$.reason")
+        if len(reason) > limit:
+            raise TooLarge(f"a reason of {len(reason)} characters is over the limit of {limit}", path="$.reason")
+        return retract_document(self._ctx, self._shelf, document_id, cleaned(self._ctx, reason))
+
+    def forget(self, document_id: str | None = None) -> Receipt:
+        """Erase a document in all its revisions, or the whole corpus, and all that was derived; answers the receipt."""
+        from muniment.runtime.forget import Selector, forget
+        from muniment.runtime.shelves import all_sessions
+
+        ctx, shelf = self._ctx, self._shelf
+        sessions: tuple[str, ...] = ()
+        if document_id is not None:
+            _check_text(document_id, "$.document_id")
+            sessions = ctx.engine.read(shelf.tenant_id, lambda reader: all_sessions(reader, shelf, document_id))
+        return forget(ctx, shelf.tenant_id, Selector(user_id=shelf.owner, document=sessions))
+
+
+# -- adding -------------------------------------------------------------------------------------------
+
+
+def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> NewDocument:
+    """The document as it will stand: its form checked, what it says read, secrets replaced (LG-10), cut into chunks."""
+    from muniment.corpus.document import media_type_of, read_document
+    from muniment.records.corpus import DocumentRequest
+    from muniment.runtime.documents import NewDocument
+    from muniment.runtime.patches import cleaned, instant_of
+
+    try:
+        asked = DocumentRequest.model_validate(given)
+    except ValidationError as error:
+        raise InvalidRecord("this document cannot be added", issues_of(error, given)) from None
+    policy = ctx.policy.corpus
+    if asked.title is not None and len(asked.title) > policy.title_chars_max:
+        raise TooLarge(
+            f"a title of {len(asked.title)} characters is over the limit of {policy.title_chars_max}", path="$.title"
+        )
+    moment = instant_of(ts, "$.ts")
+    media_type = asked.media_type or media_type_of(asked.document_id or "", asked.source or "")
+    read = read_document(text, media_type, policy, lambda said: cleaned(ctx, said))
+    told = {
+        "title": cleaned(ctx, asked.title) if asked.title else read.title,
+        "source": cleaned(ctx, asked.source) if asked.source else None,
+        "media_type": media_type,
+        "digest": digest(read.text.encode()).hex(),
+        "bytes": len(read.text.encode()),
+        "metadata": cleaned(ctx, asked.metadata) if asked.metadata else None,
+    }
+    return NewDocument(
+        document_id=asked.document_id or ctx.ids.new("txt"),
+        is_anonymous=asked.document_id is None,
+        said={key: value for key, value in told.items() if value is not None},
+        ts=moment,
+        passages=read.chunks,
+    )
+
+
+def _read_file(path: Path, bytes_max: int) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(bytes_max + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
+        said = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"cannot read {str(path)!r:.200}: {said}", path="$.path", hint="check the path") from None
+    if len(data) > bytes_max:
+        raise TooLarge(
+            f"{str(path)!r:.200} is over the limit of {bytes_max} bytes",
+            path="$.path",
+            hint="split it, or raise corpus.document_bytes_max in the policy",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{str(path)!r:.200} is not UTF-8 text: {error.reason} at byte {error.start}",
+            path="$.path",
+            hint="convert it to UTF-8 text, Markdown or HTML first",
+        ) from None
+
+
+def _check_text(value: Any, path: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput("wanted a non-empty string", path=path)
+
+
+# -- what is answered ---------------------------------------------------------------------------------
+
+
+def _chunk_hit(found: Found) -> Hit:
+    """The hit of a turn, which says where in its document it stands."""
+    from muniment.runtime.run_recall import turn_hit
+
+    said = found.turn.entry.metadata
+    headings = cast("list[str]", said["headings"])
+    place = f"in {said['document_id']}" + (f", {' > '.join(headings)}" if headings else "")
+    hit = turn_hit(found)
+    return hit.model_copy(update={"kind": "chunk", "why": (*hit.why, place)})

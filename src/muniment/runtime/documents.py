@@ -1,0 +1,183 @@
+"""Adding documents to a corpus and retracting them. Whoever does so holds the lock of the corpus, as a forget does.
+
+A revision is one session with one run, written in one transaction: the run's start, what is told of the document, its
+chunks in order, the run's end. What a later revision or a retraction changes is told by an entry as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.errors import DuplicateId
+from muniment.ledger.door import admit
+from muniment.ports.engine import KeyTaken, Reader, Transaction
+from muniment.records.corpus import CorpusDocument
+from muniment.records.entry import EntryDraft, ToolCall
+from muniment.records.pointer import Span
+from muniment.records.run_events import RUN_FINISHED
+from muniment.records.scope import Scope
+from muniment.runtime.context import Context
+from muniment.runtime.ingest import append_in, append_prepared, opening_draft, prepare
+from muniment.runtime.items import Item, digest_name
+from muniment.runtime.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
+from muniment.runtime.memory_locks import lock_memory
+from muniment.runtime.patches import check_open, draft_patch
+from muniment.runtime.shelves import (
+    Shelf,
+    find_newest,
+    find_revisions,
+    next_revision,
+    revisions_named,
+    view_document,
+)
+from muniment.text.hashing import short_id
+
+if TYPE_CHECKING:
+    from muniment.corpus.document import Passage
+    from muniment.ledger.door import Admitted
+
+__all__ = ["TOOL", "NewDocument", "add_document", "retract_document"]
+
+TOOL = "corpus"
+"""The tool that chunks come from, and the agent of their runs."""
+_COMPARED = ("digest", "media_type", "title", "source", "metadata")
+
+
+class NewDocument(NamedTuple):
+    """A document that is to be added: read, checked, redacted."""
+
+    document_id: str
+    is_anonymous: bool
+    """The caller gave no id: the same text is the same document."""
+    said: dict[str, Any]
+    """What is told of it: what is compared, and its size."""
+    ts: str | None
+    passages: Sequence[Passage]
+
+    def is_same(self, item: Item) -> bool:
+        """Is this the very document that stands there?"""
+        kept = item.plain()
+        return item.status == "live" and all(self.said.get(key) == kept.get(key) for key in _COMPARED)
+
+
+class _Plan(NamedTuple):
+    """The place of a new document among those that are there."""
+
+    same: Item | None
+    """The very document, where it is there already."""
+    revision: int
+    supersedes: Item | None
+
+
+def add_document(ctx: Context, shelf: Shelf, new: NewDocument) -> CorpusDocument:
+    """Add the document, or answer the one that is there already; what takes time is done before the transaction."""
+
+    def look(reader: Reader) -> tuple[_Plan, CorpusDocument | None]:
+        plan = _plan(reader, shelf, new)
+        return plan, None if plan.same is None else view_document(reader, shelf, plan.same)
+
+    while True:
+        plan, found = ctx.engine.read(shelf.tenant_id, look)
+        found = found or _add_as(ctx, shelf, new, plan)
+        if found is not None:
+            return found
+
+
+def _plan(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
+    if new.is_anonymous:
+        alike = revisions_named(reader, shelf, digest_name(new.said["digest"]))
+        return _Plan(next(filter(new.is_same, alike), None), 1, None)
+    revisions = find_revisions(reader, shelf, new.document_id)
+    last = revisions[max(revisions)] if revisions else None
+    if last is not None and new.is_same(last):
+        return _Plan(last, max(revisions), None)
+    revision = next_revision(reader, shelf, new.document_id, max(revisions, default=0))
+    return _Plan(None, revision, last if last is not None and last.status == "live" else None)
+
+
+def _add_as(ctx: Context, shelf: Shelf, new: NewDocument, plan: _Plan) -> CorpusDocument | None:
+    """Write what was planned; None where the corpus has changed meanwhile and it has to be planned again."""
+    session_id = shelf.session_id(new.document_id, plan.revision)
+    scope = _scope(shelf, session_id, short_id("run", [shelf.tenant_id, session_id]))
+    batch = prepare(ctx, scope, _drafts(shelf, new, plan, session_id), _opening(ctx))
+
+    def work(tx: Transaction) -> CorpusDocument | None:
+        lock_memory(tx, shelf.owner)
+        if _plan(tx, shelf, new) != plan:
+            return None
+        append_prepared(ctx, tx, batch, "" if plan.supersedes is None else plan.supersedes.created_at)
+        return view_document(tx, shelf, find_newest(tx, shelf, new.document_id))
+
+    try:
+        return ctx.engine.write(shelf.tenant_id, work)
+    except KeyTaken:
+        raise DuplicateId(
+            f"an id that the document {new.document_id!r:.80} needs is taken",
+            path="$.document_id",
+            hint="add it under another id",
+        ) from None
+
+
+def _scope(shelf: Shelf, session_id: str, run_id: str) -> Scope:
+    return Scope(tenant_id=shelf.tenant_id, user_id=shelf.owner, agent_id=TOOL, session_id=session_id, run_id=run_id)
+
+
+def _opening(ctx: Context) -> Admitted:
+    return admit(opening_draft({"task_type": TOOL}), ctx.policy.ledger)
+
+
+_END = EntryDraft(
+    kind="system",
+    role="system",
+    content="",
+    metadata={"event": RUN_FINISHED, "stop_reason": "OBJECTIVE_ACHIEVED"},
+)
+
+
+def _drafts(shelf: Shelf, new: NewDocument, plan: _Plan, session_id: str) -> list[EntryDraft]:
+    told = {"id": session_id, "document_id": new.document_id, "revision": plan.revision} | new.said
+    told["is_anonymous"] = new.is_anonymous
+    if plan.supersedes is not None:
+        told["supersedes"] = plan.supersedes.id
+    added = draft_patch(DOCUMENT_ADDED, "external", told).model_copy(update={"ts": new.ts})
+    chunks = [_chunk_draft(shelf, new, plan.revision, index) for index in range(len(new.passages))]
+    return [added, *chunks, _END]
+
+
+def _chunk_draft(shelf: Shelf, new: NewDocument, revision: int, index: int) -> EntryDraft:
+    passage = new.passages[index]
+    span = Span(start=passage.start, end=passage.end)
+    return EntryDraft(
+        kind="tool_result",
+        role="tool",
+        content=passage.text,
+        speaker=new.said.get("title"),
+        ts=new.ts,
+        id=shelf.chunk_id(new.document_id, revision, span),
+        metadata={
+            "document_id": new.document_id,
+            "revision": revision,
+            "index": index,
+            "start": span.start,
+            "end": span.end,
+            "headings": list(passage.headings),
+        },
+        tool=ToolCall(name=TOOL, ok=True),
+        trust="external",
+    )
+
+
+def retract_document(ctx: Context, shelf: Shelf, document_id: str, reason: str) -> CorpusDocument:
+    """Take a live document back: it stays what pointers point to, and is found no more."""
+    run_id = ctx.ids.new("run")
+
+    def work(tx: Transaction) -> CorpusDocument:
+        lock_memory(tx, shelf.owner)
+        item = find_newest(tx, shelf, document_id)
+        check_open(item, ("live",), "retracted")
+        told = draft_patch(DOCUMENT_RETRACTED, "external", {"id": item.id, "reason": reason})
+        append_in(ctx, tx, _scope(shelf, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
+        return view_document(tx, shelf, find_newest(tx, shelf, document_id))
+
+    return ctx.engine.write(shelf.tenant_id, work)

@@ -1,0 +1,36 @@
+"""The rows of facts within a scope, as they lie: who finds none need load nothing of what reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from muniment.ports.engine import Condition, Reader, Select
+from muniment.runtime.items import Item, digest_name
+
+if TYPE_CHECKING:
+    from muniment.records.scope import Scope
+    from muniment.records.stored import ScopeLevel
+
+__all__ = ["LEVELS", "fact_items", "visible_facts"]
+
+LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
+"""Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
+
+
+def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
+    """The facts of one level, of all statuses; those that were forgotten are not among them."""
+    where: tuple[Condition, ...] = (("kind", "=", "fact"), ("user_id", "=", scope.user_id if level == "user" else None))
+    if key is not None:
+        where = (*where, ("name", "=", digest_name(key)))
+    if level != "user":
+        where = (*where, ("agent_id", "=", scope.agent_id if level == "agent" else None))
+    newest: dict[str, Item] = {}
+    for row in reader.do(Select("items", where=where, order=("id", "version"))):
+        item = Item._make(cast("Any", row))
+        newest[item.id] = item
+    return [item for item in newest.values() if item.body is not None]
+
+
+def visible_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Item]:
+    """Every fact this run can see: the user's own and those inherited, nearest level first."""
+    return [item for level in LEVELS for item in fact_items(reader, scope, level, key)]

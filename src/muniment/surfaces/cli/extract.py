@@ -1,0 +1,58 @@
+"""`muniment extract`: what a user said of themselves, as candidates for facts, each with the words it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from muniment.surfaces.cli.asking import one_line, settings_of_user, when
+from muniment.surfaces.cli.options import db_option, json_option, scope_options
+from muniment.surfaces.cli.output import emit_json, handles_errors
+from muniment.surfaces.settings import open_store
+
+if TYPE_CHECKING:
+    from muniment.records.candidate import Candidate
+
+__all__ = ["extract"]
+
+SESSION = "extract"
+"""The session that its patches stand in."""
+
+
+@click.command()
+@db_option
+@scope_options
+@json_option
+@handles_errors
+def extract(db: str | None, tenant: str | None, user: str | None, session: str | None, as_json: bool) -> None:
+    """Look for facts in what a user said, by patterns, and propose each as a candidate.
+
+    Those that the policy is sure of become facts at once, the others wait for a decision. What was proposed before is
+    not proposed again.
+    """
+    settings = settings_of_user(db, tenant, user)
+    with open_store(settings, must_exist=True) as mem:
+        entries = mem.entries(user_id=settings.user, session_id=session, tenant_id=settings.tenant)
+        said = [entry.id for entry in entries if entry.kind == "message" and not entry.is_forgotten]
+        found: list[Candidate] = []
+        if said:
+            run = mem.run(user_id=settings.user, agent_id=settings.agent, session_id=SESSION, tenant_id=settings.tenant)
+            found = run.extract(said)
+    if as_json:
+        emit_json({"messages": len(said), "candidates": [candidate.to_wire() for candidate in found]})
+        return
+    for candidate in found:
+        _show(candidate)
+    if not found:
+        click.echo(f"{len(said)} messages, and nothing in them that is plainly a fact about {settings.user}")
+
+
+def _show(candidate: Candidate) -> None:
+    from muniment.prompts.lines import shown
+
+    head = f"{candidate.key}: {one_line(shown(candidate.value))}"
+    click.echo(f"{click.style(head, bold=True)}  [{candidate.status}]  {candidate.candidate_id}")
+    if candidate.quote is not None:
+        click.echo(f"    “{one_line(candidate.quote)}”")
+    click.echo(f"    from {', '.join(candidate.sources)}  {when(candidate.proposed_at)}  {candidate.explanation}")

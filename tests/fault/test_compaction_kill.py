@@ -1,0 +1,210 @@
+"""Crashes around a snapshot: at every boundary of every transaction, and by kill -9 (CS-08, CS-12).
+
+Whatever was acknowledged is there, no snapshot is half there, and a run taken up again is what its ledger says.
+MUNIMENT_KILL_ROUNDS sets the number of rounds (default 40, of which a fifth is told here).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muniment
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.engines.opening import open_engine
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.ports.engine import Engine, Insert, Patch, Put
+from muniment.records.policy import Policy
+from muniment.runtime.context import Context
+from muniment.runtime.memory import Memory
+from muniment.runtime.run import Run
+from muniment.testing.run_stories import Teller, check_run, random_script, replayed
+
+RUNNER = Path(__file__).parent / "kill_runner.py"
+ROUNDS = max(4, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "40")) // 5)
+POLICY = Policy.from_wire({"compaction": {"event_threshold": 3, "step_fallback": 2}})
+
+
+class Crash(Exception):
+    """The process is gone, as far as the caller can tell."""
+
+
+class Fragile:
+    """An engine that breaks at one moment, of all those at which the store is or is about to be changed."""
+
+    def __init__(self, inner: Engine, breaks_at: int) -> None:
+        self.inner, self.breaks_at, self.moment = inner, breaks_at, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def tick(self) -> None:
+        self.moment += 1
+        if self.moment == self.breaks_at:
+            raise Crash
+
+    def write(self, tenant_id: str, work: Callable[[Any], Any]) -> Any:
+        self.tick()  # before the transaction
+        answer = self.inner.write(tenant_id, lambda tx: self._inside(tx, work))
+        self.tick()  # after it: it is kept, though nobody was told
+        return answer
+
+    def _inside(self, tx: Any, work: Callable[[Any], Any]) -> Any:
+        answer = work(_Ticking(tx, self))
+        self.tick()  # before it is committed
+        return answer
+
+
+class _Ticking:
+    """A transaction that may break before each of its changes."""
+
+    def __init__(self, tx: Any, fragile: Fragile) -> None:
+        self.tx, self.fragile = tx, fragile
+
+    def do(self, op: Any) -> Any:
+        if isinstance(op, Insert | Put | Patch):
+            self.fragile.tick()
+        return self.tx.do(op)
+
+    def stream(self, select: Any) -> Any:
+        return self.tx.stream(select)
+
+
+@contextmanager
+def engine_of(name: str, tmp_path: Path, dsn: str, schema: str) -> Iterator[Callable[[], Engine]]:
+    """A way to open one store again and again; that in memory is there as long as it is held."""
+    if name == "postgres":
+        yield lambda: PostgresEngine(dsn, schema=schema)
+    elif name == "sqlite":
+        yield lambda: open_engine(tmp_path / "store.db")
+    else:
+        kept = open_engine(":memory:")
+        yield lambda: kept
+
+
+def on(engine: Engine) -> Memory:
+    return Memory(Context(engine=engine, policy=POLICY, clock=clock, ids=ids))
+
+
+clock, ids = TickingClock(), CountingIds("f")
+CALLS: list[tuple[str, Callable[[Run], Any]]] = [
+    ("observe", lambda run: run.observe("user", "more words")),
+    ("claim", lambda run: run.claim("a new claim", evidence=[next(iter(_events(run)))], status="verified")),
+    ("retract", lambda run: run.retract_claim(run.claims("verified")[0].claim_id, reason="no")),
+    ("step that compacts", lambda run: [run.step(event) for event in ("PLAN_DONE", "ACT_DONE", "OBSERVE_DONE")]),
+    ("compact", lambda run: [run.question("so?"), run.compact()]),
+]
+
+
+def _events(run: Run) -> Iterator[str]:
+    return (entry.id for entry in run.entries() if entry.role == "user" and entry.body)
+
+
+def begin(mem: Memory, run_id: str) -> Run:
+    run = mem.run(user_id="ana", session_id="s1", run_id=run_id, objective="go on")
+    run.observe("user", "The capital of France is Paris.")
+    Teller(mem, [run]).tell_all(random_script(5, 25))
+    for number in range(10):
+        run.claim(f"claim {number}", evidence=[next(iter(_events(run)))], status="verified")
+    return run
+
+
+@pytest.mark.req("CS-08", "CS-12", "LG-06")
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
+def test_a_crash_at_every_boundary(
+    engine: str, name: str, call: Callable[[Run], Any], tmp_path: Path, postgres_dsn: str, postgres_schema: str
+) -> None:
+    del name
+    step = 1 if engine == "memory" else 5
+    with engine_of(engine, tmp_path, postgres_dsn, postgres_schema) as opened:
+        crashes, breaks_at = 0, 1
+        steady = opened()
+        run = begin(on(steady), "r1")
+        before = len(list(run.entries()))
+        while True:
+            fragile = Fragile(steady, breaks_at)
+            mem = on(fragile)
+            handle = mem.resume("r1").run
+            acknowledged = handle.log()
+            sequences = [snapshot.sequence for snapshot in on(steady).snapshots("r1")]
+            fragile.moment = 0
+            try:
+                call(handle)
+            except Crash:
+                crashes += 1
+            else:
+                break
+            after = on(steady)
+            resumed = after.resume("r1")
+            log = resumed.log
+            assert resumed.rejected == ()
+            assert log == replayed(after, resumed.run)
+            assert after.verify().ok
+            assert {claim.claim_id for claim in acknowledged.claims} <= {claim.claim_id for claim in log.claims}
+            assert [each.sequence for each in after.snapshots("r1")][: len(sequences)] == sequences
+            assert len(list(run.entries())) >= before
+            breaks_at += step
+        assert crashes >= (6 if step == 1 else 2), "it broke too seldom: the test tests nothing"
+        check_run(on(steady), run)
+        assert on(steady).rebuild().repaired == ()
+        steady.close()
+
+
+# -- kill -9 ------------------------------------------------------------------------------------------
+
+
+def killed(arguments: list[str], acks: Path, lines: int, delay_s: float) -> None:
+    """Start the runner, wait until it has acknowledged so many calls, and a moment more, and kill it."""
+    process = subprocess.Popen([sys.executable, str(RUNNER), *arguments])
+    try:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not (acks.exists() and acks.read_bytes().count(b"\n") > lines):
+            assert time.monotonic() < deadline, "the runner did not start"
+            time.sleep(0.002)
+        time.sleep(delay_s)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    assert process.returncode == -signal.SIGKILL, f"the runner ended by itself: {process.returncode}"
+
+
+@pytest.mark.slow
+@pytest.mark.req("CS-08", "CS-12")
+def test_a_runner_is_killed(tmp_path: Path) -> None:
+    path, chance, told = tmp_path / "store.db", random.Random(20260501), 0
+    for number in range(ROUNDS):
+        acks = tmp_path / f"acks{number}"
+        killed([str(path), str(acks), str(number)], acks, chance.randrange(1, 16), chance.uniform(0, 0.03))
+        lines = [json.loads(line) for line in acks.read_bytes().split(b"\n")[:-1]]
+        last = lines[-1]
+        with muniment.open(path) as mem:
+            assert mem.verify().ok
+            resumed = mem.resume("r1")
+            assert resumed.rejected == ()
+            assert resumed.log == replayed(mem, resumed.run)
+            assert resumed.log.objective == "go on"
+            if last:
+                told += 1
+                assert len(resumed.log.claims) >= last["claims"]
+                assert resumed.log.spent.counted_events >= last["steps"]
+                assert resumed.log.sequence >= (last["snapshot"] or 0)
+            taken = [snapshot.sequence for snapshot in mem.snapshots("r1")]
+            assert taken == list(range(1, len(taken) + 1))
+            if taken:
+                assert mem.check_snapshot("r1").status == "PASS"
+    assert told > ROUNDS // 2, "most rounds were killed before they did anything: the test tests nothing"
+    with muniment.open(path) as mem:
+        check_run(mem, mem.resume("r1").run)
+        assert mem.rebuild().repaired == ()

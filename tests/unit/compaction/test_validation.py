@@ -1,0 +1,341 @@
+"""The gate: a snapshot that holds passes every check, and each thing that is wrong fails the check of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from run_entries import (
+    CHUNKS,
+    DEPTH,
+    POLICY,
+    RUN,
+    SEA,
+    A,
+    B,
+    Told,
+    claim,
+    conflict,
+    entries,
+    failure,
+    fold,
+    known,
+    patch,
+    pointer,
+    question,
+    snapshot,
+    start,
+    step,
+    steps,
+    taken,
+    window,
+)
+
+from muniment.compaction.snapshots import snapshot_id_of
+from muniment.compaction.validation import CHECKS, Known, entries_named, validate, validation_of
+from muniment.records.snapshot import CompactionSnapshot
+from muniment.semantics.evidence import quote_hash
+
+FIRST: list[Told] = [start(), *steps(2, action={"tool": "map"}), claim("k1", A), claim("k0", B, status="candidate")]
+STORY: list[Told] = [
+    *FIRST,
+    taken(1, len(FIRST)),
+    *steps(1),
+    step("COMPILE_DONE", manifest=window("evt_a", "evt_q")),
+    patch("claim_verified", id="k0", evidence_refs=[SEA]),
+    claim("k2", DEPTH, depends_on=["k0"]),
+    conflict("c1", A, SEA),
+    failure(),
+    question("Which year?"),
+]
+
+
+def case() -> tuple[CompactionSnapshot, Known]:
+    """The second snapshot of a run, and what the store knows of it."""
+    seen = entries(STORY)
+    previous = snapshot(fold(seen[: len(FIRST)]))
+    log = fold(seen)
+    return snapshot(log, previous), known(seen, log, previous)
+
+
+def failed(made: CompactionSnapshot, held: Known, **policy: Any) -> dict[str, str]:
+    """The checks that do not hold, with what they say."""
+    checks = validate(made, held, POLICY.model_copy(update=policy))
+    assert tuple(check.name for check in checks) == CHECKS
+    return {check.name: check.message for check in checks if check.status == "FAIL"}
+
+
+def failed_after(*told: Told) -> dict[str, str]:
+    """Of the first snapshot of a run that told this."""
+    seen = entries(told)
+    log = fold(seen)
+    return failed(snapshot(log), known(seen, log))
+
+
+def altered(change: Callable[[dict[str, Any]], Any]) -> CompactionSnapshot:
+    wire = case()[0].to_wire()
+    change(wire)
+    return CompactionSnapshot.from_wire(wire)
+
+
+@pytest.mark.req("CS-09")
+def test_a_snapshot_that_holds_passes_every_check() -> None:
+    made, held = case()
+    checks = validate(made, held, POLICY)
+    assert [(check.name, check.status) for check in checks] == [(name, "PASS") for name in CHECKS]
+    block = validation_of(checks, "NONE")
+    assert (block.status, block.failure_action_taken) == ("PASS", "NONE")
+    assert all(check.message for check in block.checks)
+    assert entries_named(fold(entries(STORY))) == ["e8", "e9", "e15", "e16", "e17"]
+
+
+@pytest.mark.req("CS-09")
+def test_the_validation_block_of_the_snapshot_is_not_looked_at() -> None:
+    made, held = case()
+    lying = validation_of(
+        validate(altered(lambda wire: wire["counts"].update(steps_since_last_compaction=9)), held, POLICY), "RETRY"
+    )
+    assert (lying.status, lying.failure_action_taken) == ("FAIL", "RETRY")
+    assert failed(made.model_copy(update={"validation": lying}), held) == {}
+
+
+def _state(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda wire: wire["state"][name]
+
+
+def _claims(wire: dict[str, Any]) -> Any:
+    return wire["state"]["claims"]
+
+
+FORGED = {"claim_id": "k9", "status": "verified", "statement": "forged", "evidence_refs": [A], "made_by": "e8"}
+
+CORRUPTIONS: list[tuple[str, str, Callable[[dict[str, Any]], Any], set[str]]] = [
+    ("shape", "cursor", lambda wire: wire.pop("cursor"), set(CHECKS)),
+    ("shape", "status", lambda wire: _claims(wire)[0].update(status="certain"), set(CHECKS)),
+    ("shape", "created_at", lambda wire: wire.update(created_at="yesterday"), set()),
+    ("shape", "k1 stands more than once", lambda wire: _claims(wire).append(_claims(wire)[0]), set()),
+    ("sequence", "wanted the sequence 2", lambda wire: wire.update(sequence=3), set()),
+    ("sequence", "is not the id of", lambda wire: wire.update(snapshot_id="snp_x.2"), set()),
+    ("sequence", "previous_snapshot_id", lambda wire: wire.update(previous_snapshot_id=None), set()),
+    ("sequence", "the claim k1 of the previous", lambda wire: _claims(wire).pop(0), {"coverage"}),
+    ("sequence", "goes up to entry 1,", lambda wire: wire["cursor"].update(seq=1), set()),
+    ("objective_pinned", "objective", lambda wire: wire.update(objective="another"), set()),
+    ("objective_pinned", "done_definition", lambda wire: wire.update(done_definition={"cited": False}), set()),
+    ("claims_in_ledger", "k1", lambda wire: _claims(wire)[0].update(statement="another"), set()),
+    ("claims_in_ledger", "k1", lambda wire: _claims(wire)[0].update(status="candidate"), set()),
+    ("claims_in_ledger", "k1", lambda wire: _claims(wire)[0]["evidence_refs"].append(B), set()),
+    ("claims_in_ledger", "k2", lambda wire: _claims(wire)[2].update(depends_on=[]), set()),
+    ("claims_in_ledger", "k0", lambda wire: _claims(wire)[1].update(changed_by="e9"), set()),
+    ("claims_in_ledger", "e99", lambda wire: _claims(wire)[1].update(made_by="e99"), set()),
+    (
+        "claims_in_ledger",
+        "k9",
+        lambda wire: _claims(wire).append(FORGED | {"between": [], "changed_by": "e8", "depends_on": []}),
+        set(),
+    ),
+    ("claims_in_ledger", "c1", lambda wire: _state("conflicts")(wire)[0].update(description="else"), set()),
+    ("claims_in_ledger", "c1", lambda wire: _state("conflicts")(wire)[0].update(status="settled"), set()),
+    ("verified_cited", "k1", lambda wire: _claims(wire)[0].update(evidence_refs=[]), {"claims_in_ledger"}),
+    (
+        "conflicts_two_sided",
+        "c1",
+        lambda wire: _state("conflicts")(wire)[0].update(side_b_refs=[]),
+        {"claims_in_ledger"},
+    ),
+    (
+        "conflicts_two_sided",
+        "c1",
+        lambda wire: _state("conflicts")(wire)[0].update(side_a_refs=[]),
+        {"claims_in_ledger"},
+    ),
+    ("pointers_only", "the question", lambda wire: _state("open_questions")(wire).__setitem__(0, "x" * 2001), set()),
+    ("pointers_only", "why", lambda wire: _state("failures")(wire)[0].update(why="x" * 2001), set()),
+    ("pointers_only", "retrieval", lambda wire: wire.update(retrieval_diagnostics={"a": [{"b": "x" * 2001}]}), set()),
+    (
+        "counts",
+        "wanted 3 counted events",
+        lambda wire: wire["counts"].update(counted_events_since_last_compaction=4),
+        set(),
+    ),
+    ("counts", "wanted 2 steps", lambda wire: wire["counts"].update(steps_since_last_compaction=1), set()),
+    ("counts", "budgets.used", lambda wire: wire["budgets"]["used"].update(steps=9), set()),
+    ("counts", "less than once", lambda wire: _state("failures")(wire)[0].update(count=0), set()),
+    ("coverage", "lacks evt_a", lambda wire: _drop(wire, "chunk_ids_cited", "evt_a"), set()),
+    ("coverage", "which nothing cites", lambda wire: _covered(wire, "chunk_ids_cited").append("evt_q"), set()),
+    ("coverage", "does not begin", lambda wire: _covered(wire, "chunk_ids_seen").reverse(), set()),
+    ("coverage", "more than once", lambda wire: _covered(wire, "chunk_ids_seen").append("evt_q"), set()),
+    ("coverage", "lacks maps", lambda wire: _drop(wire, "source_ids_seen", "maps"), set()),
+    ("next_actions", "1 to 3", lambda wire: wire["state"].update(next_actions=[]), set()),
+    ("next_actions", "1 to 3", lambda wire: wire["state"].update(next_actions=["a", "b", "c", "d"]), set()),
+    ("next_actions", "says nothing", lambda wire: wire["state"].update(next_actions=[" "]), set()),
+]
+
+
+def _covered(wire: dict[str, Any], name: str) -> list[Any]:
+    found: list[Any] = wire["state"]["source_coverage"][name]
+    return found
+
+
+def _drop(wire: dict[str, Any], name: str, id_: str) -> None:
+    _covered(wire, name).remove(id_)
+
+
+@pytest.mark.req("CS-02", "CS-03", "CS-05", "CS-06", "CS-07", "CS-08", "CS-09")
+@pytest.mark.parametrize(
+    ("name", "said", "change", "also"), CORRUPTIONS, ids=[f"{name}-{said}" for name, said, _, _ in CORRUPTIONS]
+)
+def test_each_single_corruption_is_caught_by_name(
+    name: str, said: str, change: Callable[[dict[str, Any]], Any], also: set[str]
+) -> None:
+    found = failed(altered(change), case()[1])
+    assert name in found
+    assert said in found[name]
+    assert found.keys() <= {name} | also
+
+
+@pytest.mark.req("CS-06")
+@pytest.mark.parametrize(
+    ("said", "ref"),
+    [
+        ("its span ends at byte 99", A | {"span": {"start": 18, "end": 99}}),
+        ("cuts a character in two", A | {"span": {"start": 19, "end": 26}}),
+        ("cuts a character in two", A | {"span": {"start": 0, "end": 19}}),
+        ("its span is empty", A | {"span": {"start": 5, "end": 5}}),
+        ("its span is not", A | {"span": {"start": 9, "end": 5}}),
+        ("its span is not", A | {"span": [18, 26]}),
+        ("its span is not", A | {"span": {"start": 18, "end": "26"}}),
+        ("not those that were quoted", A | {"quote_hash": quote_hash("Alesund")}),
+        ("not those that were quoted", {key: A[key] for key in A if key != "quote_hash"}),
+        ("not those that were quoted", A | {"span": {"start": 18, "end": 25}}),
+        ("its evidence_id is not", A | {"evidence_id": B["evidence_id"]}),
+        ("its evidence_id is not", pointer("ledger", "evt_a", 0, 3) | {"evidence_id": A["evidence_id"]}),
+        ("it names no corpus", {key: A[key] for key in A if key != "corpus_id"}),
+        ("it is not in the store", A | {"corpus_id": "maps"}),
+        ("it is not in the store", A | {"chunk_id": "evt_gone"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("place", ["claim", "side_a", "side_b"])
+def test_a_pointer_that_does_not_resolve(said: str, ref: dict[str, Any], place: str) -> None:
+    """The ledger tells of it, so it is the pointer alone that does not hold."""
+    told = {"claim": claim("k7", ref), "side_a": conflict("c7", ref, B), "side_b": conflict("c7", B, ref)}[place]
+    found = failed_after(start(), told)
+    backwards = ref["span"] == {"start": 9, "end": 5}  # which the contract itself refuses
+    assert found.keys() - ({"verified_cited", "conflicts_two_sided"} if backwards else set()) == {"pointers_resolve"}
+    assert said in found["pointers_resolve"]
+    assert ("k7" if place == "claim" else "c7") in found["pointers_resolve"]
+
+
+@pytest.mark.req("CS-08")
+def test_new_entries_can_correct_what_does_not_resolve() -> None:
+    """What was taken back or settled is history: nobody relies on it, and an operator can get a run going again."""
+    gone = A | {"chunk_id": "evt_gone"}
+    made = [start(), claim("k7", gone), conflict("c7", gone, B)]
+    assert failed_after(*made).keys() == {"pointers_resolve"}
+    retracted = patch("claim_retracted", id="k7", reason="its evidence is gone")
+    settled = patch("conflict_settled", id="c7", resolution="no longer known")
+    assert failed_after(*made, retracted).keys() == {"pointers_resolve"}
+    assert failed_after(*made, retracted, settled) == {}
+    demoted = patch("claim_demoted", id="k7", reason="its evidence is gone")
+    assert failed_after(*made, demoted, settled) == {}
+
+
+@pytest.mark.req("CS-06")
+def test_stored_bytes_that_changed_are_found() -> None:
+    made, held = case()
+    changed = CHUNKS | {("ledger", "evt_a"): CHUNKS["ledger", "evt_a"].replace(b"sund", b"vund")}
+    found = failed(made, replace(held, chunk=lambda corpus, chunk: changed[corpus, chunk]))
+    assert found.keys() == {"pointers_resolve"}
+    assert found["pointers_resolve"].count("not those that were quoted") == 2
+
+
+@pytest.mark.req("CS-02")
+def test_a_verified_claim_on_what_was_retracted() -> None:
+    made, held = case()
+    fallen = replace(held, standing=lambda corpus, chunk: "retracted" if chunk == "chk_2" else "superseded")
+    assert failed(made, fallen) == {"sources_stand": "the claim k2 cites chk_2, whose document was retracted"}
+    seen = entries([*STORY, patch("claim_retracted", id="k0", reason="no")])
+    log = fold(seen)
+    basis = failed(snapshot(log, held.previous), known(seen, log, held.previous))
+    assert basis == {"sources_stand": "the claim k2 depends on k0, which was retracted"}
+
+
+@pytest.mark.req("CS-02")
+@pytest.mark.parametrize("gone", ["e8", "e9", "e15", "e17"])
+def test_what_the_ledger_does_not_hold_does_not_pass(gone: str) -> None:
+    made, held = case()
+    without = {id_: entry for id_, entry in held.entries.items() if id_ != gone}
+    assert failed(made, replace(held, entries=without)).keys() == {"claims_in_ledger"}
+    forgotten = held.entries | {gone: held.entries[gone].model_copy(update={"body": None})}  # type: ignore[operator]
+    assert failed(made, replace(held, entries=forgotten)).keys() == {"claims_in_ledger"}
+    scope = held.entries[gone].scope.model_copy(update={"run_id": "run_2"})
+    foreign = held.entries | {gone: held.entries[gone].model_copy(update={"scope": scope})}  # type: ignore[operator]
+    assert failed(made, replace(held, entries=foreign)).keys() == {"claims_in_ledger"}
+
+
+@pytest.mark.req("CS-05")
+def test_what_the_run_started_with_binds_each_snapshot() -> None:
+    made, held = case()
+    assert held.started is not None
+    other = held.started._replace(objective="another")
+    assert failed(made, replace(held, started=other)).keys() == {"objective_pinned"}
+    assert failed(made, replace(held, started=None)) == {}, "forgotten: the predecessor still binds"
+    assert held.previous is not None
+    moved = held.previous.model_copy(update={"done_definition": "else"})
+    assert failed(made, replace(held, started=None, previous=moved)).keys() == {"objective_pinned"}
+
+
+@pytest.mark.req("CS-08")
+def test_a_run_whose_earlier_snapshots_were_forgotten_goes_on() -> None:
+    seen = entries(STORY)
+    log = fold(seen).model_copy(update={"sequence": 0})
+    made = snapshot(log, snapshot_id=snapshot_id_of(RUN, 5))
+    assert failed(made, known(seen, log, last_sequence=4)) == {}
+    assert failed(made, known(seen, log)).keys() == {"sequence"}
+
+
+@pytest.mark.req("CS-03")
+def test_no_text_is_inlined_in_a_pointer() -> None:
+    for extra, said in (
+        ({"quote": "Ålesund"}, "more than a pointer: quote"),
+        ({"corpus_id": "x" * 3000}, "over the limit"),
+    ):
+        assert said in failed_after(start(), claim("k7", A | extra))["pointers_only"]
+
+
+@pytest.mark.req("CS-03")
+def test_a_limit_that_became_stricter_does_not_lock_what_it_let_in() -> None:
+    made, held = case()
+    assert "pointers_only" in failed(made, held, claim_chars_max=3)
+    seen = entries([start(), claim("k7", A, statement="x" * 500)])
+    first = fold(seen)
+    before = snapshot(first)
+    later = entries([start(), claim("k7", A, statement="x" * 500), taken(1, 2), claim("k8", A, statement="y" * 500)])
+    assert (
+        failed(snapshot(fold(later[:3]), before), known(later[:3], fold(later[:3]), before), claim_chars_max=400) == {}
+    )
+    found = failed(snapshot(fold(later), before), known(later, fold(later), before), claim_chars_max=400)
+    assert found == {"pointers_only": "the statement of k8 has 500 characters, over the limit of 400"}
+
+
+def test_a_message_names_the_first_and_how_many_there_are() -> None:
+    seen = entries([start(), *(claim(f"k{number}", A) for number in range(7))])
+    log = fold(seen)
+    wire = snapshot(log).to_wire()
+    for each in wire["state"]["claims"]:
+        each["statement"] = "forged"
+    found = failed(CompactionSnapshot.from_wire(wire), known(seen, log))["claims_in_ledger"]
+    assert found == "; ".join(
+        [f"the claim k{number} is not what its entries say: statement" for number in range(3)] + ["and 4 more"]
+    )
+
+
+def test_bounds_of_the_policy() -> None:
+    made, held = case()
+    assert failed(made, held, manifests_max=1) == {}
+    many = entries([start(), *(step("COMPILE_DONE", manifest=window(f"evt_{n}", id_=f"m{n}")) for n in range(9))])
+    log = fold(many)
+    found = failed(snapshot(log), known(many, log), seen_max=8, manifests_max=8)
+    assert found == {"coverage": "chunk_ids_seen holds more than 8 that are not cited; more than 8 context manifests"}
