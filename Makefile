@@ -41,6 +41,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.prompts --embedder wordllama --embedder minilm
 	$(BIN)/python -m benchmarks.compose
 	$(BIN)/python -m benchmarks.compaction
+	$(BIN)/python -m benchmarks.verify
 	$(BIN)/python tools/figures.py
 
 bench-quick: setup

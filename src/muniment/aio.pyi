@@ -4,6 +4,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from muniment.adapters.sandbox.harness import Harness
 from muniment.ledger.evidence import Resolved
 from muniment.ports.embedding import Embedder
 from muniment.ports.engine import EngineInfo
@@ -22,9 +23,11 @@ from muniment.records.pointer import Pointer
 from muniment.records.policy import Policy
 from muniment.records.pool import EpisodeCandidate
 from muniment.records.run_log import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+from muniment.records.runs import VerifierResult
 from muniment.records.scope import Scope
 from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.records.stored import ScopeLevel
+from muniment.records.verification import Output
 from muniment.render.narrative import narrative
 from muniment.runtime import builds, candidates, facts, transfer
 from muniment.runtime.builds import Build
@@ -46,6 +49,8 @@ class AsyncRun:
     async def question(self, text: str) -> str: ...
     async def close_question(self, question: str, *, answer: str | None = ...) -> str: ...
     async def plan_next(self, actions: Iterable[str]) -> tuple[str, ...]: ...
+    async def verify(self, output: str | Mapping[str, Any] | Output, *, constraints: Any = ..., documents: Iterable[Any] | None = ..., evidence: Iterable[Any] | None = ..., harness: Harness | None = ..., files: Mapping[str, bytes] | None = ..., event: str | None = ...) -> VerifierResult: ...
+    async def verifications(self) -> list[VerifierResult]: ...
     async def log(self) -> RunLog: ...
     async def claims(self, status: ClaimStatus | None = ...) -> list[RunClaim]: ...
     async def conflicts(self) -> list[RunConflict]: ...

@@ -128,9 +128,7 @@ def _derived_actions(log: RunLog) -> list[str]:
         if len(found) >= NEXT_ACTIONS_MAX:
             break
     found += [f"Answer the question: {_shown(each.text)}" for each in log.open_questions[:NEXT_ACTIONS_MAX]]
-    return found[:NEXT_ACTIONS_MAX] or [
-        "Compare what is verified with the done definition: finish, or plan the next step"
-    ]
+    return found[:NEXT_ACTIONS_MAX] or [_NOTHING_OPEN]
 
 
 def _open(records: Iterable[Any]) -> list[Any]:

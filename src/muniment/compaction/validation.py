@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
+from muniment.compaction.agreement import compare_logs
 from muniment.compaction.folding import corpus_of
 from muniment.compaction.pointing import chunk_faults
 from muniment.compaction.snapshots import NEXT_ACTIONS_MAX, log_of, snapshot_id_of
@@ -63,6 +65,13 @@ class Known:
     """The stored bytes of (corpus_id, chunk_id), or in words why there are none."""
     standing: Callable[[str, str], str]
     """How the source of (corpus_id, chunk_id) stands: live, superseded or retracted."""
+    folded: RunLog | None = None
+    """What the ledger folds to, where the snapshot is to be compared with it."""
+
+    @cached_property
+    def before(self) -> RunLog | None:
+        """The predecessor's log."""
+        return None if self.previous is None else log_of(self.previous)
 
 
 def entries_named(log: RunLog) -> list[str]:
@@ -72,11 +81,11 @@ def entries_named(log: RunLog) -> list[str]:
 
 
 def validate(snapshot: CompactionSnapshot, known: Known, policy: CompactionPolicy) -> list[SnapshotCheck]:
-    """Every check, in the order of `CHECKS`."""
+    """Every check, in the order of `CHECKS`; then `replay`, where there is something to compare with."""
     wire = snapshot.to_wire()
     try:
         log = log_of(CompactionSnapshot.from_wire(wire))
-        before = None if known.previous is None else log_of(known.previous)
+        before = known.before
     except InvalidRecord as error:
         unread = "not checked: the snapshot, or the previous one, has not the shape of one"
         first = _check("shape", [f"{issue.path}: {issue.message}" for issue in error.issues], "")
@@ -99,7 +108,8 @@ def validate(snapshot: CompactionSnapshot, known: Known, policy: CompactionPolic
         "next_actions": _actions(wire),
     }
     told = _told(log)
-    return [_check(name, list(found[name]), told.get(name, "holds")) for name in CHECKS]
+    checks = [_check(name, list(found[name]), told.get(name, "holds")) for name in CHECKS]
+    return checks if known.folded is None else [*checks, compare_logs(log, known.folded)]
 
 
 def validation_of(

@@ -10,6 +10,7 @@ from muniment.records.compose_policy import ComposePolicy
 from muniment.records.corpus_policy import CorpusPolicy
 from muniment.records.memory_policy import MemoryPolicy
 from muniment.records.recall_policy import RecallPolicy
+from muniment.records.verify_policy import FactCheckPolicy
 from muniment.text.hashing import digest_of
 
 __all__ = ["LedgerPolicy", "Policy"]
@@ -49,6 +50,7 @@ class Policy(Record):
     compose: ComposePolicy = ComposePolicy.model_construct()
     corpus: CorpusPolicy = CorpusPolicy.model_construct()
     compaction: CompactionPolicy = CompactionPolicy.model_construct()
+    verify: FactCheckPolicy = FactCheckPolicy.model_construct()
 
     @property
     def digest(self) -> str:

@@ -10,6 +10,7 @@ __all__ = [
     "CONFLICT_SETTLED",
     "COUNTED_EVENTS",
     "FAILURE_RECORDED",
+    "OUTPUT_VERIFIED",
     "PHASES",
     "PINNED",
     "QUESTION_CLOSED",
@@ -50,6 +51,7 @@ QUESTION_OPENED = "question_opened"
 QUESTION_CLOSED = "question_closed"
 ACTIONS_PLANNED = "actions_planned"
 SNAPSHOT_TAKEN = "snapshot_taken"
+OUTPUT_VERIFIED = "output_verified"
 
 RUN_EVENTS = frozenset(
     {
@@ -64,5 +66,6 @@ RUN_EVENTS = frozenset(
         QUESTION_CLOSED,
         ACTIONS_PLANNED,
         SNAPSHOT_TAKEN,
+        OUTPUT_VERIFIED,
     }
 )

@@ -11,6 +11,7 @@ from muniment.ledger.evidence import pointer_address
 from muniment.records.evidence import EvidencePointer
 from muniment.records.pointer import ChunkSpan, EventSpan, Pointer, Span
 from muniment.runtime.reading import pointer_of, resolve_in, source_row
+from muniment.semantics.corpora import owner_of
 from muniment.semantics.evidence import LEDGER_CORPUS, derive_evidence_id, quote_hash
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.records.entry import Trust
     from muniment.records.scope import Scope
 
-__all__ = ["Cited", "cite", "cite_again", "pointer_to", "sources_of"]
+__all__ = ["Cited", "cite", "cite_again", "owners_of", "pointer_to", "pointers_of", "sources_of"]
 
 _NO_EVIDENCE = ("state_patch", "system", "step")
 
@@ -40,6 +41,12 @@ def pointers_of(evidence: Any, path: str) -> list[Pointer]:
         with _at(path, index):
             found.append(pointer_of(given))
     return found
+
+
+def owners_of(scope: Scope, pointers: Iterable[Pointer]) -> list[str]:
+    """Whose documents are cited: what is built on them is not written while they are forgotten."""
+    corpora = {pointer.corpus_id for pointer in pointers if isinstance(pointer, ChunkSpan)}
+    return [owner_of(corpus_id, user) for corpus_id in sorted(corpora) for user in (None, scope.user_id)]
 
 
 def cite(reader: Reader, scope: Scope, pointers: Sequence[Pointer], path: str) -> list[Cited]:

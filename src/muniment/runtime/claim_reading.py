@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.ports.engine import Condition, Select
 from muniment.recall.matching import match_text
 from muniment.runtime.items import Item
+from muniment.semantics.evidence import LEDGER_CORPUS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from muniment.ports.engine import Reader
     from muniment.recall.matching import Wanted
     from muniment.records.scope import Scope
@@ -16,23 +19,50 @@ if TYPE_CHECKING:
 __all__ = ["verified_claims"]
 
 
+class _Found(NamedTuple):
+    score: float
+    created_at: str
+    shown: dict[str, Any]
+    chunk_ids: tuple[str, ...]
+    """Of the documents it cites."""
+
+
 def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
-    """At most `limit` verified claims of the run, each with the evidence it names first."""
+    """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first."""
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
     rows = reader.do(Select("items", where=where, order=("id", "version")))
     newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
-    found: list[tuple[float, str, dict[str, Any]]] = []
+    found: list[_Found] = []
     for item in newest.values():
         if item.status != "verified" or item.body is None or item.user_id != scope.user_id:
             continue
         claim = item.plain()
+        refs = claim["evidence_refs"]
+        if not refs:  # brought from elsewhere: nothing shows it (CS-06)
+            continue
         shown = {
             "claim_id": item.id,
             "statement": claim["statement"],
-            "evidence_id": claim["evidence_refs"][0]["chunk_id"],
+            "evidence_id": refs[0]["chunk_id"],
             "trust": item.trust,
         }
-        found.append((match_text(wanted, claim["statement"]).score, item.created_at, shown))
-    found.sort(key=lambda each: each[2]["claim_id"])
+        chunk_ids = tuple(ref["chunk_id"] for ref in refs if ref.get("corpus_id", LEDGER_CORPUS) != LEDGER_CORPUS)
+        score = match_text(wanted, claim["statement"]).score
+        found.append(_Found(score, item.created_at, shown, chunk_ids))
+    found.sort(key=lambda each: each.shown["claim_id"])
     found.sort(key=lambda each: each[:2], reverse=True)
-    return [shown for _, _, shown in found[:limit]]
+    return _standing(reader, scope, found, limit)
+
+
+def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int) -> list[dict[str, Any]]:
+    """The first of them that cite no document that was retracted: such a one does not verify a claim."""
+    from muniment.runtime.corpora import standing_of
+
+    shown: list[dict[str, Any]] = []
+    at = 0
+    while at < len(found) and len(shown) < limit:
+        page = found[at : at + limit]
+        standing = standing_of(reader, scope.tenant_id, [id_ for each in page for id_ in each.chunk_ids])
+        shown += [each.shown for each in page if all(standing.get(id_) != "retracted" for id_ in each.chunk_ids)]
+        at += limit
+    return shown[:limit]

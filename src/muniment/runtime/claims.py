@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.compaction.transitions import failure_fingerprint
-from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound, TooLarge
+from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
 from muniment.ledger.foreign import is_id
 from muniment.ports.engine import Condition, Get, Select
-from muniment.records.pointer import ChunkSpan, Pointer
+from muniment.records.evidence import EvidencePointer
+from muniment.records.pointer import Pointer
 from muniment.records.run_events import (
     ACTIONS_PLANNED,
     CLAIM_DEMOTED,
@@ -23,12 +24,10 @@ from muniment.records.run_events import (
     QUESTION_OPENED,
 )
 from muniment.records.run_log import RunClaim, RunConflict
-from muniment.runtime.citing import Cited, cite, cite_again, pointers_of, sources_of
+from muniment.runtime.citing import Cited, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
 from muniment.runtime.items import Item, latest
-from muniment.runtime.patches import Decided, Desk, cleaned, draft_patch, text_of, texts_of, write_patches
+from muniment.runtime.patches import Decided, Desk, draft_patch, said_of, text_of, texts_of, write_patches
 from muniment.runtime.project_runs import name_of_words
-from muniment.semantics.corpora import owner_of
-from muniment.semantics.evidence import LEDGER_CORPUS
 from muniment.semantics.trust import lowest_trust
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def make_claim(
             path="$.status",
             hint=f"one of {', '.join(MADE_AS)}; retract_claim takes one back",
         )
-    said = _said(desk, statement, "$.statement")
+    said = said_of(desk, statement, "$.statement")
     pointers = pointers_of(evidence, "$.evidence")
     basis = texts_of(depends_on, "$.depends_on")
     if claim_id is not None and not is_id(claim_id):
@@ -139,7 +138,7 @@ def _added(claim: RunClaim, cited: Sequence[Cited]) -> bool:
 
 def retract_claim(desk: Desk, claim_id: Any, reason: Any, evidence: Any) -> RunClaim:
     """Take a claim back. Verified claims that depend on it fall back to candidates in the same transaction."""
-    why = _said(desk, reason, "$.reason")
+    why = said_of(desk, reason, "$.reason")
     pointers = pointers_of(evidence, "$.evidence")
 
     def decide(tx: Transaction) -> Decided:
@@ -246,7 +245,7 @@ def _check_standing(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
 
 def record_conflict(desk: Desk, description: Any, side_a: Any, side_b: Any, claims: Iterable[str]) -> RunConflict:
     """Two sides that cannot both be right, each with its evidence (CS-07)."""
-    said = _said(desk, description, "$.description")
+    said = said_of(desk, description, "$.description")
     given = {"side_a": pointers_of(side_a, "$.side_a"), "side_b": pointers_of(side_b, "$.side_b")}
     between = texts_of(claims, "$.claims")
     fresh = desk.ctx.ids.new("cfl")
@@ -276,7 +275,7 @@ def record_conflict(desk: Desk, description: Any, side_a: Any, side_b: Any, clai
 
 
 def settle_conflict(desk: Desk, conflict_id: Any, resolution: Any) -> RunConflict:
-    said = _said(desk, resolution, "$.resolution")
+    said = said_of(desk, resolution, "$.resolution")
 
     def decide(tx: Transaction) -> Decided:
         item, conflict = _conflict(tx, desk, conflict_id)
@@ -297,7 +296,7 @@ def _conflict(reader: Reader, desk: Desk, conflict_id: Any) -> tuple[Item, RunCo
 def record_failure(desk: Desk, category: Any, where: Any, why: Any, evidence: Any) -> str:
     """Something that went wrong; answers its fingerprint, under which the run's log counts it."""
     named = {"category": category, "where": where, "why": why}
-    said = {name: _said(desk, value, f"$.{name}") for name, value in named.items()}
+    said = {name: said_of(desk, value, f"$.{name}") for name, value in named.items()}
     pointers = pointers_of(evidence, "$.evidence")
     fingerprint = failure_fingerprint(**said)
     fresh = desk.ctx.ids.new("flr")
@@ -312,7 +311,7 @@ def record_failure(desk: Desk, category: Any, where: Any, why: Any, evidence: An
 
 def open_question(desk: Desk, text: Any) -> str:
     """Something the run does not know yet; answers its id. Asked twice, it is one question."""
-    said = _said(desk, text, "$.text")
+    said = said_of(desk, text, "$.text")
     fresh = desk.ctx.ids.new("qst")
     chosen: list[str] = []
 
@@ -329,8 +328,8 @@ def open_question(desk: Desk, text: Any) -> str:
 
 def close_question(desk: Desk, question: Any, answer: Any) -> str:
     """A question, by its id or its words, is open no longer."""
-    named = _said(desk, question, "$.question")
-    said = {} if answer is None else {"answer": _said(desk, answer, "$.answer")}
+    named = said_of(desk, question, "$.question")
+    said = {} if answer is None else {"answer": said_of(desk, answer, "$.answer")}
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
@@ -352,38 +351,23 @@ def plan_actions(desk: Desk, actions: Any) -> tuple[str, ...]:
         raise InvalidInput(
             f"{len(planned)} next actions are over the limit of {limit}", path="$.actions", hint="name the first ones"
         )
-    said = tuple(_said(desk, each, f"$.actions[{at}]") for at, each in enumerate(planned))
+    said = tuple(said_of(desk, each, f"$.actions[{at}]") for at, each in enumerate(planned))
     draft = draft_patch(ACTIONS_PLANNED, "assistant", {"actions": list(said)})
     return write_patches(desk, lambda _tx: Decided([draft]), lambda _reader: said)
 
 
 def _owners(desk: Desk, pointers: Iterable[Pointer], kind: str = "", id_: Any = None) -> list[str]:
     """Whose documents are cited, by these pointers and by the record that is changed: a forget of them waits."""
-    corpora = {pointer.corpus_id for pointer in pointers if isinstance(pointer, ChunkSpan)}
+    cited = list(pointers)
     if isinstance(id_, str):
         item = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: latest(reader, id_))
         if item is not None and item.kind == kind and item.body is not None:
             refs = [ref for name in _REFS for ref in item.plain().get(name) or ()]
-            corpora |= {ref["corpus_id"] for ref in refs} - {LEDGER_CORPUS}
-    return [owner_of(corpus_id, user) for corpus_id in corpora for user in (None, desk.scope.user_id)]
+            cited += [pointer_to(EvidencePointer.from_wire(ref)) for ref in refs]
+    return owners_of(desk.scope, cited)
 
 
 # -- what all share -----------------------------------------------------------------------------------
-
-
-def _said(desk: Desk, value: Any, path: str) -> str:
-    """A line of words without secrets (LG-10), no longer than a snapshot may hold (CS-03)."""
-    said: str = cleaned(desk.ctx, text_of(value, path))
-    limit = desk.ctx.policy.compaction.claim_chars_max
-    if not said.strip():
-        raise InvalidInput("wanted a non-empty string", path=path)
-    if len(said) > limit:
-        raise TooLarge(
-            f"{len(said)} characters are over the limit of {limit}",
-            path=path,
-            hint="say it shortly and point to the evidence",
-        )
-    return said
 
 
 def _wire(cited: Iterable[Cited]) -> list[dict[str, Any]]:

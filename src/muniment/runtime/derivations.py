@@ -31,6 +31,7 @@ from muniment.runtime.project_runs import (
     project_failure,
     project_question,
     project_run,
+    project_verification,
     run_without,
 )
 from muniment.runtime.project_states import project_state, state_without
@@ -78,6 +79,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("claim", erased, _PATCHES, project_claim),
     Derivation("conflict", erased, _PATCHES, project_conflict),
     Derivation("failure", erased, _PATCHES, project_failure),
+    Derivation("verification", erased, _PATCHES, project_verification),
     Derivation("document", document_without, _PATCHES, project_document, copies=False),
     Derivation("question", erased, _PATCHES, project_question),
 )

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple, TypeVar, cast
 
-from muniment.errors import Conflict, Forbidden, Forgotten, InvalidInput, InvalidRecord, NotFound, QuoteMismatch
+from muniment.errors import (
+    Conflict,
+    Forbidden,
+    Forgotten,
+    InvalidInput,
+    InvalidRecord,
+    NotFound,
+    QuoteMismatch,
+    TooLarge,
+)
 from muniment.ledger.door import INSTRUCTION_LIKE, Admitted
 from muniment.ledger.evidence import locate_quote
 from muniment.ledger.secrets import redact_value
@@ -45,6 +54,7 @@ __all__ = [
     "need_grant",
     "own_item",
     "read_evidence",
+    "said_of",
     "text_of",
     "texts_of",
     "trust_of_evidence",
@@ -118,12 +128,12 @@ def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft
 _IDS = frozenset(
     {
         "claim_ids", "depends_on", "digest", "ends", "event", "event_id", "evidence_id", "evidence_refs", "fact_id",
-        "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "side_a_refs", "side_b_refs",
-        "snapshot_id", "sources", "superseded_by",
+        "failure_cluster_id", "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "side_a_refs",
+        "sandbox", "side_b_refs", "snapshot_id", "sources", "superseded_by", "traces",
     }
 )  # fmt: skip
 """Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""
-_HOLDING_IDS = frozenset({"assertion", "insight", "patch", "procedure", "quote"})
+_HOLDING_IDS = frozenset({"assertion", "insight", "patch", "procedure", "quote", "result"})
 
 
 def _redacted(ctx: Context, draft: EntryDraft) -> EntryDraft:
@@ -243,6 +253,21 @@ def text_of(value: Any, path: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput("wanted a non-empty string", path=path)
     return value
+
+
+def said_of(desk: Desk, value: Any, path: str) -> str:
+    """A line of words without secrets (LG-10), no longer than a snapshot may hold (CS-03)."""
+    said: str = cleaned(desk.ctx, text_of(value, path))
+    limit = desk.ctx.policy.compaction.claim_chars_max
+    if not said.strip():
+        raise InvalidInput("wanted a non-empty string", path=path)
+    if len(said) > limit:
+        raise TooLarge(
+            f"{len(said)} characters are over the limit of {limit}",
+            path=path,
+            hint="say it shortly and point to the evidence",
+        )
+    return said
 
 
 def texts_of(values: Any, path: str) -> tuple[str, ...]:

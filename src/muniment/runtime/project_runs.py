@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from muniment.errors import InvalidRecord
 from muniment.records.entry import LedgerEntry, RunState
-from muniment.records.run_events import FAILURE_RECORDED, PINNED, RUN_FINISHED, RUN_LOCKED, RUN_STARTED, RUN_UNLOCKED
+from muniment.records.run_events import (
+    FAILURE_RECORDED,
+    OUTPUT_VERIFIED,
+    PINNED,
+    RUN_FINISHED,
+    RUN_LOCKED,
+    RUN_STARTED,
+    RUN_UNLOCKED,
+)
 from muniment.runtime.items import Change, Item, digest_name
 
 if TYPE_CHECKING:
@@ -21,11 +29,13 @@ __all__ = [
     "project_failure",
     "project_question",
     "project_run",
+    "project_verification",
     "run_without",
 ]
 
 _SAID_AT_START = ("task_type", *PINNED)
 _FAILED: tuple[str, ...] = ("category", "where", "why", "fingerprint")
+_VERIFIED: tuple[str, ...] = ("sources", "sandbox", "traces")
 _SAID_OF_LOCK = ("diagnosis", "stop_reason")
 Lookup = Callable[[str], Item | None]
 _NOT_ITS: Final = object()
@@ -126,10 +136,29 @@ def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     id_ = said.get("id")
     if said.get("event") != FAILURE_RECORDED or not isinstance(id_, str) or lookup(id_) is not None:
         return []
-    named = said.get("sources")
-    sources = (entry.id, *(each for each in named if isinstance(each, str))) if isinstance(named, list) else (entry.id,)
     body: dict[str, Any] = {key: said[key] for key in _FAILED if key in said}
-    return [_change(entry, id_, "failure", "recorded", body, sources)]
+    return [_change(entry, id_, "failure", "recorded", body, _sources_said(entry))]
+
+
+def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """One result of the verifier, and the event that it judges."""
+    said = entry.metadata
+    id_, result = said.get("id"), said.get("result")
+    if said.get("event") != OUTPUT_VERIFIED or not isinstance(id_, str) or lookup(id_) is not None:
+        return []
+    from muniment.records.runs import VerifierResult
+
+    try:
+        judged = VerifierResult.from_wire(result)
+    except InvalidRecord:  # not written by a run of ours: it says nothing
+        return []
+    body: dict[str, Any] = {"result": judged.to_wire()} | {key: said[key] for key in _VERIFIED if key in said}
+    return [_change(entry, id_, "verification", judged.verdict, body, _sources_said(entry))]
+
+
+def _sources_said(entry: LedgerEntry) -> tuple[str, ...]:
+    named = entry.metadata.get("sources")
+    return (entry.id, *(each for each in named if isinstance(each, str))) if isinstance(named, list) else (entry.id,)
 
 
 def _before(entry: LedgerEntry, lookup: Lookup, kind: str, record: type[Record]) -> Any:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Loaded", "Rejected", "count_tail", "is_whole", "load_log", "load_snapshot", "run_item", "tail_of"]
 
 _ASKED = 500
+_COUNTING = ("step", "state_patch")
+"""Entries that tell of steps and of snapshots; what is said in between makes no difference (CS-10)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Loaded:
     rejected: tuple[Rejected, ...]
     live: int
     """How many of them were not forgotten."""
+    base: RunLog | None
+    """The log as it stood at that snapshot."""
     salt: bytes | None
     """What the parts of the run's last snapshot are hashed under; None where it does not hold."""
 
@@ -110,7 +114,7 @@ def load_log(
     told = fold.log().model_copy(update={"sequence": start})
     # Under a fresh salt no part is shared with a snapshot that was altered on disk.
     salt = _salt(newest) if newest is not None and wire is not None and wire["sequence"] == start else None
-    return Loaded(told, wire, tail, start, tuple(rejected), live, salt)
+    return Loaded(told, wire, tail, start, tuple(rejected), live, log, salt)
 
 
 def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:
@@ -129,11 +133,11 @@ def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:
 
 
 def count_tail(reader: Reader, scope: Scope, policy: CompactionPolicy) -> RunLog:
-    """The log of what came after the latest snapshot alone: enough to tell whether the next one is due."""
+    """Steps after the latest snapshot, and nothing else of the log: enough to tell whether the next one is due."""
     newest = latest(reader, snapshots_id(scope.run_id))
     start = None if newest is None or newest.body is None else _start_after(reader, scope, policy, newest)
     fold = RunFold(scope.run_id, policy, start)
-    for row in tail_of(reader, scope, 0 if start is None else start.seq):
+    for row in tail_of(reader, scope, 0 if start is None else start.seq, kinds=_COUNTING):
         fold.see(entry_of_row(scope.tenant_id, row))
     return fold.log()
 
@@ -148,9 +152,13 @@ def _start_after(reader: Reader, scope: Scope, policy: CompactionPolicy, item: I
     return RunFold(scope.run_id, policy).log().model_copy(update=known | {"sequence": item.version})
 
 
-def tail_of(reader: Reader, scope: Scope, after: int, upto: int | None = None) -> Iterator[Row]:
-    """The run's entries after a place in its session, in order."""
+def tail_of(
+    reader: Reader, scope: Scope, after: int, upto: int | None = None, kinds: tuple[str, ...] = ()
+) -> Iterator[Row]:
+    """The run's entries after a place in its session, in order; all of them, or those of some kinds."""
     where = _of_run(scope, after, upto)
+    if kinds:
+        where = (*where, ("kind", "in", kinds))
     return reader.stream(Select("entries", where=where, order=("user_id", "session_id", "seq")))
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from muniment.adapters.sandbox.harness import Harness
     from muniment.records.base import JsonObject
     from muniment.records.entry import LedgerEntry
     from muniment.records.run_log import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+    from muniment.records.runs import VerifierResult
     from muniment.records.scope import Scope
     from muniment.records.snapshot import CompactionSnapshot
+    from muniment.records.verification import Output
     from muniment.runtime.builds import Build
     from muniment.runtime.context import Context
     from muniment.runtime.patches import Desk
@@ -53,7 +56,7 @@ class RunSteps:
         """
         from muniment.errors import InvalidInput
         from muniment.runtime.compacting import compact_if_due
-        from muniment.runtime.steps import ENDS, manifest_of, write_step
+        from muniment.runtime.steps import ENDS, window_of, write_step
 
         if isinstance(builds, str | bytes) or not isinstance(builds, Iterable):
             raise InvalidInput("wanted a list of builds", path="$.builds", hint="wrap a single one in a list")
@@ -65,7 +68,7 @@ class RunSteps:
             step=step,
             action=action,
             tokens=tokens,
-            manifest=manifest_of(made, context),
+            window=window_of(self._ctx, made, context),
             metadata=metadata,
             ts=ts,
         )
@@ -165,6 +168,48 @@ class RunSteps:
 
         return plan_actions(self._desk(), actions)
 
+    # -- verification ---------------------------------------------------------------------------------
+
+    def verify(
+        self,
+        output: str | Mapping[str, Any] | Output,
+        *,
+        constraints: Any = None,
+        documents: Iterable[Any] | None = None,
+        evidence: Iterable[Any] | None = None,
+        harness: Harness | None = None,
+        files: Mapping[str, bytes] | None = None,
+        event: str | None = None,
+    ) -> VerifierResult:
+        """Verify an output, and keep the result with the run.
+
+        `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
+        into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
+        and lets that decide. `event` is the id under which the output was observed.
+        """
+        from muniment.runtime import verifying
+        from muniment.runtime.citing import pointers_of
+
+        scope = self._scope
+        given = verifying.output_of(output)
+        pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
+        verified = verifying.verify_output(
+            given,
+            constraints=verifying.constraints_of(constraints),
+            documents=verifying.documents_of(self._ctx, scope, documents, pointers),
+            harness=harness,
+            policy=self._ctx.policy,
+            files=files,
+            trace_id=scope.run_id,
+        )
+        return verifying.keep_result(self._desk(), verified, given, event, pointers)
+
+    def verifications(self) -> list[VerifierResult]:
+        """The results that were kept with the run, oldest first."""
+        from muniment.runtime.verifying import list_results
+
+        return list_results(self._ctx, self._scope)
+
     # -- the log --------------------------------------------------------------------------------------
 
     def log(self) -> RunLog:
@@ -212,9 +257,10 @@ class RunSteps:
     def unlock(self, reason: str) -> CompactionSnapshot:
         """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
         from muniment.runtime.compacting import unlock
-        from muniment.runtime.patches import text_of
+        from muniment.runtime.patches import said_of
 
-        return unlock(self._desk(), text_of(reason, "$.reason"))
+        desk = self._desk()
+        return unlock(desk, said_of(desk, reason, "$.reason"))
 
     def budgets(self) -> JsonObject:
         """What the run may use and what it has used."""

@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from muniment.records.compaction_policy import CompactionPolicy
     from muniment.records.scope import Scope
     from muniment.runtime.builds import Build
+    from muniment.runtime.context import Context
     from muniment.runtime.patches import Desk
 
-__all__ = ["ENDS", "manifest_of", "write_step"]
+__all__ = ["ENDS", "Window", "window_of", "write_step"]
 
 _EVENT = re.compile(rf"(?:{'|'.join(PHASES)})_[A-Z]+(?:_[A-Z]+)*")
 ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
 _PAGE = 64
+_LATEST = 8
+"""As many of the latest events are looked at for one of the same phase."""
+_ORDER = ("user_id", "session_id", "seq")
 _TYPO = 0.75
 """As alike to DONE, a name is taken for a slip of the pen: it would silently be a verbose event (CS-10)."""
 
@@ -41,6 +45,14 @@ class Place(NamedTuple):
     phase: int
 
 
+class Window(NamedTuple):
+    """What was in the window, as it goes on record."""
+
+    manifest: dict[str, Any]
+    told: tuple[str, ...]
+    """What the caller says was selected. What a build selected was in the scope when it was composed."""
+
+
 def write_step(
     desk: Desk,
     event: Any,
@@ -49,7 +61,7 @@ def write_step(
     step: int | None,
     action: Mapping[str, Any] | None,
     tokens: int | None,
-    manifest: dict[str, Any] | None,
+    window: Window | None,
     metadata: Mapping[str, Any] | None,
     ts: Any,
 ) -> LedgerEntry:
@@ -57,7 +69,7 @@ def write_step(
     phase = _phase(event)
     if step is not None and (type(step) is not int or step < 1):
         raise InvalidInput("step should be a whole number from 1", path="$.step")
-    if manifest is not None and event != "COMPILE_DONE":
+    if window is not None and event != "COMPILE_DONE":
         raise InvalidInput("a window is told with COMPILE_DONE", path="$.event", hint="leave builds and context out")
     id_ = desk.ctx.ids.new("evt")
     said: dict[str, Any] = {"event": event}
@@ -65,19 +77,20 @@ def write_step(
         said["action"] = dict(action) if isinstance(action, Mapping) else action
     if tokens is not None:
         said["tokens"] = tokens
-    if manifest is not None:
-        said["manifest"] = manifest | {"manifest_id": id_}
+    if window is not None:
+        said["manifest"] = window.manifest | {"manifest_id": id_}
     plain: dict[str, Any] = {"kind": "step", "role": "system", "content": content, "id": id_}
     plain["ts"] = instant_of(ts, "$.ts")
     if metadata is not None:
         plain["metadata"] = dict(metadata) if isinstance(metadata, Mapping) else metadata
     scope = desk.scope
-    told: list[str] = [] if manifest is None else manifest["selected"]
 
     def work(tx: Transaction) -> LedgerEntry:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
-        _check_selected(tx, scope, told)
-        number = _number(_place(tx, scope, desk.ctx.policy.compaction), phase, step, ends=event in ENDS)
+        _check_selected(tx, scope, () if window is None else window.told)
+        number = None if event in ENDS else _going_on(tx, scope, phase)
+        if number is None or step not in (None, number):
+            number = _number(_place(tx, scope, desk.ctx.policy.compaction), phase, step, ends=event in ENDS)
         draft = _draft(desk, plain, said | {"step": number})
         return append_in(desk.ctx, tx, scope, [draft], desk.opening, "", repairs=desk.repairs)[0]
 
@@ -115,21 +128,38 @@ def _phase(event: Any) -> int:
     return PHASES.index(phase)
 
 
-def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
-    """Where the run stands, by the last phase that ended in it.
+def _going_on(reader: Reader, scope: Scope, phase: int) -> int | None:
+    """The step of the latest verbose event of this phase, where no phase has ended since: the next one belongs to it.
 
-    Steps that were brought from elsewhere may have no numbers, or numbers in no order: then as the fold has it.
+    So a phase of which much is told need not be gone through to its beginning each time.
     """
-    where: tuple[Condition, ...] = (
+    latest = Select("entries", where=_steps_of(scope), order=_ORDER, descending=True, limit=_LATEST)
+    for row in reader.do(latest):
+        told = entry_of_row(scope.tenant_id, row).step
+        if told is not None and told.event in ENDS:
+            return None
+        if told is not None and told.event.startswith(f"{PHASES[phase]}_"):
+            return told.step
+    return None
+
+
+def _steps_of(scope: Scope) -> tuple[Condition, ...]:
+    return (
         ("user_id", "=", scope.user_id),
         ("session_id", "=", scope.session_id),
         ("run_id", "=", scope.run_id),
         ("kind", "=", "step"),
     )
-    order = ("user_id", "session_id", "seq")
+
+
+def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
+    """Where the run stands, by the last phase that ended in it.
+
+    Steps that were brought from elsewhere may have no numbers, or numbers in no order: then as the fold has it.
+    """
     after = None
     while True:
-        page = Select("entries", where=where, order=order, after=after, descending=True, limit=_PAGE)
+        page = Select("entries", where=_steps_of(scope), order=_ORDER, after=after, descending=True, limit=_PAGE)
         rows = reader.do(page)
         told = [entry_of_row(scope.tenant_id, row).step for row in rows]
         ended = [(step.step, ENDS.index(step.event)) for step in told if step is not None and step.event in ENDS]
@@ -167,15 +197,16 @@ def _number(place: Place, phase: int, given: int | None, *, ends: bool) -> int:
 # -- context manifests --------------------------------------------------------------------------------
 
 
-def manifest_of(builds: Iterable[Build], context: Any) -> dict[str, Any] | None:
-    """What was in the window: of builds, as they say themselves; else as the caller says."""
+def window_of(ctx: Context, builds: Iterable[Build], context: Any) -> Window | None:
+    """What was in the window: of builds, as they say themselves; else as the caller says, without secrets (LG-10)."""
     made = list(builds)
     if not made and context is None:
         return None
     given = _context(context)
-    selected = dict.fromkeys(given.get("selected", ()))
-    excluded = list(given.get("excluded", ()))
-    filters = dict(given.get("filters", {}))
+    told = tuple(given.get("selected", ()))
+    selected = dict.fromkeys(told)
+    excluded = [each | {"reason": cleaned(ctx, each["reason"])} for each in given.get("excluded", ())]
+    filters = cleaned(ctx, dict(given.get("filters", {})))
     tokens = given.get("tokens")
     for build in made:
         selected |= dict.fromkeys(citation.id for citation in build.packet.citations)
@@ -189,7 +220,7 @@ def manifest_of(builds: Iterable[Build], context: Any) -> dict[str, Any] | None:
         "excluded": excluded,
         "filters": filters,
     }
-    return plain if tokens is None else plain | {"tokens": tokens}
+    return Window(plain if tokens is None else plain | {"tokens": tokens}, told)
 
 
 def _context(context: Any) -> dict[str, Any]:

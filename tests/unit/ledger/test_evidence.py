@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.ledger.evidence import cut, locate_quote, pointer_address
-from muniment.semantics.evidence import derive_evidence_id, quote_hash
 from muniment.records.pointer import ChunkSpan, EventSpan, Span, UrlCitation
+from muniment.semantics.evidence import derive_evidence_id, quote_hash
 from muniment.text.instants import format_instant, parse_instant
 
 TEXT = "I moved to Köln. 我搬家了 🏠!"

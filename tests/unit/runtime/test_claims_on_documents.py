@@ -75,6 +75,7 @@ def test_a_document_is_retracted(any_mem: Memory, counts: Counts) -> None:
     claim = run.claim("It lifts forty tons", evidence=refs, status="verified")
     waiting = run.claim("It stands still", evidence=refs)
     run.compact()
+    assert "verified: It lifts forty tons" in run.compose("planner", query="how much does it lift").text
     any_mem.corpus("handbook").retract("crane.md", "the crane was sold")
     before = counts(any_mem)
     for call in (
@@ -86,6 +87,7 @@ def test_a_document_is_retracted(any_mem: Memory, counts: Counts) -> None:
         assert caught.value.path == "$.evidence[0]"
         assert caught.value.hint
     assert counts(any_mem) == before
+    assert "It lifts forty tons" not in run.compose("planner", query="how much does it lift").text
     run.question("What now?")
     with pytest.raises(RunLocked, match=claim.claim_id):
         run.compact()

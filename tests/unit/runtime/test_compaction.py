@@ -11,7 +11,16 @@ import pytest
 
 from muniment.contracts.semantics import check_snapshot as check_rules
 from muniment.contracts.validation import validate
-from muniment.errors import Conflict, IntegrityFailure, MunimentError, NotFound, RunFinished, RunLocked
+from muniment.errors import (
+    Conflict,
+    IntegrityFailure,
+    InvalidInput,
+    MunimentError,
+    NotFound,
+    RunFinished,
+    RunLocked,
+    TooLarge,
+)
 from muniment.ports.engine import Delete, Get, Patch, Put, Select
 from muniment.records.run_log import RunClaim
 from muniment.records.snapshot import CompactionSnapshot
@@ -340,6 +349,24 @@ def test_an_unlock_that_fails_again_says_so_once(mem: Memory) -> None:
         with pytest.raises(RunLocked):
             repair.unlock("again")
     assert len(list(run.entries())) == size
+
+
+@pytest.mark.req("CS-08", "LG-10")
+def test_why_a_run_was_unlocked_is_short_and_no_secret(mem: Memory) -> None:
+    run = told(mem, claims=1)
+    break_evidence(mem, run)
+    with pytest.raises(RunLocked):
+        run.compact()
+    repair = mem.resume("r1", repair=True).run
+    repair.retract_claim(first(repair).claim_id, reason="its evidence was altered")
+    for conflict in repair.conflicts():
+        repair.settle_conflict(conflict.conflict_id, resolution="one side was altered")
+    for reason, wanted in ((" ", InvalidInput), ("x" * 2001, TooLarge)):
+        with pytest.raises(wanted) as caught:
+            repair.unlock(reason)
+        assert caught.value.path == "$.reason"
+    repair.unlock("password=hunter2222")
+    assert "hunter2222" not in repr(list(run.entries()))
 
 
 @pytest.mark.req("CS-08")

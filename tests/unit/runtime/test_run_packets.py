@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from muniment.contracts.semantics import check_packet
-from muniment.errors import Forgotten
+from muniment.errors import Forgotten, RunLocked
+from muniment.records.run_events import CLAIM_MADE
+from muniment.runtime.ingest import append_in
 from muniment.runtime.memory import Memory
+from muniment.runtime.patches import draft_patch
 
 SAID = "The capital of France is Paris."
 
@@ -29,6 +32,21 @@ def test_verified_claims_stand_in_a_packet_with_their_evidence(any_mem: Memory, 
     assert found.id in {citation.id for citation in build.packet.citations}
     assert check_packet(wire) == []
     assert any_mem.replay(build.id).packet_bytes == build.packet_bytes
+
+
+@pytest.mark.req("CS-06")
+def test_a_claim_that_came_without_evidence_is_not_shown_as_verified(mem: Memory) -> None:
+    """No run writes such a one; an imported ledger may hold it."""
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    run.observe("user", "begin")
+    desk = run._desk()
+    said = {"id": "clm_foreign", "status": "verified", "statement": "Paris is the capital", "evidence_refs": []}
+    draft = draft_patch(CLAIM_MADE, "assistant", said)
+    mem._ctx.engine.write("default", lambda tx: append_in(desk.ctx, tx, desk.scope, [draft], desk.opening, ""))
+    assert [claim.claim_id for claim in run.claims("verified")] == ["clm_foreign"]
+    assert "Paris" not in run.compose("planner", query="capital").text
+    with pytest.raises(RunLocked, match="clm_foreign"):
+        run.compact()
 
 
 @pytest.mark.req("CS-12")

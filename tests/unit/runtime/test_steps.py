@@ -134,6 +134,33 @@ def test_steps_are_numbered(any_mem: Memory) -> None:
     assert (run.log().step, run.log().phase) == (4, "PLAN")
 
 
+def test_verbose_events_belong_to_the_phase_that_goes_on(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    tell(run, *STEP)
+    told = ["ACT_PROGRESS", "CHECKPOINT_NOTE", "ACT_PROGRESS", "CHECKPOINT_NOTE"] * 10
+    numbers = [run.step(event).step for event in told]
+    assert [step.step for step in numbers if step] == [2, 1, 2, 1] * 10
+    assert run.step("ACT_PROGRESS", step=2).step.step == 2  # type: ignore[union-attr]
+    with pytest.raises(InvalidInput):
+        run.step("ACT_PROGRESS", step=3)
+    assert run.step("ACT_DONE").step.step == 2  # type: ignore[union-attr]
+    assert run.step("ACT_PROGRESS").step.step == 2  # type: ignore[union-attr]
+    tell(run, "PLAN_DONE")
+    assert run.step("ACT_PROGRESS").step.step == 3  # type: ignore[union-attr]
+
+
+def test_much_told_of_one_phase_is_not_read_again_each_time(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from muniment.runtime import steps
+
+    read: list[str] = []
+    entry_of_row = steps.entry_of_row
+    run = mem.run(user_id="ana")
+    tell(run, "PLAN_DONE", *["ACT_PROGRESS"] * 100)
+    monkeypatch.setattr(steps, "entry_of_row", lambda *given: read.append("row") or entry_of_row(*given))
+    run.step("ACT_PROGRESS")
+    assert len(read) < 20
+
+
 @pytest.mark.parametrize(
     ("event", "step"),
     [
@@ -219,6 +246,22 @@ def test_a_window_says_what_was_selected_and_excluded(any_mem: Memory) -> None:
     assert snapshot.latest_context_manifest_ids[0] == told.id
     assert said.id in snapshot.state.source_coverage.chunk_ids_seen
     assert snapshot.state.source_coverage.chunk_ids_cited == ()
+
+
+@pytest.mark.req("CS-04", "MP-08")
+def test_a_window_holds_what_was_inherited(any_mem: Memory) -> None:
+    """A fact of the tenant rests on what somebody else said: a build cites it, and may go on record."""
+    bob = any_mem.run(user_id="bob", grants=("tenant",))
+    said = bob.observe("user", "The office is in Hamburg.")
+    bob.remember("company.city", "Hamburg", sources=[said.id], scope_level="tenant")
+    run = any_mem.run(user_id="ana")
+    run.observe("user", "Where is the office?")
+    build = run.compose("planner", query="company city")
+    assert said.id in [citation.id for citation in build.packet.citations]
+    for given in (build, build.id):
+        assert said.id in run.step("COMPILE_DONE", builds=[given]).step.manifest.selected  # type: ignore[union-attr]
+    run.compact()
+    assert any_mem.check_snapshot(run.run_id).status == "PASS"
 
 
 def test_only_the_latest_windows_and_chunks_are_listed_and_everything_cited(make: Maker) -> None:
@@ -316,6 +359,21 @@ def test_a_window_holds_nothing_of_another_user(any_mem: Memory, counts: Counts)
         with pytest.raises(NotFound):
             run.step("COMPILE_DONE", **kwargs)  # type: ignore[arg-type]
     assert counts(any_mem) == before
+
+
+@pytest.mark.req("LG-10")
+def test_secrets_in_windows_are_redacted(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    said = run.observe("user", "begin")
+    context = {
+        "selected": [said.id],
+        "excluded": [{"id": "x", "reason": "password=hunter2222"}],
+        "filters": {"api_key": "hunter2222", "k": 8},
+    }
+    manifest = run.step("COMPILE_DONE", context=context).step.manifest  # type: ignore[union-attr]
+    assert manifest is not None
+    assert "hunter2222" not in repr(manifest)
+    assert (manifest.selected, manifest.filters["k"], manifest.excluded[0].id) == ((said.id,), 8, "x")
 
 
 def test_secrets_in_steps_are_redacted_and_times_are_read(mem: Memory) -> None:

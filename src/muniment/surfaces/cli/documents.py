@@ -1,4 +1,4 @@
-"""Reading documents from files and pipes for `validate`: one JSON document, or one a line, in bounded memory.
+"""Reading documents from files and pipes: one JSON document, or one a line, or one text, in bounded memory.
 
 A file is read line by line when it is called `.jsonl` or `.ndjson`, or when it does not parse as one document and
 its lines look like documents. Whatever is wrong with a document is its error, never a crash.
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from muniment.errors import InvalidInput, MunimentError, TooLarge
 from muniment.text.canonical import parse_json
 
-__all__ = ["DOCUMENT_BYTES_MAX", "LINE_SUFFIXES", "Document", "read_documents"]
+__all__ = ["DOCUMENT_BYTES_MAX", "LINE_SUFFIXES", "Document", "read_documents", "read_text"]
 
 DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 LINE_SUFFIXES = (".jsonl", ".ndjson")
@@ -142,3 +142,22 @@ def _error_place(line: bytes) -> int | None:
     except (RecursionError, ValueError):
         return None
     return None
+
+
+def read_text(name: str) -> str:
+    """A text file, or stdin for `-`, whole."""
+    try:
+        raw = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1) if name == "-" else _read(name)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {name}: {error.strerror or error}", hint="check the path") from None
+    if len(raw) > DOCUMENT_BYTES_MAX:
+        raise InvalidInput(f"{name} is over the limit of {DOCUMENT_BYTES_MAX} bytes", hint="split it")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{name} is not UTF-8: byte {error.start}", hint="re-encode the file") from None
+
+
+def _read(name: str) -> bytes:
+    with Path(name).open("rb") as stream:
+        return stream.read(DOCUMENT_BYTES_MAX + 1)

@@ -1,0 +1,136 @@
+"""Check an output against documents: each sentence gets a verdict, its evidence, and a correction if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from muniment.records.base import RULECRAFT_VERSION
+from muniment.records.runs import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.records.verify_policy import FactCheckPolicy
+from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units
+from muniment.verify.facts.doubts import Doubt, word_doubts
+from muniment.verify.facts.evidence import cite, pick_evidence
+from muniment.verify.facts.nearness import Nearness, measure_nearness
+from muniment.verify.facts.relations import Before, relation_doubts
+from muniment.verify.facts.scoring import support
+from muniment.verify.facts.source import Source, SourceText
+
+__all__ = ["Judged", "check_facts", "judge_units"]
+
+Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
+_DECIMALS = 6
+
+
+class Judged(NamedTuple):
+    """One unit with all that was found."""
+
+    unit: Unit
+    claim: Claim
+    doubts: tuple[Doubt, ...]
+    nearness: Nearness
+    exact: int | None
+    """The sentence of the source that says it word for word: against that nothing is held."""
+
+
+def check_facts(
+    output: str,
+    documents: Sequence[SourceText],
+    *,
+    policy: FactCheckPolicy,
+    unitization: Literal["sentence", "atomic_claim"] = "sentence",
+) -> FGFCReport:
+    """The report of RC-17. `support`, a number from 0 to 1, stands on each unit and on the whole as an extra key."""
+    source = Source(documents)
+    judged = judge_units(output, source, policy, unitization)
+    units = tuple(_unit(one, source, policy) for one in judged)
+    doubts = [doubt for one in judged for doubt in one.doubts]
+    verdicts = [unit.verdict for unit in units]
+    overall = FGFCOverall.model_validate(
+        {
+            "supported": verdicts.count("SUPPORTED"),
+            "refuted": verdicts.count("REFUTED"),
+            "nei": verdicts.count("NOT_ENOUGH_INFO"),
+            "support": round(support(doubts, [one.nearness for one in judged], policy), _DECIMALS),
+        }
+    )
+    return FGFCReport(
+        schema_version=RULECRAFT_VERSION, mode="infi_check_v1", unitization=unitization, units=units, overall=overall
+    )
+
+
+def judge_units(
+    output: str, source: Source, policy: FactCheckPolicy, unitization: Literal["sentence", "atomic_claim"] = "sentence"
+) -> list[Judged]:
+    """Every unit of the output with its doubts and its nearness; a unit without a word has neither."""
+    judged: list[Judged] = []
+    units = split_units(output, unitization)
+    before = Before(alone=len(units) == 1)
+    for unit in units:
+        claim = read_claim(unit.text, source)
+        exact = source.exact.get(unit.text)
+        doubts: tuple[Doubt, ...] = ()
+        if exact is None:
+            doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
+        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), exact))
+        names = [word.key for word, role in zip(claim.words, claim.roles, strict=True) if role == "name"]
+        before = Before(before.content or bool(claim.content), names[-1] if names else before.name, before.alone)
+    return judged
+
+
+def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
+    claim = judged.claim
+    weights = policy.doubts.model_dump()
+    heavy = [doubt for doubt in judged.doubts if not doubt.quiet and weights[doubt.kind] > 0]
+    heavy.sort(key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
+    worst = heavy[0] if heavy else None
+    verdict = _verdict(judged, worst, policy)
+    places = pick_evidence(claim, source, policy) if len(source) else []
+    first = judged.exact if judged.exact is not None else worst.place if worst is not None else -1
+    if first >= 0:
+        places = [first, *(place for place in places if place != first)][: policy.evidence_max]
+    return FGFCUnit.model_validate(
+        {
+            "unit_id": judged.unit.id,
+            "text": judged.unit.text,
+            "verdict": verdict,
+            "error_type": worst.error if worst is not None and verdict != "SUPPORTED" else None,
+            "evidence": tuple(cite(place, claim.keys, source, policy) for place in places),
+            "justification": _justify(claim, heavy, verdict),
+            "correction": _corrected(claim.text, heavy) if verdict == "REFUTED" else None,
+            "support": round(support(judged.doubts, [judged.nearness], policy), _DECIMALS),
+        }
+    )
+
+
+def _verdict(judged: Judged, worst: Doubt | None, policy: FactCheckPolicy) -> Verdict:
+    claim = judged.claim
+    if judged.exact is not None:
+        return "SUPPORTED"
+    if worst is not None and worst.contradicts:
+        return "REFUTED"
+    if worst is not None or claim.best < 0 or claim.covered < policy.cover_min:
+        return "NOT_ENOUGH_INFO"
+    return "SUPPORTED"
+
+
+def _justify(claim: Claim, heavy: Sequence[Doubt], verdict: Verdict) -> str:
+    if heavy:
+        return "; ".join(dict.fromkeys(doubt.why for doubt in heavy[:3]))
+    if verdict == "SUPPORTED":
+        return "the evidence says it, and nothing in it speaks against it"
+    return "nothing in the source says it" if claim.best < 0 else "too little of it is in the source"
+
+
+def _corrected(text: str, heavy: Sequence[Doubt]) -> str | None:
+    """The claim with what the evidence has in place of what it contradicts; None where it has nothing to put there."""
+    known = sorted((doubt for doubt in heavy if doubt.instead is not None), key=lambda doubt: -doubt.start)
+    edge = len(text) + 1
+    fixed = text
+    for doubt in known:
+        if doubt.end > edge:
+            continue
+        new = doubt.instead or ""
+        end = doubt.end + (not new and text[doubt.end : doubt.end + 1] == " ")
+        fixed, edge = fixed[: doubt.start] + new + fixed[end:], doubt.start
+    return fixed if fixed != text else None

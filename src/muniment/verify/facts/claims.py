@@ -1,0 +1,145 @@
+"""A sentence of the output beside the source: its words, what each does, and the evidence that covers it best."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from muniment.prompts.sentences import sentence_spans
+from muniment.text.patterns import lazy_pattern
+from muniment.verify.facts.lexicon import ARTICLES, AUXILIARY, GENDER, LINKS, negates, verb_stems
+from muniment.verify.facts.source import Source, Variant
+from muniment.verify.facts.words import Word, read_words
+
+__all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
+
+Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
+_BEFORE, _AFTER = 0.4, 0.3
+"""How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
+_CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
+_CLAUSE_WORDS_MIN = 3
+_NOUN_ENDS = ("tion", "sion", "ment", "ence", "ance", "er", "ers", "or", "ors")
+"""A word of a verb's stem that ends so is no verb."""
+
+
+class Unit(NamedTuple):
+    """A part of the output that is judged by itself."""
+
+    id: str
+    start: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A unit's words and roles, the source's forms for each word, and the sentence that covers it best (-1: none)."""
+
+    text: str
+    words: tuple[Word, ...]
+    roles: tuple[Role | None, ...]
+    variants: tuple[tuple[Variant, ...], ...]
+    content: tuple[int, ...]
+    best: int
+    near: range
+    covered: float
+    """The share of the weight of its words that the best sentence holds, its neighbours counted in."""
+    keys: frozenset[str]
+    evidence: frozenset[str]
+    around: frozenset[str]
+
+
+def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
+    """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
+    units: list[Unit] = []
+    for number, (start, end) in enumerate(sentence_spans(output)):
+        if unitization == "sentence":
+            units.append(Unit(f"s{number}", start, output[start:end]))
+            continue
+        for place, (left, right) in enumerate(_clauses(output[start:end])):
+            units.append(Unit(f"s{number}.c{place}", start + left, output[start + left : start + right]))
+    return units
+
+
+def _clauses(sentence: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    starts = [word.start for word in read_words(sentence) if word.kind != "small"]
+    start = 0
+    for found in _CLAUSE_END.finditer(sentence):
+        before = bisect_left(starts, found.start()) - bisect_left(starts, start)
+        behind = len(starts) - bisect_left(starts, found.end())
+        if min(before, behind) >= _CLAUSE_WORDS_MIN:
+            spans.append((start, found.start()))
+            start = found.end()
+    return [*spans, (start, len(sentence))]
+
+
+def read_claim(text: str, source: Source) -> Claim:
+    words = tuple(read_words(text))
+    variants = tuple(tuple(source.variants(word)) if word.kind != "small" else () for word in words)
+    best, covered = _best_sentence(words, variants, source)
+    near = range(max(0, best - 1), min(len(source), best + 2)) if best >= 0 else range(0)
+    return Claim(
+        text=text,
+        words=words,
+        roles=tuple(_role(words, at, source) for at in range(len(words))),
+        variants=variants,
+        content=tuple(at for at, word in enumerate(words) if word.kind != "small"),
+        best=best,
+        near=near,
+        covered=covered,
+        keys=frozenset(word.key for word in words),
+        evidence=source.keys[best] if best >= 0 else frozenset(),
+        around=frozenset().union(*(source.keys[place] for place in near)),
+    )
+
+
+def _best_sentence(words: Sequence[Word], variants: Sequence[Sequence[Variant]], source: Source) -> tuple[int, float]:
+    cover: dict[int, float] = {}
+    total = 0.0
+    for word, forms in zip(words, variants, strict=True):
+        if word.kind == "small":
+            continue
+        total += source.rarity(word.key)
+        held: dict[int, float] = {}
+        for form in forms:
+            worth = form.degree * source.rarity(form.key)
+            for place in source.spread[form.key]:
+                held[place] = max(held.get(place, 0.0), worth)
+        for place, worth in held.items():
+            cover[place] = cover.get(place, 0.0) + worth
+    best, most = -1, 0.0
+    for place in sorted(cover):
+        value = cover[place] + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
+        if value > most:
+            best, most = place, value
+    return best, most / total if total else 0.0
+
+
+def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
+    """What a word does in its sentence, as far as the tables and its neighbours tell."""
+    word = words[at]
+    if word.kind == "small" and word.key in GENDER:
+        return "pronoun"
+    if negates(word.text, word.key):
+        return "negation"
+    if word.key in LINKS:
+        return "link"
+    if word.kind == "small":
+        return None
+    if word.kind == "number":
+        return "number"
+    if word.kind == "date":
+        return "date"
+    if word.kind == "name" and (at > 0 or word.key in source.named or _opens_name(words, source)):
+        return "name"
+    before = words[at - 1].key if at else ""
+    if word.key in verb_stems() and before not in ARTICLES and not word.text.endswith(_NOUN_ENDS):
+        return "verb"
+    return "verb" if before in AUXILIARY and word.text.endswith(("ed", "ing", "en")) else "word"
+
+
+def _opens_name(words: Sequence[Word], source: Source) -> bool:
+    """Is the first word, whose capital says nothing, part of a name? So it seems before another capital."""
+    return words[0].key not in source.places and len(words) > 1 and words[1].kind == "name"

@@ -1,0 +1,46 @@
+"""From a report to the words of a verifier: reason codes, a verdict and a score (RC-17)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from muniment.records.runs import FGFCReport
+from muniment.records.words import Verdict
+
+__all__ = ["REASON_OF_ERROR", "fact_reason_codes", "fact_score", "fact_verdict"]
+
+REASON_OF_ERROR = {
+    "PredE": "fact_predicate_mismatch",
+    "EntE": "fact_entity_mismatch",
+    "CircE": "fact_circumstance_mismatch",
+    "CorefE": "fact_coreference_mismatch",
+    "LinkE": "fact_discourse_link_mismatch",
+    "OutE": "fact_extrinsic_claim",
+}
+_CODES_MAX = 3
+
+
+def fact_reason_codes(report: FGFCReport) -> tuple[str, ...]:
+    """At most three, those of refuted units first, then the commonest; none where everything is supported."""
+    refuted: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for unit in report.units or ():
+        if unit.verdict == "SUPPORTED":
+            continue
+        code = REASON_OF_ERROR[unit.error_type] if unit.error_type else "insufficient_evidence"
+        every[code] += 1
+        refuted[code] += unit.verdict == "REFUTED"
+    return tuple(sorted(every, key=lambda code: (-refuted[code], -every[code], code))[:_CODES_MAX])
+
+
+def fact_verdict(report: FGFCReport) -> Verdict:
+    """FAIL where a unit is refuted, PARTIAL where one has no evidence, else PASS."""
+    verdicts = {unit.verdict for unit in report.units or ()}
+    return "FAIL" if "REFUTED" in verdicts else "PARTIAL" if "NOT_ENOUGH_INFO" in verdicts else "PASS"
+
+
+def fact_score(report: FGFCReport) -> float:
+    """How well the documents support the whole output, 0 to 1: for ranking, and for `VerifierResult.score`."""
+    extra = report.overall.model_extra if report.overall is not None else None
+    value = (extra or {}).get("support", 0.0)
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,155 @@
+"""The documents as the fact checker reads them: sentences, words, and where each word stands. Built once."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from muniment.prompts.sentences import sentence_spans
+from muniment.verify.facts.lexicon import GENDER, negates
+from muniment.verify.facts.synonyms import alike
+from muniment.verify.facts.words import Word, read_words
+
+__all__ = ["Sentence", "Source", "SourceText", "Variant"]
+
+_SENTENCE_GAP = 4
+"""Words of two sentences stand at least so far apart."""
+_SENTENCE_WORDS_MAX = 200
+"""A longer one is a table or a list without stops: it is cut, so that no sentence costs more than another."""
+_SENTENCES_MAX = 400
+_PLACES_MAX = 200
+"""Of a word that stands more often only the first places are compared: it says little."""
+
+
+class SourceText(NamedTuple):
+    """One document to check against. `id` is what a reference names; `source` is the contract's kind of evidence."""
+
+    id: str
+    text: str
+    source: Literal["x_ref", "artifact", "tool"] = "x_ref"
+
+
+class Sentence(NamedTuple):
+    """A sentence of a document: which document, its place in it, its words, where its first word counts from."""
+
+    document: int
+    start: int
+    end: int
+    words: tuple[Word, ...]
+    base: int
+
+
+class Variant(NamedTuple):
+    """A form in the source that may stand for a word of the output, and how well (1 is the word itself)."""
+
+    key: str
+    degree: float
+
+
+class Source:
+    """Sentences of all documents, and an index of their words."""
+
+    def __init__(self, documents: Sequence[SourceText]) -> None:
+        self.documents = tuple(documents)
+        self.sentences: list[Sentence] = []
+        self.keys: list[frozenset[str]] = []
+        self.exact: dict[str, int] = {}
+        """A sentence as it stands → its place."""
+        self.places: dict[str, list[int]] = {}
+        """A word's key → the places of all sentences' words, counted on."""
+        self.spread: dict[str, list[int]] = {}
+        """A word's key → the sentences it stands in, the first of them where there are very many."""
+        self.pairs: set[tuple[str, str]] = set()
+        self.named: set[str] = set()
+        """Words with a capital inside a sentence."""
+        self.genders: set[str] = set()
+        """Which of "he" and "she" it speaks of at all."""
+        self.denials: list[int] = []
+        """Places of the words that deny something."""
+        self._sentence_at: list[int] = []
+        self._openings: dict[str, list[str]] = {}
+        for number, document in enumerate(documents):
+            for start, end in sentence_spans(document.text):
+                words = read_words(document.text[start:end])
+                if len(words) <= _SENTENCE_WORDS_MAX:
+                    self._add(number, start, end, words)
+                    continue
+                for at in range(0, len(words), _SENTENCE_WORDS_MAX):
+                    part = words[at : at + _SENTENCE_WORDS_MAX]
+                    left, right = start + part[0].start, start + part[-1].end
+                    self._add(number, left, right, read_words(document.text[left:right]))
+        for key in self.places:
+            self._openings.setdefault(_opening(key), []).append(key)
+
+    def _add(self, document: int, start: int, end: int, words: list[Word]) -> None:
+        place, base = len(self.sentences), len(self._sentence_at)
+        keys = [word.key for word in words]
+        self.sentences.append(Sentence(document, start, end, tuple(words), base))
+        self.exact.setdefault(self.documents[document].text[start:end], place)
+        self.keys.append(frozenset(keys))
+        for key in self.keys[-1]:
+            held = self.spread.setdefault(key, [])
+            if len(held) < _SENTENCES_MAX:
+                held.append(place)
+        for offset, key in enumerate(keys):
+            self.places.setdefault(key, []).append(base + offset)
+        self.pairs.update(pairwise(keys))
+        self.named.update(word.key for word in words[1:] if word.kind == "name")
+        self.genders.update({GENDER[key] for key in keys if key in GENDER} & {"he", "she"})
+        self.denials += [base + at for at, word in enumerate(words) if negates(word.text, word.key)]
+        self._sentence_at += [place] * (len(keys) + _SENTENCE_GAP)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def rarity(self, key: str) -> float:
+        """How much a word tells: the fewer sentences it stands in, the more."""
+        return math.log(1 + (len(self) + 0.5) / (len(self.spread.get(key, ())) + 0.5))
+
+    def variants(self, word: Word) -> list[Variant]:
+        """The forms under which the source may hold a word: itself, else its like, else what begins alike."""
+        if word.key in self.places:
+            return [Variant(word.key, 1.0)]
+        if word.kind == "number":  # "9 April" and "the 9th of April"
+            other = word.key[:-2] if word.key.endswith("th") else word.key + "th"
+            return [Variant(other, 0.9)] if other in self.places else []
+        if word.kind not in ("word", "name"):
+            return []
+        found = [Variant(key, 0.7) for key in sorted(alike(word.key)) if key in self.places]
+        opening = _opening(word.key)
+        if not found and opening:
+            found = [Variant(key, 0.6) for key in self._openings.get(opening, ())]
+        return found[:8]
+
+    def closeness(self, left: str, right: str, apart: int) -> float:
+        """How near two words stand somewhere, against how far apart they are in the output: 1 as near, 0 never near."""
+        ones, others = self.places.get(left, ())[:_PLACES_MAX], self.places.get(right, ())
+        best = 0.0
+        for place in ones:
+            at = bisect_left(others, place)
+            for near in others[max(0, at - 1) : at + 2]:
+                if near == place:
+                    continue
+                value = 1 / (1 + max(0, abs(near - place) - apart - 1) / 4)
+                if near < place:
+                    value *= 0.85
+                gap = abs(self._sentence_at[near] - self._sentence_at[place])
+                value *= 1.0 if gap == 0 else 0.6 if gap == 1 else 0.0
+                best = max(best, value)
+            if best >= 1:
+                break
+        return best
+
+    def denied(self, place: int, reach: int = 6) -> bool:
+        """Does a word that denies stand shortly before this place (or in the two words behind it: "is not")?"""
+        at = bisect_left(self.denials, place - reach)
+        return at < len(self.denials) and self.denials[at] <= place + 2
+
+
+def _opening(key: str) -> str:
+    """What words of one origin begin with: five letters, or two syllables of Hangul; empty for a word too short."""
+    size = 2 if "\uac00" <= key[0] <= "\ud7a3" else 5
+    return key[:size] if len(key) >= size else ""
