@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["verified_claims"]
 
+_STANDS = ("live", "superseded")
+"""A newer revision takes nothing from what the older one says."""
+
 
 class _Found(NamedTuple):
     score: float
@@ -55,7 +58,7 @@ def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) ->
 
 
 def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int) -> list[dict[str, Any]]:
-    """The first of them that cite no document that was retracted: such a one does not verify a claim."""
+    """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
     from muniment.runtime.corpora import standing_of
 
     shown: list[dict[str, Any]] = []
@@ -63,6 +66,6 @@ def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int)
     while at < len(found) and len(shown) < limit:
         page = found[at : at + limit]
         standing = standing_of(reader, scope.tenant_id, [id_ for each in page for id_ in each.chunk_ids])
-        shown += [each.shown for each in page if all(standing.get(id_) != "retracted" for id_ in each.chunk_ids)]
+        shown += [each.shown for each in page if all(standing.get(id_) in _STANDS for id_ in each.chunk_ids)]
         at += limit
     return shown[:limit]

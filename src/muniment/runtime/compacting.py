@@ -163,7 +163,7 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
         return len(log.counted_since), len(log.steps_since)
     before = loaded.base
     assert before is not None
-    told = [entry_of_row(scope.tenant_id, row).step for row in tail_of(reader, scope, before.seq, log.seq)]
+    told = [entry_of_row(scope.tenant_id, row).step for row in tail_of(reader, scope, before.seq, log.seq, ("step",))]
     ended = [step for step in told if step is not None and step.event in ENDS]
     counted, steps, current = sum(step.event in COUNTED_EVENTS for step in ended), 0, before.step
     for step in ended:

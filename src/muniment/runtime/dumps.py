@@ -23,6 +23,7 @@ from muniment.ledger.chain import Head, genesis, link_fault
 from muniment.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.ports.engine import Row
 from muniment.ports.schema import column_names, table
+from muniment.semantics.corpora import holder_of
 from muniment.text.canonical import parse_json
 from muniment.text.hashing import salted_digest
 
@@ -314,7 +315,8 @@ class _Check:
     def _in_scope(self, user_id: Any, session_id: Any, number: int) -> None:
         """A dump of one user brings nothing of another (LG-02)."""
         scope = self.header.scope
-        if scope.get("user_id", user_id) != user_id or scope.get("session_id", session_id) != session_id:
+        holder = holder_of(user_id) if isinstance(user_id, str) and scope.keys() == {"user_id"} else None
+        if scope.get("user_id", user_id) not in (user_id, holder) or scope.get("session_id", session_id) != session_id:
             raise InvalidInput(f"line {number}: a row outside the scope of the dump", path="$.row")
 
     def _end_session(self) -> None:

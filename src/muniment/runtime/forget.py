@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from muniment.compaction.snapshots import snapshots_id
 from muniment.errors import InvalidInput, NotFound, UnknownScope
-from muniment.ports.engine import Condition, Delete, Get, Patch, Row, Select, Transaction, Value
+from muniment.ports.engine import Condition, Delete, Get, Patch, Reader, Row, Select, Transaction, Value
 from muniment.ports.schema import TABLES, Table, column_names
 from muniment.records.entry import Erased, Receipt, Trust
 from muniment.runtime.carriers import carriers_of, origins_of
@@ -23,7 +23,7 @@ from muniment.runtime.memory_locks import lock_memory, lock_shared
 from muniment.runtime.vectoring import remove_vectors
 from muniment.semantics.corpora import PREFIX, holder_of, is_corpus
 
-__all__ = ["Selector", "forget", "receipt_change"]
+__all__ = ["Selector", "forget", "names_of", "receipt_change"]
 
 CHUNK = 500
 NEEDLES_MAX = 100_000
@@ -147,7 +147,7 @@ def _lock_writers(tx: Transaction, selector: Selector) -> None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
         users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
     else:
-        users = [] if selector.user_id is None else list(_names_of(tx, selector.user_id))
+        users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
     lock_memory(tx, *(user for user in users if isinstance(user, str)))
     lock_shared(tx)
 
@@ -186,7 +186,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
     """The conditions that mean the selector's scope, which must exist and be unambiguous."""
     where: tuple[Condition, ...] = ()
     if selector.user_id is not None:
-        where = (*where, ("user_id", "in", _names_of(tx, selector.user_id)))
+        where = (*where, ("user_id", "in", names_of(tx, selector.user_id)))
     if selector.session_id is not None:
         where = (*where, ("session_id", "=", selector.session_id))
     if selector.document:
@@ -203,12 +203,12 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
     return where
 
 
-def _names_of(tx: Transaction, user_id: str) -> tuple[str, ...]:
+def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
     """The names under which what is a user's stands: their own, and those of their private corpora."""
     if is_corpus(user_id):
         return (user_id,)
     where: tuple[Condition, ...] = (("user_id", ">=", PREFIX), ("user_id", "<", PREFIX + "\x7f"))
-    owners = {cast("str", row[0]) for row in tx.stream(Select("sessions", where=where, columns=("user_id",)))}
+    owners = {cast("str", row[0]) for row in reader.stream(Select("sessions", where=where, columns=("user_id",)))}
     return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
 
 

@@ -30,7 +30,7 @@ __all__ = ["ENDS", "Window", "window_of", "write_step"]
 
 _EVENT = re.compile(rf"(?:{'|'.join(PHASES)})_[A-Z]+(?:_[A-Z]+)*")
 ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
-_PAGE = 64
+_PAGE = 16
 _LATEST = 8
 """As many of the latest events are looked at for one of the same phase."""
 _ORDER = ("user_id", "session_id", "seq")

@@ -21,7 +21,7 @@ from muniment.records.entry import Erased, Receipt
 from muniment.runtime.carriers import carriers_of
 from muniment.runtime.context import Context
 from muniment.runtime.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
-from muniment.runtime.forget import receipt_change
+from muniment.runtime.forget import names_of, receipt_change
 from muniment.runtime.indexing import index_rows
 from muniment.runtime.ingest import enter_tenant
 from muniment.runtime.items import latest, write_changes
@@ -44,7 +44,10 @@ Progress = Callable[[int], None]
 def export_lines(
     ctx: Context, tenant_id: str, user_id: str | None = None, session_id: str | None = None
 ) -> Iterator[bytes]:
-    """The dump of a tenant, a user or a session, line by line, from one consistent view, in flat memory."""
+    """The dump of a tenant, a user or a session, line by line, from one consistent view, in flat memory.
+
+    A user's has the documents that are the user's own as well; those that the tenant shares are in the tenant's.
+    """
     hasher, counts = sha256(), Counter[str]()
 
     def line(value: dict[str, Any]) -> bytes:
@@ -54,9 +57,8 @@ def export_lines(
 
     with ctx.engine.snapshot(tenant_id) as reader:
         scope = _scope(reader, user_id, session_id)
-        where: tuple[Condition, ...] = tuple((name, "=", value) for name, value in scope.items())
         yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
-        for name, row in _rows(reader, where, scope.get("user_id")):
+        for name, row in _rows(reader, scope):
             counts[name] += 1
             yield line({"table": name, "row": plain_row(name, row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
@@ -66,8 +68,7 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     """The scope that is meant, which must exist; a session's name alone must mean one user's (LG-02)."""
     given = {"user_id": user_id, "session_id": session_id}
     scope = {name: value for name, value in given.items() if value is not None}
-    where: tuple[Condition, ...] = tuple((name, "=", value) for name, value in scope.items())
-    found = reader.do(Select("sessions", where=where, columns=("user_id",), limit=2))
+    found = reader.do(Select("sessions", where=_conditions(reader, scope), columns=("user_id",), limit=2))
     if not found:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if session_id is not None and user_id is None:
@@ -79,8 +80,15 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     return scope
 
 
-def _rows(reader: Reader, where: tuple[Condition, ...], user_id: str | None) -> Iterator[tuple[str, Row]]:
-    order = ("user_id", "session_id")
+def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
+    """The rows of a scope. A user's are also those of the documents that are the user's own."""
+    if scope.keys() == {"user_id"}:
+        return (("user_id", "in", names_of(reader, scope["user_id"])),)
+    return tuple((name, "=", value) for name, value in scope.items())
+
+
+def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, Row]]:
+    order, where = ("user_id", "session_id"), _conditions(reader, scope)
     for session in reader.stream(Select("sessions", where=where, order=order)):
         yield "sessions", session
         of_session: tuple[Condition, ...] = (("user_id", "=", session[0]), ("session_id", "=", session[1]))
@@ -96,9 +104,9 @@ def _rows(reader: Reader, where: tuple[Condition, ...], user_id: str | None) -> 
             if item[2] == "snapshot":
                 for part in reader.stream(Select("parts", where=(("owner", "=", item[0]),))):
                     yield "parts", part
-    users: tuple[Condition, ...] = () if user_id is None else (("user_id", "=", user_id),)
+    users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
     for key in reader.stream(Select("idempotency", where=users)):
-        if not where or _in_scope(reader, cast("str", key[2]), where):
+        if not scope or _in_scope(reader, cast("str", key[2]), scope):
             yield "idempotency", key
 
 
@@ -109,10 +117,10 @@ def _blobs_of(reader: Reader, entry: Row) -> Sequence[Row]:
     return reader.do(Select("blobs", where=(("entry_id", "=", entry[0]),)))
 
 
-def _in_scope(reader: Reader, entry_id: str, where: tuple[Condition, ...]) -> bool:
+def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
     row = reader.do(Get("entries", (entry_id,)))
     names = column_names(table("entries"))
-    return row is not None and all(row[names.index(column)] == value for column, _, value in where)
+    return row is not None and all(row[names.index(column)] == value for column, value in scope.items())
 
 
 # -- import -------------------------------------------------------------------------------------------

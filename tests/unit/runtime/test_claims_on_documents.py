@@ -49,6 +49,29 @@ def test_a_chunk_is_evidence(any_mem: Memory, make: Maker) -> None:
     assert check_run(moved, moved.resume("r1").run) == log
 
 
+@pytest.mark.req("CS-12", "LG-02")
+def test_what_is_a_users_own_moves_with_the_user(any_mem: Memory, make: Maker) -> None:
+    run = begin(any_mem)
+    refs = [pointer(any_mem, "forty tons", user_id="ana")]
+    run.claim("It lifts forty tons", evidence=refs, status="verified")
+    pointer(any_mem, "forty tons", "theirs.md", user_id="bob")
+    pointer(any_mem, "forty tons", "shared.md")
+    log = check_run(any_mem, run)
+    lines = list(any_mem.export(user_id="ana"))
+    assert b"theirs.md" not in b"".join(lines)
+    assert b"shared.md" not in b"".join(lines)
+    moved = make("memory")
+    moved.import_(lambda: lines)
+    assert moved.corpus("handbook", user_id="ana").get("crane.md").chunk_ids == (refs[0]["chunk_id"],)
+    assert check_run(moved, moved.resume("r1").run) == log
+    assert moved.verify().ok
+    session = list(any_mem.export(user_id="ana", session_id="s1"))
+    assert b"crane.md" not in b"".join(session)
+    alone = make("memory")
+    alone.import_(lambda: session)
+    assert "It lifts" not in alone.resume("r1").run.compose("planner", query="how much does it lift").text
+
+
 @pytest.mark.req("CS-06", "LG-02")
 def test_a_chunk_that_does_not_hold_is_refused(any_mem: Memory, counts: Counts) -> None:
     run = begin(any_mem)
