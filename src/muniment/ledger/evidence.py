@@ -10,6 +10,7 @@ from muniment.semantics.evidence import LEDGER_CORPUS, derive_evidence_id, quote
 
 __all__ = ["Resolved", "cut", "locate_quote", "pointer_address"]
 
+
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """What a pointer points to: the bytes, where they stand, and the id that names just this evidence."""

@@ -68,6 +68,9 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     """The scope that is meant, which must exist; a session's name alone must mean one user's (LG-02)."""
     given = {"user_id": user_id, "session_id": session_id}
     scope = {name: value for name, value in given.items() if value is not None}
+    for name, value in scope.items():
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
     found = reader.do(Select("sessions", where=_conditions(reader, scope), columns=("user_id",), limit=2))
     if not found:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")

@@ -117,7 +117,8 @@ def test_no_markup_breaks_it(parts: list[str]) -> None:
 @given(st.text())
 def test_text_without_markup_keeps_its_words(text: str) -> None:
     words = text.replace("\x00", "").replace("<", "").replace("&", "").split()
-    assert read_page(" ".join(words)).text.lstrip("\\").split() == words or not words
+    read = read_page(" ".join(words)).text.split()
+    assert read in (words, [f"\\{word}" for word in words[:1]] + words[1:])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from muniment.records.verification import Finding
+from muniment.records.verify_policy import FactCheckPolicy
 from muniment.semantics.verdicts import is_pass
 from muniment.verify.composition import Execution, compose_result
+from muniment.verify.facts import SourceText, check_facts
 
 HELD = Finding("FORMAT:WORDS", True)
 BROKEN = Finding("FORMAT:WORDS", False, "too long")
@@ -32,3 +34,9 @@ def test_the_worst_layer_speaks_and_what_was_not_decided_is_no_pass(
     assert (result.verdict, result.outcome) == (verdict, outcome)
     assert is_pass(result.verdict, result.outcome) is passes
     assert (result.failure_cluster_id is None) == (not result.reason_codes and not result.violated_constraints)
+
+
+def test_an_output_that_says_nothing_is_not_supported() -> None:
+    report = check_facts("", [SourceText("d", "The tower is tall.")], policy=FactCheckPolicy())
+    result = compose_result(facts=report)
+    assert (result.verdict, result.reason_codes) == ("PARTIAL", ("insufficient_evidence",))

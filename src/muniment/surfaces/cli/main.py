@@ -32,11 +32,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "corpus": ("muniment.surfaces.cli.corpus", "corpus", "Add, list, search, show or retract documents."),
     "sandbox": ("muniment.surfaces.cli.sandbox", "sandbox", "Run a command walled off, and say what it met."),
     "validate": ("muniment.surfaces.cli.validate", "validate", "Check documents against their contract."),
-    "verify-output": (
-        "muniment.surfaces.cli.verify_output",
-        "verify_output",
-        "Verify an output: its form, its facts, and what running it says.",
-    ),
+    "verify-output": ("muniment.surfaces.cli.verify_output", "verify_output", "Verify an output: form, facts, a run."),
     "check": ("muniment.surfaces.cli.check", "check", "Check outputs against a constraint file, for CI."),
     "schema": ("muniment.surfaces.cli.schema", "schema", "List, show or export the JSON Schemas."),
     "export": ("muniment.surfaces.cli.transfer", "export_", "Write a store out as JSON lines."),

@@ -22,6 +22,8 @@ _CODES_MAX = 3
 
 def fact_reason_codes(report: FGFCReport) -> tuple[str, ...]:
     """At most three, those of refuted units first, then the commonest; none where everything is supported."""
+    if not report.units:
+        return ("insufficient_evidence",)
     refuted: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for unit in report.units or ():
@@ -34,8 +36,8 @@ def fact_reason_codes(report: FGFCReport) -> tuple[str, ...]:
 
 
 def fact_verdict(report: FGFCReport) -> Verdict:
-    """FAIL where a unit is refuted, PARTIAL where one has no evidence, else PASS."""
-    verdicts = {unit.verdict for unit in report.units or ()}
+    """FAIL where a unit is refuted, PARTIAL where one has no evidence or nothing was said, else PASS."""
+    verdicts = {unit.verdict for unit in report.units or ()} or {"NOT_ENOUGH_INFO"}
     return "FAIL" if "REFUTED" in verdicts else "PARTIAL" if "NOT_ENOUGH_INFO" in verdicts else "PASS"
 
 
