@@ -197,8 +197,12 @@ class ToolsOk(Constraint):
         calls = _calls(view)
         if calls is None:
             return _NOT_WATCHED
-        failed = [call.name for call in calls if call.ok is False and self.tool in (None, call.name)]
-        return Violation(f"{failed[0]!r} failed") if failed else None
+        asked = [call for call in calls if self.tool in (None, call.name)]
+        failed = [call.name for call in asked if call.ok is False]
+        if failed:
+            return Violation(f"{failed[0]!r} failed")
+        untold = [call.name for call in asked if call.ok is None]
+        return Violation(f"nobody said whether {untold[0]!r} worked", is_decided=False) if untold else None
 
 
 class ToolBudget(Bounds):
