@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.errors import IntegrityFailure
-from muniment.text.canonical import canonical_bytes, parse_json
+from muniment.text.canonical import canonical_bytes, read_canonical
 
 __all__ = ["VectorBlock", "decode_vectors", "drop_vectors", "encode_vectors", "merge_vectors"]
 
@@ -48,6 +48,6 @@ def decode_vectors(data: bytes) -> VectorBlock:
         raise IntegrityFailure("not a block of vectors", hint="run `muniment rebuild`")
     start = len(_MAGIC) + 4
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
-    head = parse_json(data[start:end])
+    head = read_canonical(data[start:end].decode())
     rows = np.frombuffer(data, "<f2", -1, end).reshape(len(head["ids"]), head["dim"])
     return VectorBlock(tuple(head["ids"]), rows.astype(np.float32))
