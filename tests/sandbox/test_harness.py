@@ -93,6 +93,9 @@ def test_a_harness_is_one_thing() -> None:
             Harness(**wrong)  # type: ignore[arg-type]
 
 
+NO_PYTEST = "File \"<frozen runpy>\", line 189, in _run_module_as_main\nModuleNotFoundError: No module named 'py'\n"
+
+
 @pytest.mark.parametrize(
     ("kind", "seen", "attempt"),
     [
@@ -102,6 +105,7 @@ def test_a_harness_is_one_thing() -> None:
         ("pytest", {"exit_code": 0, "stdout": "3 skipped in 1s"}, Attempt("UNKNOWN", "exec_unavailable")),
         ("pytest", {"exit_code": 1, "stdout": "1 failed"}, Attempt("FAIL", "test_fail")),
         ("pytest", {"exit_code": 2}, Attempt("FAIL", "test_fail")),
+        ("pytest", {"exit_code": 1, "stderr": NO_PYTEST}, Attempt("UNKNOWN", "exec_unavailable")),
         ("pytest", {"exit_code": 4}, Attempt("UNKNOWN", "exec_unavailable")),
         ("pytest", {"exit_code": 5}, Attempt("UNKNOWN", "exec_unavailable")),
         ("pytest", {"exit_code": 139}, Attempt("FAIL", "test_fail")),

@@ -19,6 +19,8 @@ HarnessKind = Literal["command", "pytest"]
 
 _CANNOT_RUN = (126, 127)  # what a shell says of a program that is not there, or is none
 _PYTEST_TESTS_FAILED, _PYTEST_INTERRUPTED = 1, 2  # 2 is also a file that cannot be collected
+_NOT_STARTED = re.compile(r"runpy.*^ModuleNotFoundError: ", re.MULTILINE | re.DOTALL)
+"""Python itself says that pytest, or something it is made of, is not there."""
 _PASSED = re.compile(r"^(?:=+ )?(?:.*, )?(\d+) passed\b", re.MULTILINE)
 
 
@@ -47,6 +49,8 @@ def attempt_of(seen: Observation, kind: HarnessKind) -> Attempt:
     if seen.exit_code in _CANNOT_RUN:
         return Attempt("UNKNOWN", "exec_unavailable")
     if kind == "pytest":
+        if not seen.stdout.strip() and _NOT_STARTED.search(seen.stderr):
+            return Attempt("UNKNOWN", "exec_unavailable")
         return _pytest_attempt(seen.exit_code, seen.stdout)
     return Attempt("OK") if seen.exit_code == 0 else Attempt("FAIL", "test_fail")
 

@@ -30,7 +30,7 @@ __all__ = [
 
 INSIDE = Path(__file__).parent / "inside"
 PYTEST = ("_pytest", "iniconfig", "packaging", "pluggy", "pytest")
-PYTEST_IF_THERE = ("pygments",)
+PYTEST_IF_THERE = ("exceptiongroup", "py", "pygments", "tomli", "typing_extensions")
 """What pytest is made of, by import names; newer ones want more."""
 
 _TOP = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
