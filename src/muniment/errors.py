@@ -14,13 +14,16 @@
     │   ├── IdempotencyMismatch the key was used before with another request
     │   ├── RunFinished         a write to a run that has ended
     │   ├── RunLocked           the run's compaction failed; carries the diagnosis
+    │   ├── WrongStage          a research run is not there yet, or is past it
+    │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   └── ClockWentBack       the clock reads earlier than what is recorded already
     ├── Forbidden               the caller lacks the grant for it
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
     │   ├── BlobCorrupt         a blob does not hash to its name
-    │   └── QuoteMismatch       quoted text is not in the bytes it points to
+    │   ├── QuoteMismatch       quoted text is not in the bytes it points to
+    │   └── ArtifactEdited      a file of a run directory is not what the store holds
     ├── StorageFailure          the outside world failed; nothing was half-written
     │   ├── StorageBusy         another writer held the lock past the deadline
     │   ├── StorageReadOnly     the file or server refuses writes
@@ -48,6 +51,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
+    "ArtifactEdited",
     "BlobCorrupt",
     "ChainBroken",
     "ClockWentBack",
@@ -60,6 +64,7 @@ __all__ = [
     "EmbedderUnreachable",
     "Forbidden",
     "Forgotten",
+    "GateFailed",
     "IdempotencyMismatch",
     "IntegrityFailure",
     "InvalidInput",
@@ -86,6 +91,7 @@ __all__ = [
     "TooLarge",
     "UnknownKind",
     "UnknownScope",
+    "WrongStage",
 ]
 
 
@@ -240,6 +246,18 @@ class RunLocked(Conflict):
     usual_hint = "the details say what did not hold; `muniment run` opens it again"
 
 
+class WrongStage(Conflict):
+    code = "wrong_stage"
+    usual_hint = "`status` says what comes next"
+
+
+class GateFailed(Conflict):
+    """`details` is the gate: its metrics and the reasons why it fails."""
+
+    code = "gate_failed"
+    usual_hint = "`gates` says what would help"
+
+
 class ClockWentBack(Conflict):
     code = "clock_went_back"
     usual_hint = "set the clock right, or wait until it has passed what is recorded"
@@ -275,6 +293,13 @@ class QuoteMismatch(IntegrityFailure):
     code = "quote_mismatch"
     status = 422
     usual_hint = "quote the source's own words, exactly"
+
+
+class ArtifactEdited(IntegrityFailure):
+    """`details.paths` are the files."""
+
+    code = "artifact_edited"
+    usual_hint = "resume() writes the store's files over the edited ones"
 
 
 class StorageFailure(MunimentError):

@@ -295,7 +295,7 @@ def test_demo_tells_its_story(folder: Path) -> None:
     ):
         assert piece in result.stdout
     lines = result.stdout.splitlines()
-    assert len(lines) <= 80
+    assert len(lines) <= 100
     assert not list(folder.glob("*.db"))
 
 

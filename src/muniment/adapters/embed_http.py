@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.adapters.embed_files import DIGEST_HEX, unit_rows
+from muniment.adapters.http_client import BodyTooLarge, read_body
 from muniment.errors import EmbedderMalformed, EmbedderRefused, EmbedderUnreachable, InvalidInput
 
 __all__ = ["HttpEmbedder"]
@@ -145,19 +146,10 @@ def _checked_url(base_url: str) -> str:
 
 
 def _read(answer: HTTPResponse, deadline_s: float) -> bytes:
-    """The whole body, however slowly it drips, up to the deadline and the limit."""
-    parts: list[bytes] = []
-    size = 0
-    while part := answer.read1(1 << 16):
-        parts.append(part)
-        size += len(part)
-        if size > _ANSWER_BYTES_MAX:
-            raise EmbedderMalformed(f"the embedding server's answer is over {_ANSWER_BYTES_MAX} bytes")
-        if time.monotonic() > deadline_s:
-            raise TimeoutError("the answer came too slowly")
-    if answer.length:
-        raise IncompleteRead(b"".join(parts), answer.length)
-    return b"".join(parts)
+    try:
+        return read_body(answer, _ANSWER_BYTES_MAX, deadline_s)
+    except BodyTooLarge as error:
+        raise EmbedderMalformed(f"the embedding server's answer is over {_ANSWER_BYTES_MAX} bytes") from error
 
 
 def _retry_after(error: HTTPError, otherwise_s: float) -> float:

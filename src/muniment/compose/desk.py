@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from muniment.compose.budget import Purse
-from muniment.compose.duplicates import Seen
 from muniment.compose.explain import Reason, Tally
 from muniment.compose.wall import Wall
 from muniment.contracts.rfc3339 import Instant, parse_rfc3339
@@ -19,6 +18,7 @@ from muniment.records.compose_policy import ComposePolicy
 from muniment.records.entry import Trust
 from muniment.records.pool import ComposeRequest, Pool, Turn
 from muniment.text.analyzer import analyze
+from muniment.text.duplicates import Seen
 
 __all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from muniment.compose.budget import typical_mark
 from muniment.compose.desk import Desk, Placed, instant_order
-from muniment.compose.duplicates import Seen
 from muniment.compose.explain import Reason, names_of
 from muniment.contracts.rfc3339 import Instant, parse_rfc3339
 from muniment.prompts.lines import fact_line, shown
 from muniment.records.packet import Fact
 from muniment.records.pool import FactCandidate
+from muniment.text.duplicates import Seen
 
 __all__ = ["DEFAULT_CONFIDENCE", "place_facts", "unfit_validity"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from muniment.compose.duplicates import words_of
 from muniment.records.packet import Purpose
 from muniment.records.pool import InsightCandidate
+from muniment.text.duplicates import words_of
 
 __all__ = ["Wall"]
 

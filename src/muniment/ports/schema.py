@@ -140,7 +140,7 @@ TABLES: tuple[Table, ...] = (
             _text("receipt_id", nullable=True),
         ),
         key=("id", "version"),
-        indexes=(("kind", "user_id", "name"), ("kind", "run_id"), ("kind", "created_at")),
+        indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),
         forget="erase",
         subject="id",
     ),

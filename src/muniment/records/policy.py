@@ -8,8 +8,10 @@ from muniment.records.base import Integer, Record
 from muniment.records.compaction_policy import CompactionPolicy
 from muniment.records.compose_policy import ComposePolicy
 from muniment.records.corpus_policy import CorpusPolicy
+from muniment.records.learn_policy import LearnPolicy
 from muniment.records.memory_policy import MemoryPolicy
 from muniment.records.recall_policy import RecallPolicy
+from muniment.records.research_policy import ResearchPolicy
 from muniment.records.verify_policy import FactCheckPolicy
 from muniment.text.hashing import digest_of
 
@@ -51,6 +53,8 @@ class Policy(Record):
     corpus: CorpusPolicy = CorpusPolicy.model_construct()
     compaction: CompactionPolicy = CompactionPolicy.model_construct()
     verify: FactCheckPolicy = FactCheckPolicy.model_construct()
+    research: ResearchPolicy = ResearchPolicy.model_construct()
+    learn: LearnPolicy = LearnPolicy.model_construct()
 
     @property
     def digest(self) -> str:

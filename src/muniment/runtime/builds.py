@@ -12,7 +12,7 @@ from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRec
 from muniment.ledger.secrets import redact_value
 from muniment.ports.engine import Condition, Select, Transaction
 from muniment.ports.tokens import TokenCounter
-from muniment.prompts.lines import CLAIMS
+from muniment.prompts.lines import CLAIMS, HINTS
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.records.policy import Policy
@@ -231,11 +231,12 @@ def _sources(pool: Pool, run_id: str) -> set[str]:
 
 
 def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
-    """The run's own state and the claims that stand in it, with the evidence they name."""
+    """The run's own state, the claims that stand in it with the evidence they name, and the hints."""
     if state is None:
         return set()
-    claims = [claim for claim in (state.model_extra or {}).get(CLAIMS, ()) if isinstance(claim, dict)]
-    named = [claim.get(key) for claim in claims for key in ("claim_id", "evidence_id")]
+    extra = state.model_extra or {}
+    told = [each for part in (CLAIMS, HINTS) for each in extra.get(part) or () if isinstance(each, dict)]
+    named = [each.get(key) for each in told for key in ("claim_id", "evidence_id", "memory_id")]
     return {state_id(run_id), *(id_ for id_ in named if isinstance(id_, str))}
 
 

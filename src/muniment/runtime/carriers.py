@@ -1,4 +1,4 @@
-"""Which `state_patch` entries carry the words of an item, and so have to go with it (LG-07)."""
+"""Which entries carry the words of an item, and so have to go with it (LG-07): patches, and turns of a bank."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from muniment.text.canonical import parse_json
 __all__ = ["Carrier", "carriers_of", "origins_of"]
 
 _ASKED = 500
+_CARRYING = ("state_patch", "tool_result")
 
 
 class Carrier(NamedTuple):
@@ -57,7 +58,7 @@ def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, di
         asked = tuple(wanted[at : at + _ASKED])
         select = Select(
             "entries",
-            where=(("id", "in", asked), ("kind", "=", "state_patch"), ("receipt_id", "=", None)),
+            where=(("id", "in", asked), ("kind", "in", _CARRYING), ("receipt_id", "=", None)),
             columns=("id", "hash", "salt", "body"),
         )
         for id_, hash_, salt, body in cast("list[tuple[str, bytes, bytes, str]]", tx.do(select)):

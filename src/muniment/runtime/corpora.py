@@ -22,6 +22,7 @@ from muniment.records.scope import scope_of
 from muniment.runtime.shelves import Shelf
 from muniment.semantics.corpora import is_corpus, owner_of
 from muniment.semantics.evidence import LEDGER_CORPUS
+from muniment.semantics.owners import is_reserved
 from muniment.text.hashing import digest
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from muniment.runtime.documents import NewDocument
     from muniment.runtime.searching import Found
 
-__all__ = ["Corpus", "standing_of"]
+__all__ = ["Corpus", "read_text_file", "standing_of"]
 
 Standing = Literal["live", "superseded", "retracted", "forgotten"]
 
@@ -77,7 +78,7 @@ class Corpus:
             )
         if corpus_id in _RESERVED:
             raise InvalidInput(f"{corpus_id!r} is not the id of a corpus of documents", path="$.corpus_id")
-        if user_id is not None and (not isinstance(user_id, str) or not user_id or is_corpus(user_id)):
+        if user_id is not None and (not isinstance(user_id, str) or not user_id or is_reserved(user_id)):
             raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
         names = {
             "tenant_id": tenant_id,
@@ -116,16 +117,20 @@ class Corpus:
         The same document again is the one that is there. Other text under the same id is its next revision, which takes
         the place of the last. Without an id, one is minted.
         """
+        given = {"document_id": document_id, "media_type": media_type, "title": title, "source": source}
+        return self._keep(self._read(text, ts=ts, metadata=metadata, **given))
+
+    def _read(
+        self, text: str, *, ts: Any = None, metadata: Mapping[str, Any] | None = None, **given: str | None
+    ) -> NewDocument:
+        """A document as it would be added, with the arguments of `add`; nothing is written."""
+        plain = {**given, "metadata": dict(metadata) if isinstance(metadata, Mapping) else metadata}
+        return _new_document(self._ctx, text, plain, ts)
+
+    def _keep(self, document: NewDocument) -> CorpusDocument:
         from muniment.runtime.documents import add_document
 
-        given = {
-            "document_id": document_id,
-            "media_type": media_type,
-            "title": title,
-            "source": source,
-            "metadata": dict(metadata) if isinstance(metadata, Mapping) else metadata,
-        }
-        return add_document(self._ctx, self._shelf, _new_document(self._ctx, text, given, ts))
+        return add_document(self._ctx, self._shelf, document)
 
     def add_file(
         self,
@@ -145,7 +150,7 @@ class Corpus:
             raise InvalidInput(f"a file is named by its path, not {type(path).__name__}", path="$.path")
         named = Path(path).as_posix()
         return self.add(
-            _read_file(Path(path), self._ctx.policy.corpus.document_bytes_max),
+            read_text_file(Path(path), self._ctx.policy.corpus.document_bytes_max, "corpus.document_bytes_max"),
             document_id=named if document_id is None else document_id,
             media_type=media_type_of(named) if media_type is None else media_type,
             title=title,
@@ -264,7 +269,8 @@ def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> Ne
     )
 
 
-def _read_file(path: Path, bytes_max: int) -> str:
+def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
+    """A file of UTF-8 text; one over the limit, which the policy has under this name, is not read."""
     try:
         with path.open("rb") as file:
             data = file.read(bytes_max + 1)
@@ -275,7 +281,7 @@ def _read_file(path: Path, bytes_max: int) -> str:
         raise TooLarge(
             f"{str(path)!r:.200} is over the limit of {bytes_max} bytes",
             path="$.path",
-            hint="split it, or raise corpus.document_bytes_max in the policy",
+            hint=f"split it, or raise {limit} in the policy",
         )
     try:
         return data.decode("utf-8")

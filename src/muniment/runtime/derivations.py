@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.records.entry import EntryKind, LedgerEntry
 from muniment.runtime.items import Change, Item, Rewritten
@@ -24,6 +24,16 @@ from muniment.runtime.project_insights import (
     project_insight,
     project_procedure,
 )
+from muniment.runtime.project_learning import (
+    project_draft,
+    project_event_log,
+    project_fold,
+    project_memory,
+    project_plan,
+    project_recall,
+    project_working_set,
+)
+from muniment.runtime.project_research import project_source_check, project_study
 from muniment.runtime.project_runs import (
     erased,
     project_claim,
@@ -35,6 +45,9 @@ from muniment.runtime.project_runs import (
     run_without,
 )
 from muniment.runtime.project_states import project_state, state_without
+
+if TYPE_CHECKING:
+    from muniment.records.learning import MemoryKind
 
 __all__ = ["DERIVATIONS", "Derivation", "Lookup", "Project", "declare"]
 
@@ -65,6 +78,9 @@ def declare(*derivations: Derivation) -> Mapping[str, Derivation]:
 
 
 _PATCHES: frozenset[EntryKind] = frozenset({"state_patch"})
+_KEPT: frozenset[EntryKind] = frozenset({"state_patch", "tool_result"})
+"""A learned record whose text changes is a turn, which a search finds; one whose figures change is not."""
+_LEARNED: tuple[MemoryKind, ...] = ("reasoning", "rule", "seed", "tactic", "trace_capsule")
 
 DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
@@ -82,4 +98,13 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("verification", erased, _PATCHES, project_verification),
     Derivation("document", document_without, _PATCHES, project_document, copies=False),
     Derivation("question", erased, _PATCHES, project_question),
+    Derivation("study", erased, _PATCHES, project_study),
+    Derivation("source_check", erased, _PATCHES, project_source_check),
+    *(Derivation(kind, erased, _KEPT, project_memory(kind)) for kind in _LEARNED),
+    Derivation("event_log", erased, _PATCHES, project_event_log),
+    Derivation("fold", erased, _PATCHES, project_fold),
+    Derivation("draft", erased, _PATCHES, project_draft),
+    Derivation("plan", erased, _PATCHES, project_plan),
+    Derivation("recall", erased, _PATCHES, project_recall),
+    Derivation("working_set", erased, _PATCHES, project_working_set),
 )

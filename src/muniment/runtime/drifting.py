@@ -10,7 +10,7 @@ from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Condition, Select
 from muniment.runtime.patches import instant_of
 from muniment.runtime.resuming import run_item
-from muniment.semantics.corpora import is_corpus
+from muniment.semantics.owners import is_reserved
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +41,6 @@ def measure(
             where = (*where, ("recorded_at", "<", end))
         meter = DriftMeter(ctx.policy.compaction)
         for row in reader.stream(Select("entries", where=where, order=("user_id", "session_id", "seq"))):
-            if not is_corpus(cast("str", row[1])):  # what is written into a corpus is no run of an agent
+            if not is_reserved(cast("str", row[1])):  # what is written into a corpus is no run of an agent
                 meter.see(entry_of_row(tenant_id, row))
     return meter.report()

@@ -23,7 +23,7 @@ from muniment.ledger.chain import Head, genesis, link_fault
 from muniment.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.ports.engine import Row
 from muniment.ports.schema import column_names, table
-from muniment.semantics.corpora import holder_of
+from muniment.semantics.owners import holder_of
 from muniment.text.canonical import parse_json
 from muniment.text.hashing import salted_digest
 

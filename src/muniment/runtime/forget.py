@@ -6,7 +6,8 @@ without a lost source is declared in `runtime.derivations`. This file only walks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,8 +21,10 @@ from muniment.runtime.context import Context
 from muniment.runtime.indexing import unindex, users_of
 from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
 from muniment.runtime.memory_locks import lock_memory, lock_shared
+from muniment.runtime.project_learning import trace_id_of
 from muniment.runtime.vectoring import remove_vectors
-from muniment.semantics.corpora import PREFIX, holder_of, is_corpus
+from muniment.semantics.corpora import is_corpus, owner_of
+from muniment.semantics.owners import RESERVED_PREFIXES, holder_of, is_reserved
 
 __all__ = ["Selector", "forget", "names_of", "receipt_change"]
 
@@ -77,7 +80,10 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     """Erase what the selector means and everything derived from it, then scrub the store's files."""
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
-    haul, receipt = ctx.engine.write(tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now))
+    with ExitStack() as held:
+        haul, receipt = ctx.engine.write(
+            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
+        )
     ctx.segments.clear()
     ctx.indexes.clear()
     ctx.vectors.clear()
@@ -89,13 +95,14 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
 
 
 def _erase(
-    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, held: ExitStack
 ) -> tuple[_Haul, Receipt]:
     haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(tx, selector)
     _collect(tx, selector, haul)
-    _close_over_links(ctx, tx, haul)
+    _close(ctx, tx, haul)
     _sample_needles(haul)
+    haul.counts["files"] = _erase_files(tx, haul, held)
     touched = [*haul.ids, *(change.id for change in haul.kept)]
     for spec in TABLES:
         if spec.subject is not None:
@@ -119,6 +126,25 @@ def _erase(
     )
     write_changes(tx, [receipt_change(receipt)])
     return haul, receipt
+
+
+def _erase_files(tx: Transaction, haul: _Haul, held: ExitStack) -> int:
+    """Files first: were the store to fail after them, they could be written anew, and the forget was not answered.
+
+    `held` keeps their directories locked until the store has forgotten too.
+    """
+    held.close()  # of an attempt that the engine makes again
+    studies = [id_ for id_, item in haul.items.items() if item.kind == "study"]
+    if not studies:
+        return 0
+    from muniment.runtime.study_files import erase_files
+
+    return sum(erase_files(_versions(tx, id_), held) for id_ in studies)
+
+
+def _versions(tx: Transaction, item_id: str) -> list[Item]:
+    rows = tx.do(Select("items", where=(("id", "=", item_id), ("receipt_id", "=", None)), order=("id", "version")))
+    return [Item._make(cast("Any", row)) for row in rows]
 
 
 def receipt_change(receipt: Receipt) -> Change:
@@ -146,8 +172,11 @@ def _lock_writers(tx: Transaction, selector: Selector) -> None:
     elif selector.user_id is None and selector.session_id is not None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
         users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
+        users += _shelves_of(tx, where)
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
+        if selector.session_id is not None:
+            users += _shelves_of(tx, (("session_id", "=", selector.session_id),))
     lock_memory(tx, *(user for user in users if isinstance(user, str)))
     lock_shared(tx)
 
@@ -171,15 +200,27 @@ def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
         return
     else:
         where = _scope_of(tx, selector)
-        whole = (*where, ("receipt_id", "=", None))
-        rows = tx.do(
-            Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt"))
-        )
-        for row in tx.do(Select("items", where=where, order=("id", "version"))):
-            item = Item._make(cast("Any", row))
-            if item.kind != "receipt" and item.body is not None:
-                haul.items[item.id] = item
+        rows = _take_scope(tx, haul, where)
+        if shelves := _shelves_of(tx, where):
+            rows += _take_scope(tx, haul, (("user_id", "in", shelves),))
     haul.entries = {id_: (hash_, salt) for id_, hash_, salt in cast("list[tuple[str, bytes, bytes]]", rows)}
+
+
+def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> list[Row]:
+    """Add the items of a scope; answers its entries."""
+    for row in tx.do(Select("items", where=where, order=("id", "version"))):
+        item = Item._make(cast("Any", row))
+        if item.kind != "receipt" and item.body is not None:
+            haul.items[item.id] = item
+    whole = (*where, ("receipt_id", "=", None))
+    return tx.do(Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt")))
+
+
+def _shelves_of(tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
+    """The owners of what was supplied to the research runs of a scope: it goes with them."""
+    found = tx.do(Select("items", where=(*where, ("kind", "=", "study"), ("receipt_id", "=", None))))
+    studies = [Item._make(cast("Any", row)) for row in found]
+    return tuple(sorted({owner_of(item.plain()["manifest"]["corpus_id"], item.user_id) for item in studies}))
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
@@ -204,12 +245,23 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
 
 
 def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
-    """The names under which what is a user's stands: their own, and those of their private corpora."""
-    if is_corpus(user_id):
+    """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
+    if is_reserved(user_id):
         return (user_id,)
-    where: tuple[Condition, ...] = (("user_id", ">=", PREFIX), ("user_id", "<", PREFIX + "\x7f"))
-    owners = {cast("str", row[0]) for row in reader.stream(Select("sessions", where=where, columns=("user_id",)))}
+    owners: set[str] = set()
+    for prefix in RESERVED_PREFIXES:
+        where: tuple[Condition, ...] = (("user_id", ">=", prefix), ("user_id", "<", prefix + "\x7f"))
+        owners |= {cast("str", row[0]) for row in reader.stream(Select("sessions", where=where, columns=("user_id",)))}
     return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
+
+
+def _close(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+    """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
+    _add_origins(tx, haul)
+    _close_over_links(ctx, tx, haul)
+    while _add_of_runs(tx, haul, trace_id_of):
+        _close_over_links(ctx, tx, haul)
+    _add_of_runs(tx, haul, snapshots_id)
 
 
 def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
@@ -218,7 +270,6 @@ def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
     One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
     The `state_patch` entries that carried what went go with it.
     """
-    _add_origins(tx, haul)
     lost = set(haul.ids)
     own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
@@ -247,7 +298,6 @@ def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
                 kept[id_] = _rewritten(item, left)
         frontier += _take_carriers(tx, haul, lost, own, asked)
     haul.kept = list(kept.values())
-    _add_snapshots(tx, haul)
 
 
 def _add_origins(tx: Transaction, haul: _Haul) -> None:
@@ -259,17 +309,19 @@ def _add_origins(tx: Transaction, haul: _Haul) -> None:
                 haul.items.setdefault(id_, origin)
 
 
-def _add_snapshots(tx: Transaction, haul: _Haul) -> None:
-    """A snapshot is a digest of all that a run did, so those of a run fall with any of its events."""
+def _add_of_runs(tx: Transaction, haul: _Haul, id_of: Callable[[str], str]) -> bool:
+    """Add the items of this name that tell of the runs that lost an event; says whether there were any."""
     runs: set[str] = set()
     for chunk in _chunks(list(haul.entries)):
         rows = tx.do(Select("entries", where=(("id", "in", tuple(chunk)),), columns=("run_id",)))
         runs.update(cast("str", row[0]) for row in rows)
-    fallen = [latest(tx, snapshots_id(run_id)) for run_id in sorted(runs)]
+    fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs)]
     items = {item.id: item for item in fallen if item is not None and item.body is not None}
+    new = items.keys() - haul.items.keys()
     haul.items |= items
     for carrier in carriers_of(tx, items):
         haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
+    return bool(new)
 
 
 def _take_carriers(

@@ -15,7 +15,7 @@ from muniment.records.policy import Policy
 from muniment.records.scope import DEFAULT_TENANT, scope_of
 from muniment.runtime.context import Context
 from muniment.runtime.run import Run
-from muniment.semantics.corpora import is_corpus
+from muniment.semantics.owners import is_reserved
 
 if TYPE_CHECKING:
     from muniment.ledger.evidence import Resolved
@@ -28,12 +28,19 @@ if TYPE_CHECKING:
     from muniment.records.entry import LedgerEntry, Receipt, RunState
     from muniment.records.pointer import Pointer
     from muniment.records.pool import EpisodeCandidate
+    from muniment.records.research_policy import ResearchLimits
+    from muniment.records.research_run import SynthesisInput
+    from muniment.records.runs import VerifierResult
     from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.runtime import transfer
     from muniment.runtime.builds import Build
     from muniment.runtime.comparing import BuildDiff
     from muniment.runtime.corpora import Corpus
+    from muniment.runtime.folding import Learned
+    from muniment.runtime.learning import Bank
     from muniment.runtime.run_reading import Resumed
+    from muniment.runtime.runner import Runner
+    from muniment.runtime.studies import Study
     from muniment.runtime.tracing import Telling
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
@@ -181,9 +188,9 @@ class Memory:
         `grants` are the levels above the user's at which it may write (MP-08). What a run is for (`objective`,
         `done_definition`) and what it may use (`budgets`, such as tokens or steps) is said when it starts and pinned.
         """
-        if isinstance(user_id, str) and is_corpus(user_id):
+        if isinstance(user_id, str) and is_reserved(user_id):
             raise InvalidInput(
-                f"{user_id!r:.60} is the name of a corpus, not of a user",
+                f"{user_id!r:.60} is the name of a corpus or a bank, not of a user",
                 path="$.user_id",
                 hint="documents are added through mem.corpus(…)",
             )
@@ -274,6 +281,108 @@ class Memory:
         from muniment.runtime.corpora import Corpus
 
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
+
+    def research(
+        self,
+        question: str,
+        *,
+        user_id: str,
+        mode: Literal["quick", "standard", "deep"] = "standard",
+        limits: ResearchLimits | Mapping[str, Any] | None = None,
+        agent_types: Iterable[str] | None = None,
+        run_id: str | None = None,
+        session_id: str | None = None,
+        agent_id: str = "research",
+        directory: str | PathLike[str] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Study:
+        """Start a research run: a question, and what bounds it. Its files lie in `directory`, by default
+        `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the agents that exist.
+        """
+        from muniment.runtime.studies import TASK_TYPE, start_study
+
+        def make_run(id_: str, asked: str) -> Run:
+            return self.run(
+                user_id=user_id,
+                agent_id=agent_id,
+                session_id=session_id or id_,
+                run_id=id_,
+                tenant_id=tenant_id,
+                task_type=TASK_TYPE,
+                objective=asked,
+            )
+
+        return start_study(
+            self._ctx,
+            make_run,
+            question,
+            run_id=run_id,
+            mode=mode,
+            limits=limits,
+            agent_types=agent_types,
+            directory=directory,
+        )
+
+    def open_research(
+        self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Study:
+        """A research run taken up again, by whichever process; `directory` where its files have been moved."""
+        from muniment.runtime.run_reading import get_run
+        from muniment.runtime.studies import open_study
+
+        state = get_run(self._ctx, tenant_id, run_id)
+        return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
+
+    def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
+        from muniment.runtime.learning import Bank
+        from muniment.semantics.banks import bank_owner
+
+        if user_id is not None and agent_id is not None:
+            raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
+        plain = {
+            "tenant_id": tenant_id,
+            "user_id": "u" if user_id is None else user_id,
+            "agent_id": "a" if agent_id is None else agent_id,
+            "session_id": "s",
+            "run_id": "r",
+        }
+        try:
+            scope = scope_of(plain)
+        except ValidationError as error:
+            raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
+        level: Literal["user", "agent", "tenant"] = "tenant" if agent_id is None else "agent"
+        return Bank(self._ctx, scope, bank_owner(scope, "user" if user_id is not None else level))
+
+    def learn(
+        self,
+        run_id: str,
+        verifier_result: VerifierResult | Mapping[str, Any],
+        *,
+        tenant_id: str = DEFAULT_TENANT,
+        **more: Any,
+    ) -> Learned:
+        """Fold a run into memory, also one that has ended; `more` are the arguments of `Run.learn`."""
+        from muniment.runtime.run_reading import get_run
+
+        state = get_run(self._ctx, tenant_id, run_id)
+        return Run(self._ctx, state.scope, state.task_type, None, None).learn(verifier_result, **more)
+
+    def runner(
+        self,
+        agent: Callable[..., Any],
+        verifier: Callable[..., Any],
+        policy: Mapping[str, Any] | None = None,
+        **scope: Any,
+    ) -> Runner:
+        """Something that runs an agent on tasks, recalls for it, has its output verified, and learns: mode `main`."""
+        from muniment.runtime.runner import Runner
+
+        return Runner(self, agent, verifier, policy, scope)
+
+    def synthesis_input(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> SynthesisInput:
+        """What a synthesis of this research run may read: the pack and its summaries, and nothing else (RP-06)."""
+        return self.open_research(run_id, tenant_id=tenant_id).synthesis_input()
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""

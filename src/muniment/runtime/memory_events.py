@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 __all__ = [
+    "ARTIFACT_KEPT",
     "CANDIDATE_DECIDED",
     "CANDIDATE_PROPOSED",
     "DOCUMENT_ADDED",
     "DOCUMENT_RETRACTED",
+    "DRAFT_MADE",
     "FACT_DISPUTED",
     "FACT_REINFORCED",
     "FACT_REMEMBERED",
     "FACT_RETRACTED",
+    "FOLD_MADE",
     "INSIGHT_JUDGED",
     "INSIGHT_PROMOTED",
     "INSIGHT_SUPPOSED",
     "MEMORY_EVENTS",
+    "MEMORY_KEPT",
+    "MEMORY_RECALLED",
+    "PLAN_ENDED",
+    "PLAN_MADE",
     "PROCEDURE_RETIRED",
     "PROCEDURE_USED",
     "PROCEDURE_WRITTEN",
+    "RUN_LOGGED",
+    "SOURCE_CHECKED",
     "STATE_PATCHED",
+    "STUDY_CHANGED",
+    "WORKING_SET_CHANGED",
 ]
 
 STATE_PATCHED = "state_patched"
@@ -36,6 +47,17 @@ CANDIDATE_PROPOSED = "candidate_proposed"
 CANDIDATE_DECIDED = "candidate_decided"
 DOCUMENT_ADDED = "document_added"
 DOCUMENT_RETRACTED = "document_retracted"
+ARTIFACT_KEPT = "artifact_kept"
+STUDY_CHANGED = "study_changed"
+SOURCE_CHECKED = "source_checked"
+MEMORY_KEPT = "memory_kept"
+RUN_LOGGED = "run_logged"
+FOLD_MADE = "fold_made"
+PLAN_MADE = "plan_made"
+PLAN_ENDED = "plan_ended"
+DRAFT_MADE = "draft_made"
+MEMORY_RECALLED = "memory_recalled"
+WORKING_SET_CHANGED = "working_set_changed"
 
 MEMORY_EVENTS = frozenset(
     {
@@ -54,5 +76,16 @@ MEMORY_EVENTS = frozenset(
         CANDIDATE_DECIDED,
         DOCUMENT_ADDED,
         DOCUMENT_RETRACTED,
+        ARTIFACT_KEPT,
+        STUDY_CHANGED,
+        SOURCE_CHECKED,
+        MEMORY_KEPT,
+        RUN_LOGGED,
+        FOLD_MADE,
+        PLAN_MADE,
+        PLAN_ENDED,
+        DRAFT_MADE,
+        MEMORY_RECALLED,
+        WORKING_SET_CHANGED,
     }
 )

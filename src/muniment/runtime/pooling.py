@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from muniment.ports.engine import Condition, Reader, Select
-from muniment.prompts.lines import CLAIMS
+from muniment.prompts.lines import CLAIMS, HINTS
 from muniment.recall.matching import NOTHING, Match, Wanted, match_text
 from muniment.records.entry import Trust
 from muniment.records.packet import WorkingState
@@ -20,6 +20,7 @@ from muniment.runtime.claim_reading import verified_claims
 from muniment.runtime.fact_reading import fallen_of, standing_of
 from muniment.runtime.fact_rows import visible_facts
 from muniment.runtime.items import Item, latest
+from muniment.runtime.recall_reading import recalled_hints
 from muniment.runtime.states import read_state
 from muniment.text.attributes import key_attributes
 from muniment.text.canonical import canonical_text
@@ -30,13 +31,15 @@ T = TypeVar("T")
 
 
 def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max: int) -> WorkingState | None:
-    """The run's state and what it has verified so far, or None while there is neither."""
+    """The run's state, what it has verified so far and what it recalled, or None while there is none of it."""
     state = read_state(reader, scope)
     claims = verified_claims(reader, scope, wanted, claims_max)
-    if not claims:
+    told: dict[str, Any] = {CLAIMS: claims, HINTS: recalled_hints(reader, scope)}
+    told = {part: values for part, values in told.items() if values}
+    if not told:
         return state
     known = {} if state is None else state.to_wire()
-    return WorkingState.from_wire({"state_version": 0} | known | {CLAIMS: claims})
+    return WorkingState.from_wire({"state_version": 0} | known | told)
 
 
 def load_facts(reader: Reader, scope: Scope, wanted: Wanted) -> list[FactCandidate]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.records.base import Record
 
 __all__ = [
+    "change_of",
     "erased",
     "name_of_words",
     "project_claim",
@@ -62,7 +63,7 @@ def project_run(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         state = RunState.from_wire(plain | {"run_id": entry.scope.run_id})
     except InvalidRecord:  # not written by a run of ours: it says nothing about one
         return []
-    return [_change(entry, entry.scope.run_id, "run", status, state.to_wire(), (entry.id,))]
+    return [change_of(entry, entry.scope.run_id, "run", status, state.to_wire(), (entry.id,))]
 
 
 def _after(entry: LedgerEntry, event: str, plain: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -102,7 +103,7 @@ def project_claim(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     cited = (ref.chunk_id for ref in (*claim.evidence_refs, *(claim.refuted_by or ())))
     sources = (entry.id, *cited, *claim.depends_on)
     name = name_of_words(entry.scope.run_id, claim.statement)
-    return [_change(entry, claim.claim_id, "claim", claim.status, claim.to_wire(), sources, name)]
+    return [change_of(entry, claim.claim_id, "claim", claim.status, claim.to_wire(), sources, name)]
 
 
 def project_conflict(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -115,7 +116,7 @@ def project_conflict(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     cited = (ref.chunk_id for ref in (*conflict.side_a_refs, *conflict.side_b_refs))
     sources = (entry.id, *cited, *conflict.claim_ids)
-    return [_change(entry, conflict.conflict_id, "conflict", conflict.status, conflict.to_wire(), sources)]
+    return [change_of(entry, conflict.conflict_id, "conflict", conflict.status, conflict.to_wire(), sources)]
 
 
 def project_question(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -127,7 +128,7 @@ def project_question(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if question is None or question == before:
         return []
     name = name_of_words(entry.scope.run_id, question.text)
-    return [_change(entry, question.question_id, "question", question.status, question.to_wire(), (entry.id,), name)]
+    return [change_of(entry, question.question_id, "question", question.status, question.to_wire(), (entry.id,), name)]
 
 
 def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -137,7 +138,7 @@ def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if said.get("event") != FAILURE_RECORDED or not isinstance(id_, str) or lookup(id_) is not None:
         return []
     body: dict[str, Any] = {key: said[key] for key in _FAILED if key in said}
-    return [_change(entry, id_, "failure", "recorded", body, _sources_said(entry))]
+    return [change_of(entry, id_, "failure", "recorded", body, _sources_said(entry))]
 
 
 def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -153,7 +154,7 @@ def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     except InvalidRecord:  # not written by a run of ours: it says nothing
         return []
     body: dict[str, Any] = {"result": judged.to_wire()} | {key: said[key] for key in _VERIFIED if key in said}
-    return [_change(entry, id_, "verification", judged.verdict, body, _sources_said(entry))]
+    return [change_of(entry, id_, "verification", judged.verdict, body, _sources_said(entry))]
 
 
 def _sources_said(entry: LedgerEntry) -> tuple[str, ...]:
@@ -179,7 +180,7 @@ def _before(entry: LedgerEntry, lookup: Lookup, kind: str, record: type[Record])
     return None if item.body is None else record.from_wire(item.plain())
 
 
-def _change(
+def change_of(
     entry: LedgerEntry,
     id_: str,
     kind: str,

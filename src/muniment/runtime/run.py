@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
 from muniment.records.base import JsonObject, ValidationError, issues_of
@@ -13,6 +13,7 @@ from muniment.records.entry import STOP_REASONS, EntryDraft, RunState
 from muniment.records.run_events import RUN_EVENTS, RUN_FINISHED, RUN_TURNS
 from muniment.runtime.items import latest
 from muniment.runtime.memory_events import MEMORY_EVENTS
+from muniment.runtime.run_learning import RunLearning
 from muniment.runtime.run_recall import RunRecall
 from muniment.runtime.run_steps import RunSteps
 from muniment.runtime.run_stores import RunStores
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from muniment.ledger.door import Admitted
     from muniment.ledger.evidence import Resolved
     from muniment.records.entry import LedgerEntry, StopReason, Trust
+    from muniment.records.fold import FoldResult
     from muniment.records.pointer import Pointer
+    from muniment.records.runs import VerifierResult
     from muniment.records.scope import Scope
     from muniment.runtime.context import Context
 
@@ -34,7 +37,7 @@ _SILENT = {"task_type": "generic"}
 """What a run says of itself that was told nothing."""
 
 
-class Run(RunRecall, RunStores, RunSteps):
+class Run(RunRecall, RunStores, RunSteps, RunLearning):
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
     Thread-safe. Its first write also writes the `system` entry that says the run started.
@@ -167,20 +170,45 @@ class Run(RunRecall, RunStores, RunSteps):
                 _refuse_reserved(draft, f"$[{index}]")
         return self._append(drafts) if drafts else []
 
-    def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState:
-        """End the run. Nothing can be written to it afterwards."""
+    @overload
+    def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState: ...
+
+    @overload
+    def finish(
+        self,
+        stop_reason: StopReason = "OBJECTIVE_ACHIEVED",
+        *,
+        verifier_result: VerifierResult | Mapping[str, Any],
+        **learning: Any,
+    ) -> FoldResult: ...
+
+    def finish(
+        self,
+        stop_reason: StopReason = "OBJECTIVE_ACHIEVED",
+        *,
+        verifier_result: VerifierResult | Mapping[str, Any] | None = None,
+        **learning: Any,
+    ) -> RunState | FoldResult:
+        """End the run. Nothing can be written to it afterwards.
+
+        With what a verifier said of it, the run is first folded into memory (`learn`, whose further arguments it
+        takes), and the fold is answered.
+        """
+        if verifier_result is None and learning:
+            raise InvalidInput(f"{next(iter(learning))} is for learning", path="$", hint="give verifier_result as well")
         if stop_reason not in STOP_REASONS:
             is_text = isinstance(stop_reason, str)
             shown = repr(stop_reason[:60]) if is_text else f"a value of type {type(stop_reason).__name__}"
             raise InvalidInput(
                 f"{shown} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
             )
+        learned = None if verifier_result is None else self._learn(verifier_result, None, learning, is_final=True)
         event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
         self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
         state = self.state()
         if state is None:
             raise RunFinished(f"the run {self.run_id} was forgotten", path="$.run_id")
-        return state
+        return state if learned is None else learned.fold
 
     def state(self) -> RunState | None:
         """The run as it stands, or None while nothing has been written, and once it was forgotten."""

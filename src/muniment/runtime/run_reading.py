@@ -15,7 +15,7 @@ from muniment.runtime.ingest import locked
 from muniment.runtime.items import Item, latest
 from muniment.runtime.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
 from muniment.runtime.run import Run
-from muniment.semantics.corpora import is_corpus
+from muniment.semantics.owners import is_reserved
 
 if TYPE_CHECKING:
     from muniment.records.run_log import RunLog
@@ -91,7 +91,7 @@ def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunStat
     rows = ctx.engine.read(tenant_id, lambda reader: reader.do(Select("items", where=where, order=("id", "version"))))
     newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
     states = [RunState.from_wire(item.plain()) for item in newest.values() if item.body is not None]
-    states = [state for state in states if not is_corpus(state.scope.user_id)]
+    states = [state for state in states if not is_reserved(state.scope.user_id)]
     return sorted(states, key=lambda state: (state.started_at, state.run_id))
 
 

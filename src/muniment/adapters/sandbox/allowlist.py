@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from muniment.adapters.addresses import is_public
 from muniment.errors import InvalidInput
 
 __all__ = ["Entry", "allows", "may_reach", "parse_entries", "parse_target"]
@@ -68,6 +69,4 @@ def _covers(pattern: str, host: str) -> bool:
 
 def may_reach(host: str, address: str) -> bool:
     """May a name that is on the list be reached at this address?"""
-    where = ip_address(address.partition("%")[0])
-    mapped = getattr(where, "ipv4_mapped", None)
-    return host == "localhost" or host == address or (mapped or where).is_global
+    return host == "localhost" or host == address or is_public(address)

@@ -51,7 +51,7 @@ class Calendar:
 @json_option
 @handles_errors
 def demo(as_json: bool) -> None:
-    """Show what muniment does, on a small sample: record, recall, compose, explain, replay, prove, move, forget."""
+    """Show what muniment does, on a small sample: record, recall, compose, explain, replay, prove, forget, research."""
     if not as_json:
         _tell()
         return
@@ -63,6 +63,7 @@ def demo(as_json: bool) -> None:
 def _tell() -> None:
     from muniment.runtime.memory import open as open_memory
     from muniment.surfaces.cli.demo_ledger import show_ledger
+    from muniment.surfaces.cli.demo_research import show_research
 
     calendar = Calendar()
     with tempfile.TemporaryDirectory(prefix="muniment-demo-") as folder:
@@ -75,6 +76,7 @@ def _tell() -> None:
             _resolve(mem, build, said)
             _replay(mem, run, build)
             show_ledger(mem, path, build, said["visit"][0].id)
+        show_research(Path(folder), calendar)
     click.echo()
 
 

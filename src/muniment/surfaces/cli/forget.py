@@ -64,4 +64,4 @@ def forget(
     click.echo(f"receipt {receipt.receipt_id}")
     for name, count in sorted(receipt.counts.items()):
         click.echo(f"  {name}: {count}")
-    click.echo(f"  files: {receipt.note}")
+    click.echo(f"  the store's files: {receipt.note}")

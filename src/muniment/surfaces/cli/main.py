@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "resume": ("muniment.surfaces.cli.resume", "resume", "Say what a restart of a run would begin with."),
     "drift": ("muniment.surfaces.cli.drift", "drift", "Measure loops, stalls and what long runs forget."),
     "corpus": ("muniment.surfaces.cli.corpus", "corpus", "Add, list, search, show or retract documents."),
+    "research": ("muniment.surfaces.cli.research", "research", "Take a question to a checked report with your agents."),
     "sandbox": ("muniment.surfaces.cli.sandbox", "sandbox", "Run a command walled off, and say what it met."),
     "validate": ("muniment.surfaces.cli.validate", "validate", "Check documents against their contract."),
     "verify-output": ("muniment.surfaces.cli.verify_output", "verify_output", "Verify an output: form, facts, a run."),
@@ -115,8 +116,11 @@ def main() -> None:
 def _refuse(error: click.UsageError) -> int:
     """A question that cannot be read, in the same shape as every other error."""
     from muniment.errors import InvalidInput
-    from muniment.surfaces.cli.output import fail
+    from muniment.surfaces.cli.output import EXIT_USAGE, fail
 
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # a group alone; known since click 8.2
+        click.echo(error.format_message(), err=True)
+        return EXIT_USAGE
     where = error.ctx.command_path if error.ctx is not None else "muniment"
     problem = InvalidInput(error.format_message(), hint=f"{where} --help")
     return fail(problem, "--json" in sys.argv)

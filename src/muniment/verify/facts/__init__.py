@@ -4,9 +4,18 @@
 `VerifierResult` holds; `look_again` asks a grader, if there is one, and only to route.
 """
 
-from muniment.verify.facts.checking import check_facts
+from muniment.verify.facts.checking import check_facts, check_source
 from muniment.verify.facts.codes import fact_reason_codes, fact_score, fact_verdict
 from muniment.verify.facts.routing import look_again
-from muniment.verify.facts.source import SourceText
+from muniment.verify.facts.source import Source, SourceText
 
-__all__ = ["SourceText", "check_facts", "fact_reason_codes", "fact_score", "fact_verdict", "look_again"]
+__all__ = [
+    "Source",
+    "SourceText",
+    "check_facts",
+    "check_source",
+    "fact_reason_codes",
+    "fact_score",
+    "fact_verdict",
+    "look_again",
+]

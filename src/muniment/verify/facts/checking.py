@@ -16,7 +16,7 @@ from muniment.verify.facts.relations import Before, relation_doubts
 from muniment.verify.facts.scoring import support
 from muniment.verify.facts.source import Source, SourceText
 
-__all__ = ["Judged", "check_facts", "judge_units"]
+__all__ = ["Judged", "check_facts", "check_source", "judge_units"]
 
 Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
 _DECIMALS = 6
@@ -41,7 +41,17 @@ def check_facts(
     unitization: Literal["sentence", "atomic_claim"] = "sentence",
 ) -> FGFCReport:
     """The report of RC-17. `support`, a number from 0 to 1, stands on each unit and on the whole as an extra key."""
-    source = Source(documents)
+    return check_source(output, Source(documents), policy=policy, unitization=unitization)
+
+
+def check_source(
+    output: str,
+    source: Source,
+    *,
+    policy: FactCheckPolicy,
+    unitization: Literal["sentence", "atomic_claim"] = "sentence",
+) -> FGFCReport:
+    """`check_facts` against documents that were read already."""
     judged = judge_units(output, source, policy, unitization)
     units = tuple(_unit(one, source, policy) for one in judged)
     doubts = [doubt for one in judged for doubt in one.doubts]

@@ -25,13 +25,13 @@ _TURNS = frozenset(
         "wont",
         "nor",
         "without",
-        "不",
-        "没",
         "안",
         "못",
     )
 )
 """Words that turn a sentence round: texts that differ in one say different things."""
+_SIGNS_THAT_TURN = frozenset("不没未无非")
+"""The same in Chinese, wherever they stand in a pair of signs."""
 
 
 def words_of(text: str) -> list[str]:
@@ -96,4 +96,9 @@ class Seen:
         small, large = sorted((len(one), len(other)))
         if small < self._min * large - 1e-9 or len(one & other) < self._min * len(one | other) - 1e-9:
             return False
-        return not any(word in _TURNS or any(map(str.isdigit, word)) for word in one ^ other)
+        return not any(map(_turns, one ^ other))
+
+
+def _turns(word: str) -> bool:
+    """Does a text that has this word, where another has not, say something else? Numbers do, 三 as well as 3."""
+    return word in _TURNS or not _SIGNS_THAT_TURN.isdisjoint(word) or any(map(str.isnumeric, word))

@@ -1,0 +1,340 @@
+"""The files of a research run: the one place that touches them (RP-07).
+
+A file appears whole or not at all: it is written under another name, synced and renamed, and its folder is synced too.
+Every step goes from an open folder to a name in it and follows no symbolic link, so nothing outside the directory is
+read or written, whatever somebody puts into it. What the files hold is not known here.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from muniment.errors import (
+    InvalidInput,
+    MunimentError,
+    StorageBusy,
+    StorageFailure,
+    StorageFull,
+    StorageReadOnly,
+)
+
+__all__ = ["RunDirectory", "default_root"]
+
+_LOCK = ".lock"
+_PENDING = ".pending"
+_PATH = re.compile(r"(?:([a-z0-9_-][a-z0-9._-]{0,99})/)?([a-z0-9_-][a-z0-9._-]{0,199})")
+_RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+_TEMPORARY = re.compile(r"\.[a-z0-9._-]+\.[0-9]+-[0-9]+\.tmp")
+_OPEN = os.O_NOFOLLOW | os.O_CLOEXEC
+_ATTEMPTS_MAX = 10
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def default_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where runs lie: `$XDG_CONFIG_HOME/opencode/research-runs`, else under `~/.config`.
+
+    As the XDG specification has it, a value that is empty or relative counts for nothing.
+    """
+    given = environ.get("XDG_CONFIG_HOME", "")
+    try:
+        config = Path(given) if os.path.isabs(given) else Path.home() / ".config"
+    except RuntimeError:
+        raise StorageFailure(
+            "this user has no home folder to keep runs in", hint="set XDG_CONFIG_HOME, or say which directory to use"
+        ) from None
+    return config / "opencode" / "research-runs"
+
+
+class RunDirectory:
+    """One run's directory. It is made, for its owner alone, when something is first written or it is locked."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.abspath(path))
+
+    @classmethod
+    def of(cls, run_id: str, root: str | os.PathLike[str] | None = None) -> Self:
+        """The directory of a run under `root`, or under `default_root()`; the id has to be fit for a folder's name."""
+        if not _RUN_ID.fullmatch(run_id):
+            raise InvalidInput(
+                "the run's id cannot name a folder",
+                path="$.run_id",
+                hint="letters, digits, '-', '_' and '.' will do, with no '.' in front; or say which directory to use",
+            )
+        return cls((default_root() if root is None else Path(root)) / run_id)
+
+    # -- one at a time ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the directory. Whoever comes second, thread or process, is told so at once by `StorageBusy`."""
+        with self._named(_LOCK):
+            held = self._hold()
+        with held:
+            yield
+
+    def _hold(self) -> ExitStack:
+        for _ in range(_ATTEMPTS_MAX):  # again where the run was erased between two of these calls
+            with suppress(FileNotFoundError), self._made() as folder, ExitStack() as held:
+                handle = os.open(_LOCK, os.O_RDWR | os.O_CREAT | _OPEN, _FILE_MODE, dir_fd=folder)
+                held.callback(os.close, handle)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    break
+                if os.path.samestat(os.fstat(handle), os.stat(_LOCK, dir_fd=folder, follow_symlinks=False)):
+                    return held.pop_all()
+        raise StorageBusy(
+            f"another process or thread is moving the run in {self.path}",
+            hint="wait until it is through, and call again",
+            details={"location": str(self.path)},
+        )
+
+    # -- files --------------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> bytes | None:
+        """The file's bytes; None where no regular file of that name is, or only behind a link."""
+        folder_name, name = _segments(path)
+        return self._read(folder_name, name)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put the file there, whole and on the disk, over whatever was there."""
+        folder_name, name = _segments(path)
+        self._write(folder_name, name, data)
+
+    def remove(self, path: str) -> None:
+        """Take the file away; it may be gone already."""
+        folder_name, name = _segments(path)
+        self._remove(folder_name, name)
+
+    def paths(self, folder_name: str) -> list[str]:
+        """The files of a folder that `read` and `remove` know, in order."""
+        _segments(f"{folder_name}/any")
+        with self._named(folder_name), self._found(folder_name) as folder:
+            if folder is None:
+                return []
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        return [path for name in names if _PATH.fullmatch(path := f"{folder_name}/{name}")]
+
+    def _read(self, folder_name: str | None, name: str) -> bytes | None:
+        with self._named(name), self._found(folder_name) as folder:
+            if folder is None:
+                return None
+            try:
+                with _opened(name, folder, os.O_NONBLOCK) as handle, open(handle, "rb", closefd=False) as file:
+                    return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+            except OSError as error:
+                if error.errno in _ABSENT | {errno.EISDIR, errno.ENXIO}:
+                    return None
+                raise
+
+    def _write(self, folder_name: str | None, name: str, data: bytes) -> None:
+        temporary = f".{name.lstrip('.')}.{os.getpid()}-{threading.get_native_id()}.tmp"
+        with self._named(name), self._made(folder_name) as folder:
+            _unlink(temporary, folder)
+            try:
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, _FILE_MODE, dir_fd=folder)
+                with open(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(handle)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                with suppress(OSError):
+                    _unlink(temporary, folder)
+                raise
+            _sync(folder)
+
+    def _remove(self, folder_name: str | None, name: str) -> bool:
+        with self._named(name), self._found(folder_name) as folder:
+            if folder is None or not _unlink(name, folder):
+                return False
+            _sync(folder)
+            return True
+
+    # -- what is under way --------------------------------------------------------------------------------
+
+    def mark_pending(self, revision: int) -> None:
+        """Say that the files are about to become those of this revision."""
+        self._write(None, _PENDING, b"%d\n" % revision)
+
+    def pending(self) -> int | None:
+        """The revision that was on its way when somebody stopped; 0 where the mark cannot be read, None without one."""
+        mark = self._read(None, _PENDING)
+        return None if mark is None else int(mark) if mark.strip().isdigit() and len(mark) < 20 else 0
+
+    def clear_pending(self) -> None:
+        self._remove(None, _PENDING)
+
+    def sweep(self) -> None:
+        """Remove temporary files that a crash left behind. For whoever holds the lock: they may be another's work."""
+        with self._named():
+            for folder_name in (None, *self._folders()):
+                with self._found(folder_name) as folder:
+                    for name in os.listdir(folder) if folder is not None else ():
+                        if folder is not None and _TEMPORARY.fullmatch(name):
+                            _unlink(name, folder)
+
+    def _folders(self) -> list[str]:
+        with self._found() as root:
+            if root is None:
+                return []
+            with os.scandir(root) as entries:
+                return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+    # -- forgetting ---------------------------------------------------------------------------------------
+
+    def erase(self, paths: Iterable[str]) -> int:
+        """Remove these files and our own marks, then their folders and the directory, where nothing else is in them.
+
+        Answers how many of the files there were. For whoever holds the lock, which is given up with the directory.
+        """
+        removed = self.empty(paths)
+        self.vanish()
+        return removed
+
+    def empty(self, paths: Iterable[str]) -> int:
+        """Remove these files and our own marks, then their folders, where nothing else is in them; the lock stays."""
+        places = [_segments(path) for path in paths]
+        removed = sum(self._remove(folder_name, name) for folder_name, name in places)
+        self.sweep()
+        self.clear_pending()
+        with self._named(), self._found() as root:
+            if root is not None:
+                for folder_name in {folder_name for folder_name, _ in places if folder_name is not None}:
+                    _rmdir(folder_name, root)
+                _sync(root)
+        return removed
+
+    def vanish(self) -> None:
+        """Remove the directory with the lock, where nothing else is in it. For whoever holds the lock."""
+        with self._named(), self._found() as root:
+            if root is not None:
+                if set(os.listdir(root)) <= {_LOCK}:
+                    _unlink(_LOCK, root)
+                    _rmdir(str(self.path))
+                _sync(root)
+
+    # -- folders ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _found(self, name: str | None = None) -> Iterator[int | None]:
+        """The directory, or a folder in it, opened; None where there is none, or a link in its place."""
+        with ExitStack() as opened:
+            try:
+                folder = opened.enter_context(_opened(str(self.path)))
+                if name is not None:
+                    folder = opened.enter_context(_opened(name, folder))
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                yield None
+                return
+            yield folder
+
+    @contextmanager
+    def _made(self, name: str | None = None) -> Iterator[int]:
+        """The directory, or a folder in it, opened; made where there is none."""
+        for parent in reversed((self.path, *self.path.parents)):
+            if not parent.is_dir():
+                _mkdir(str(parent))
+        with _opened(str(self.path)) as root:
+            if name is None:
+                yield root
+                return
+            _mkdir(name, root)
+            with _opened(name, root) as folder:
+                yield folder
+
+    @contextmanager
+    def _named(self, name: str = "") -> Iterator[None]:
+        """What the system refuses, in the words of `errors`."""
+        try:
+            yield
+        except OSError as error:
+            raise _translate(error, str(self.path / name)) from error
+
+
+def _segments(path: str) -> tuple[str | None, str]:
+    """Folder and name. Names that start with a dot are our own."""
+    found = _PATH.fullmatch(path)
+    if found is None:
+        raise InvalidInput(
+            f"{path!r:.200} cannot name a file of a run",
+            hint="small letters, digits, '-', '_' and '.', in one folder at most, with no '.' in front",
+        )
+    return found[1], found[2]
+
+
+@contextmanager
+def _opened(name: str, folder: int | None = None, flags: int = os.O_DIRECTORY) -> Iterator[int]:
+    handle = os.open(name, os.O_RDONLY | flags | _OPEN, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _mkdir(name: str, folder: int | None = None) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
+        if folder is not None:
+            _sync(folder)
+
+
+def _rmdir(name: str, folder: int | None = None) -> None:
+    """Only where it is empty."""
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in _ABSENT | {errno.ENOTEMPTY, errno.EEXIST}:
+            raise
+
+
+def _unlink(name: str, folder: int) -> bool:
+    """Was there something to remove?"""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sync(folder: int) -> None:
+    """Names are on the disk too; some file systems know no such thing for folders."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
+def _translate(error: OSError, location: str) -> MunimentError:
+    details = {"location": location, "system": f"{errno.errorcode.get(error.errno or 0, '')} {error.strerror}".strip()}
+    if error.errno in _FULL:
+        return StorageFull(f"no space left for {location}", details=details)
+    if error.errno in _READ_ONLY:
+        return StorageReadOnly(
+            f"{location} cannot be read or written",
+            hint="check the permissions of the file and its folder, and whether the disk is mounted read-only",
+            details=details,
+        )
+    if error.errno in _ABSENT:
+        return StorageFailure(
+            f"{location} leads over a link or a file where a folder should be",
+            hint="nothing is written through links: put a real folder there, or take it away",
+            details=details,
+        )
+    return StorageFailure(f"{location} cannot be read or written: {error.strerror}", details=details)

@@ -1,0 +1,187 @@
+"""Banks of learned memory in the store: records read within the banks a run may see, and kept as new versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.errors import NotFound
+from muniment.ports.engine import Condition, Lock, Select
+from muniment.records.entry import EntryDraft, ToolCall
+from muniment.records.learning import STORES, StoredMemory
+from muniment.runtime.ingest import append_in, opening_draft
+from muniment.runtime.items import Item, latest
+from muniment.runtime.memory_events import MEMORY_KEPT
+from muniment.runtime.memory_locks import lock_memory
+from muniment.semantics.banks import bank_scope, owners_seen
+
+if TYPE_CHECKING:
+    from muniment.ledger.door import Admitted
+    from muniment.ports.engine import Reader, Transaction
+    from muniment.records.learning import MemoryKind, Store
+    from muniment.records.scope import Scope
+    from muniment.runtime.context import Context
+
+__all__ = [
+    "Held",
+    "find_memory",
+    "get_memory",
+    "held_of",
+    "list_memories",
+    "lock_bank",
+    "memory_drafts",
+    "searchable_text",
+    "store_of",
+    "write_bank",
+]
+
+KINDS: tuple[MemoryKind, ...] = tuple(kind for kinds in STORES.values() for kind in kinds)
+_TOOL = ToolCall(name="bank", ok=True)
+_PAGE = 500
+
+
+class Held(NamedTuple):
+    """A learned record as it stands in its bank."""
+
+    memory: StoredMemory
+    owner: str
+    text_entry: str | None
+    """The turn that a search finds it by."""
+
+
+def store_of(kind: MemoryKind) -> Store:
+    return next(store for store, kinds in STORES.items() if kind in kinds)
+
+
+def held_of(item: Item) -> Held:
+    body = item.plain()
+    return Held(StoredMemory.from_wire(body["memory"]), item.user_id or "", body.get("text_entry"))
+
+
+def find_memory(reader: Reader, owners: Sequence[str], memory_id: str) -> Held | None:
+    """A record of one of these banks; of any other it does not exist (LG-02)."""
+    item = latest(reader, memory_id)
+    if item is None or item.kind not in KINDS or item.user_id not in owners or item.body is None:
+        return None
+    return held_of(item)
+
+
+def get_memory(ctx: Context, scope: Scope, memory_id: Any) -> StoredMemory:
+    """A record that a run of this scope may see."""
+    found = None
+    if isinstance(memory_id, str):
+        owners = owners_seen(scope)
+        found = ctx.engine.read(scope.tenant_id, lambda reader: find_memory(reader, owners, memory_id))
+    if found is None:
+        raise NotFound(f"no learned record {memory_id!r:.80} in this scope", path="$.memory_id")
+    return found.memory
+
+
+def list_memories(
+    reader: Reader,
+    owner: str,
+    kind: MemoryKind,
+    *,
+    name: str | None = None,
+    newest: int | None = None,
+) -> Iterator[Held]:
+    """The records of one kind in a bank, each as it stands now; of one name, or the newest so many versions' worth."""
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner))
+    if name is not None:
+        where = (*where, ("name", "=", name))
+    order = ("created_at", "id", "version") if name is not None else ("id", "version")
+    select = Select("items", where=where, order=order, descending=name is not None, limit=newest)
+    seen: set[str] = set()
+    rows = reader.do(select) if newest is not None else reader.stream(select)
+    if name is not None:
+        for row in rows:
+            item = Item._make(cast("Any", row))
+            if item.id not in seen and item.body is not None:
+                seen.add(item.id)
+                standing = latest(reader, item.id)
+                if standing is not None and standing.body is not None:
+                    yield held_of(standing)
+        return
+    last: Item | None = None
+    for row in rows:
+        item = Item._make(cast("Any", row))
+        if last is not None and last.id != item.id and last.body is not None:
+            yield held_of(last)
+        last = item
+    if last is not None and last.body is not None:
+        yield held_of(last)
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def lock_bank(tx: Transaction, owner: str, *others: str) -> None:
+    """One writer of a bank at a time; `others` are the owners of what is learnt from."""
+    tx.do(Lock(("session", owner, "bank")))
+    lock_memory(tx, owner, *others)
+
+
+def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts: Sequence[EntryDraft]) -> None:
+    """Append entries to a bank's session, within a transaction that has locked it."""
+    scope = bank_scope(tenant_id, owner)
+    append_in(ctx, tx, scope, drafts, _opening(ctx), _newest(tx, owner))
+
+
+def _newest(tx: Transaction, owner: str) -> str:
+    """What is learnt builds on records of the bank: it is recorded after the newest of them."""
+    rows = tx.do(Select("sessions", where=(("user_id", "=", owner),), columns=("head_recorded_at",)))
+    return max((cast("str", row[0]) for row in rows), default="")
+
+
+def _opening(ctx: Context) -> Admitted:
+    from muniment.ledger.door import admit
+
+    return admit(opening_draft({"task_type": "bank"}), ctx.policy.ledger)
+
+
+def memory_drafts(changes: Iterable[StoredMemory], before: Mapping[str, StoredMemory | None]) -> list[EntryDraft]:
+    """The entries of new versions: a turn where the words changed, a patch where only figures or standing did."""
+    texts: dict[str, str] = {id_: searchable_text(held) for id_, held in before.items() if held is not None}
+    drafts: list[EntryDraft] = []
+    for memory in changes:
+        text = searchable_text(memory)
+        said: dict[str, Any] = {"event": MEMORY_KEPT, "id": memory.id, "memory": memory.to_wire()}
+        is_turn = bool(text) and text != texts.get(memory.id)
+        texts[memory.id] = text
+        drafts.append(
+            EntryDraft(
+                kind="tool_result" if is_turn else "state_patch",
+                role="tool" if is_turn else "system",
+                content=text if is_turn else "",
+                tool=_TOOL if is_turn else None,
+                trust="assistant" if not is_turn else "tool",
+                metadata=said,
+            )
+        )
+    return drafts
+
+
+def searchable_text(memory: StoredMemory) -> str:
+    """What a search reads of a record; nothing of a seed, a capsule, or what was pruned."""
+    record: Mapping[str, Any] = memory.record
+    if memory.status == "pruned":
+        return ""
+    match memory.kind:
+        case "reasoning":
+            return _joined(record.get("summary"), " ".join(_texts(record.get("tags"))))
+        case "tactic":
+            injection = record.get("injection")
+            content = injection.get("content") if isinstance(injection, Mapping) else None
+            return _joined(record.get("summary"), content)
+        case "rule":
+            return _joined(record.get("title"), record.get("body"))
+        case _:
+            return ""
+
+
+def _joined(*parts: Any) -> str:
+    return "\n".join(part for part in dict.fromkeys(parts) if isinstance(part, str) and part)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []

@@ -1,0 +1,179 @@
+"""What a caller says of a finished run, checked; what is not said is taken from the run's recall and task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+from muniment.errors import InvalidInput, InvalidRecord, RunFinished
+from muniment.ports.engine import Condition, Select
+from muniment.records.base import RULECRAFT_VERSION, Record
+from muniment.records.fold import FoldTrigger, FoldTriggerKind
+from muniment.records.learning import IntentParts, StateParts
+from muniment.records.run_events import OUTPUT_VERIFIED
+from muniment.records.runs import RunConfig, RunCost, VerifierResult
+from muniment.runtime.folding import LearnRequest
+from muniment.runtime.items import Item, latest
+from muniment.runtime.patches import Decided, cleaned, draft_patch, need_grant, write_patches
+from muniment.runtime.recall_reading import latest_recall
+from muniment.runtime.recalling import intent_given, state_given
+from muniment.semantics.buckets import parse_bucket_key
+from muniment.semantics.keys import read_intent_key, read_state_key
+
+if TYPE_CHECKING:
+    from muniment.ports.engine import Reader
+    from muniment.records.memory import ReuseSelectMeta
+    from muniment.records.scope import Scope
+    from muniment.records.stored import ScopeLevel
+    from muniment.runtime.patches import Desk
+
+__all__ = ["LEARNING", "learn_request"]
+
+R = TypeVar("R", bound=Record)
+_GENERIC = "generic"
+LEARNING: Mapping[str, Any] = {
+    "intent": None,
+    "state": None,
+    "bucket_key": None,
+    "features": None,
+    "cost": None,
+    "cfg": None,
+    "reuse": None,
+    "level": "user",
+    "wording": None,
+}
+"""What may be said of a run when it is learnt from, and what is taken where it is not."""
+_FEATURES_MAX = 64
+
+
+def learn_request(
+    desk: Desk,
+    verifier_result: Any,
+    *,
+    is_final: bool,
+    ws_id: str | None,
+    intent: Any,
+    state: Any,
+    bucket_key: Any,
+    features: Any,
+    cost: Any,
+    cfg: Any,
+    reuse: ReuseSelectMeta | None,
+    level: ScopeLevel,
+    trigger: Any,
+    wording: Any,
+    task_type: str,
+) -> LearnRequest:
+    """The request, with every part read; the result is kept with the run where it was not yet."""
+    result = None if verifier_result is None else _record(verifier_result, VerifierResult, "$.verifier_result")
+    if result is None and is_final:
+        raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
+    if level not in ("user", "agent", "tenant"):
+        raise InvalidInput(f"{level!r:.40} is not a level", path="$.level", hint="user, agent or tenant")
+    need_grant(desk, level)
+    if trigger is not None and trigger not in get_args(FoldTriggerKind):
+        raise InvalidInput(
+            f"{trigger!r:.40} is not a trigger", path="$.trigger", hint=f"one of {', '.join(get_args(FoldTriggerKind))}"
+        )
+    if bucket_key is not None:
+        parse_bucket_key(bucket_key)
+    if wording is not None and not callable(wording):
+        raise InvalidInput("wording is a function of a text", path="$.wording")
+    intended, standing, bucket = _keys(desk, intent, state, bucket_key, task_type)
+    return LearnRequest(
+        result=result,
+        intent=intended,
+        state=standing,
+        level=level,
+        bucket_key=bucket,
+        trigger=None if trigger is None else FoldTrigger(kind=trigger),
+        is_final=is_final,
+        ws_id=ws_id,
+        budgets=_budgets(desk),
+        cfg=None if cfg is None else _record(cfg, RunConfig, "$.cfg"),
+        cost=None if cost is None else _record(cost, RunCost, "$.cost"),
+        features=_features(desk, features),
+        reuse=reuse,
+        verifier_ref=None if result is None else _keep_result(desk, result),
+        wording=wording,
+    )
+
+
+def _record(given: Any, kind: type[R], path: str) -> R:
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"wanted a {kind.__name__}", path=path)
+    plain = dict(given)
+    if "schema_version" in kind.model_fields:
+        plain.setdefault("schema_version", RULECRAFT_VERSION)
+    try:
+        return kind.from_wire(plain)
+    except InvalidRecord as error:
+        issues = [issue._replace(path=f"{path}{issue.path[1:]}") for issue in error.issues]
+        raise InvalidRecord(error.message, issues) from None
+
+
+def _keys(
+    desk: Desk, intent: Any, state: Any, bucket_key: str | None, task_type: str
+) -> tuple[IntentParts, StateParts, str | None]:
+    """What was said; else what the run recalled by; else what its task says."""
+    scope = desk.scope
+    asked = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest_recall(reader, scope))
+    request = {} if asked is None else asked["request"]
+    intended, standing = intent_given(intent), state_given(state)
+    if intent is None:
+        held = request.get("intent_key")
+        family = None if task_type == _GENERIC else task_type
+        known = read_intent_key(held) if held else None
+        intended = known or (IntentParts() if family is None else IntentParts(task_family=family))
+    if state is None and request.get("state_key"):
+        standing = read_state_key(request["state_key"]) or standing
+    return intended, standing, bucket_key or request.get("bucket_key")
+
+
+def _budgets(desk: Desk) -> dict[str, float] | None:
+    """What the run was allowed, if it was told."""
+    scope = desk.scope
+    item = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+    held = None if item is None or item.body is None else item.plain().get("budgets")
+    return held if isinstance(held, dict) else None
+
+
+def _features(desk: Desk, given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise InvalidInput("features is an object of names and values", path="$.features")
+    if len(given) > _FEATURES_MAX:
+        raise InvalidInput(f"more than {_FEATURES_MAX} features", path="$.features")
+    for key, value in given.items():
+        if not isinstance(value, str | int | float | bool):
+            raise InvalidInput("a feature is text, a number or a boolean", path=f"$.features.{key}")
+    return cast("dict[str, Any]", cleaned(desk.ctx, dict(given)))
+
+
+def _keep_result(desk: Desk, result: VerifierResult) -> str | None:
+    """The id under which the run keeps this result; kept now, where nobody did and the run goes on."""
+    scope = desk.scope
+    found = desk.ctx.engine.read(scope.tenant_id, lambda reader: _kept(reader, scope, result))
+    if found is not None:
+        return found
+    id_ = desk.ctx.ids.new("vrf")
+    said = {"id": id_, "result": result.to_wire(), "sources": []}
+    try:
+        write_patches(
+            desk, lambda _tx: Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)]), lambda _reader: None
+        )
+    except RunFinished:  # it has ended: the EventLog alone says what came of it
+        return None
+    return id_
+
+
+def _kept(reader: Reader, scope: Scope, result: VerifierResult) -> str | None:
+    where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
+    for row in reader.do(Select("items", where=where)):
+        item = Item._make(cast("Any", row))
+        if item.body is not None and item.user_id == scope.user_id and item.plain()["result"] == result.to_wire():
+            return item.id
+    return None

@@ -1,0 +1,188 @@
+"""A bank's handle: learned records listed, planned for, tidied; seeds chosen. Made by `Memory.bank`.
+
+bank = mem.bank(user_id="ana")
+plan = bank.plan([{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}])
+bank.apply(plan.plan_id)
+bank.undo(plan.plan_id)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from muniment.errors import InvalidInput, NotFound
+from muniment.records.base import RULECRAFT_VERSION
+from muniment.records.learning import STORES, MemoryKind, Store
+from muniment.records.memory import ConditionalTactic, ReasoningBank, ReasoningMemory, ReuseBuffer, ReuseStateRecord
+from muniment.runtime.banks import find_memory, list_memories
+from muniment.semantics.banks import level_of
+from muniment.text.hashing import short_id
+
+if TYPE_CHECKING:
+    from muniment.fold.executing import Applied
+    from muniment.records.fold import MemoryActionPlan, MemoryActionRecord
+    from muniment.records.learning import StoredMemory
+    from muniment.records.memory import ReuseSelectMeta
+    from muniment.records.runs import EventLog
+    from muniment.records.scope import Scope
+    from muniment.reuse.puct import PuctTerms
+    from muniment.runtime.context import Context
+    from muniment.runtime.plans import PlanState
+
+__all__ = ["Bank"]
+
+_PUCT_NAME = "puct_{q}_{p}_v1"
+_LIVE = ("active", "pinned", "temporary")
+
+
+class Bank:
+    """The learned memory of a user, an agent or the tenant. Thread-safe."""
+
+    def __init__(self, ctx: Context, scope: Scope, owner: str) -> None:
+        self._ctx = ctx
+        self._scope = scope
+        self._owner = owner
+
+    def __repr__(self) -> str:
+        return f"<Bank {self._owner.partition(':')[2]} of {self._scope.tenant_id}>"
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def records(
+        self, store: Store | None = None, *, kind: MemoryKind | None = None, include_all: bool = False
+    ) -> list[StoredMemory]:
+        """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
+        if store is not None and store not in get_args(Store):
+            raise InvalidInput(
+                f"{store!r:.40} is not a store", path="$.store", hint=f"one of {', '.join(get_args(Store))}"
+            )
+        wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
+        if kind is not None and kind not in wanted:
+            raise InvalidInput(f"{kind!r:.40} is not a kind of it", path="$.kind", hint=f"one of {', '.join(wanted)}")
+        kinds = wanted if kind is None else [kind]
+        found = self._ctx.engine.read(
+            self._scope.tenant_id,
+            lambda reader: [held.memory for each in kinds for held in list_memories(reader, self._owner, each)],
+        )
+        live = [memory for memory in found if include_all or memory.status in _LIVE]
+        return sorted(live, key=lambda memory: (memory.created_at, memory.id))
+
+    def get(self, memory_id: str) -> StoredMemory:
+        """A record of this bank, whatever its standing."""
+        found = None
+        if isinstance(memory_id, str):
+            found = self._ctx.engine.read(
+                self._scope.tenant_id, lambda reader: find_memory(reader, (self._owner,), memory_id)
+            )
+        if found is None:
+            raise NotFound(f"no learned record {memory_id!r:.80} in this bank", path="$.memory_id")
+        return found.memory
+
+    def reasoning_bank(self) -> ReasoningBank:
+        """Episodes and tactics of the bank as the contract's document."""
+        items = [ReasoningMemory.from_wire(memory.record) for memory in self.records(kind="reasoning")]
+        policy = self._ctx.policy.learn
+        return ReasoningBank(
+            schema_version=RULECRAFT_VERSION,
+            bank_id=self._id("bank"),
+            policy=policy.policy_id,
+            max_items=policy.eviction.reasoning_max,
+            items=tuple(items),
+        )
+
+    def reuse_buffer(self) -> ReuseBuffer:
+        """Seeds and tactics, apart, as the contract's document."""
+        seeds = [ReuseStateRecord.from_wire(memory.record) for memory in self.records(kind="seed")]
+        tactics = [ConditionalTactic.from_wire(memory.record) for memory in self.records(kind="tactic")]
+        policy = self._ctx.policy.learn
+        plain = {
+            "schema_version": RULECRAFT_VERSION,
+            "buffer_id": self._id("buf"),
+            "policy_id": policy.policy_id,
+            "max_size": policy.eviction.seeds_max + policy.eviction.tactics_max,
+            "eviction": policy.eviction.method,
+            "seed_entries": [seed.to_wire() for seed in seeds],
+            "tactic_entries": [tactic.to_wire() for tactic in tactics],
+            "stats": {"seed_size": len(seeds), "tactic_size": len(tactics)},
+        }
+        return ReuseBuffer.from_wire(plain)
+
+    def _id(self, prefix: str) -> str:
+        return short_id(prefix, [self._scope.tenant_id, self._owner])
+
+    def event_logs(self, *, newest: int | None = None) -> list[EventLog]:
+        """The logs of the runs that were learnt from, newest first."""
+        from muniment.records.runs import EventLog
+        from muniment.runtime.folding import list_event_logs
+
+        if newest is not None and (type(newest) is not int or newest < 1):
+            raise InvalidInput("newest is a whole number from 1", path="$.newest")
+        bodies = self._ctx.engine.read(
+            self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=newest)
+        )
+        return [EventLog.from_wire(body["event_log"]) for body in bodies]
+
+    # -- changing -------------------------------------------------------------------------------------
+
+    def plan(
+        self, plan: MemoryActionPlan | Mapping[str, Any] | Iterable[Any], *, payloads: Mapping[str, Any] | None = None
+    ) -> MemoryActionPlan:
+        """Keep a plan; nothing happens until it is applied. An action may hold its `payload` itself."""
+        from muniment.runtime.plans import make_plan
+
+        return make_plan(self._ctx, self._scope, level_of(self._owner), plan, payloads)
+
+    def apply(self, plan_id: str, *, dry_run: bool = False) -> Applied:
+        """Apply a plan, all of it or nothing; every action leaves a record. Applying twice is applying once."""
+        from muniment.runtime.plans import apply_plan
+
+        return apply_plan(self._ctx, self._scope.tenant_id, (self._owner,), plan_id, dry_run=dry_run)
+
+    def undo(self, plan_id: str) -> tuple[MemoryActionRecord, ...]:
+        """Take an applied plan back, unless what it touched was changed since."""
+        from muniment.runtime.plans import undo
+
+        return undo(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
+
+    def plans(self) -> list[PlanState]:
+        """The plans of this bank with their records, oldest first."""
+        from muniment.runtime.plans import list_plans
+
+        return list_plans(self._ctx, self._scope.tenant_id, self._owner)
+
+    def tidy(self) -> tuple[MemoryActionRecord, ...]:
+        """Retire what has run out, and what is too much for its store, by a plan of its own; answers its records."""
+        from muniment.runtime.tidying import tidy
+
+        return tidy(self._ctx, self._scope.tenant_id, self._owner)
+
+    # -- reuse ----------------------------------------------------------------------------------------
+
+    def select_seed(
+        self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
+    ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
+        """The seed to start from by PUCT, of a bucket or of all, with every term of every seed (RC-21)."""
+        from muniment.reuse.puct import SeedState, select_seed
+        from muniment.semantics.ttl import has_expired
+
+        now, policy = self._ctx.now(), self._ctx.policy.learn.puct
+        seeds = [
+            SeedState(ReuseStateRecord.from_wire(memory.record), _rewards(memory), memory.with_tally.n)
+            for memory in self.records(kind="seed")
+            if not has_expired(memory, now) and _fits(memory, bucket_key, tags)
+        ]
+        return select_seed(seeds, policy, _PUCT_NAME.format(q=policy.q_method, p=policy.p_method))
+
+
+def _fits(memory: StoredMemory, bucket_key: str | None, tags: Sequence[str]) -> bool:
+    """Is the seed of this bucket (one without a bucket is of all), and has it all these tags?"""
+    held = memory.record.get("tags")
+    own = {each for each in held if isinstance(each, str)} if isinstance(held, list) else set()
+    return (bucket_key is None or memory.record.get("bucket_key") in (None, bucket_key)) and set(tags) <= own
+
+
+def _rewards(memory: StoredMemory) -> tuple[float, ...]:
+    """Of the runs that started from the seed: passes count 1."""
+    tally = memory.with_tally
+    return (1.0,) * tally.passes + (0.0,) * (tally.n - tally.passes)

@@ -1,0 +1,177 @@
+"""What a run does with learned memory: recall before it acts, a working set while it does, a fold when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from muniment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muniment.fold.wording import Wording
+    from muniment.records.fold import FoldResult
+    from muniment.records.learning import IntentParts, StateParts
+    from muniment.records.memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
+    from muniment.records.runs import RunConfig, RunCost, VerifierResult
+    from muniment.records.scope import Scope
+    from muniment.records.stored import ScopeLevel
+    from muniment.runtime.context import Context
+    from muniment.runtime.folding import Learned
+    from muniment.runtime.patches import Desk
+    from muniment.runtime.recalling import Recall
+
+__all__ = ["RunLearning"]
+
+
+class RunLearning:
+    """The part of a run that learns."""
+
+    if TYPE_CHECKING:
+        _ctx: Context
+        _scope: Scope
+        _task_type: str
+
+        def _desk(self) -> Desk: ...
+
+    def recall(
+        self,
+        query: str,
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        sources: Iterable[str] | None = None,
+        top_k: int | None = None,
+        now: Any = None,
+    ) -> Recall:
+        """What earlier runs taught that fits this one, as short hints within the injection budget; `text` goes into the
+        prompt, and stands in the packets of planner and tool. Without intent and state: by words alone, marked so."""
+        from muniment.runtime import recalling
+
+        return recalling.recall(
+            self._desk(),
+            query,
+            intent=intent,
+            state=state,
+            bucket_key=bucket_key,
+            features=features,
+            sources=sources,
+            top_k=top_k,
+            now=now,
+        )
+
+    def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
+        """Say which hints of a recall were really used, where that is known; else all that were injected count."""
+        from muniment.runtime.patches import texts_of
+        from muniment.runtime.recalling import tell_used
+
+        request_id = recalled if isinstance(recalled, str) else recalled.request.request_id
+        tell_used(self._desk(), request_id, texts_of(memory_ids, "$.memory_ids"))
+
+    def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
+        """Add facts, assumptions, constraints, decisions or open_questions to the working set on top of the stack.
+
+        One that has grown over the policy's limit is folded: it is retired, and a small one goes on.
+        """
+        from muniment.runtime import working_sets
+
+        record = working_sets.note(self._desk(), parts)
+        if working_sets.set_bytes(record) <= self._ctx.policy.learn.fold.working_set_bytes_max:
+            return record
+        self.fold("ws_overflow")
+        return working_sets.shrink(self._desk())
+
+    def push_working_set(self, *, ttl: str | None = None, **parts: Iterable[str]) -> WorkingSetRecord:
+        """Open a working set on top of the stack: for a part of the task."""
+        from muniment.runtime import working_sets
+
+        return working_sets.push_set(self._desk(), parts, ttl)
+
+    def pop_working_set(self) -> WorkingSetRecord:
+        """Retire the working set on top of the stack; answers it."""
+        from muniment.runtime import working_sets
+
+        return working_sets.pop_set(self._desk())
+
+    def working_set(self) -> tuple[WorkingSet, tuple[WorkingSetRecord, ...]]:
+        """The stack by ids, and its records, bottom first."""
+        from muniment.runtime import working_sets
+
+        scope, now = self._scope, self._ctx.now()
+        records = self._ctx.engine.read(scope.tenant_id, lambda reader: working_sets.live_sets(reader, scope, now))
+        return working_sets.stack_of(records), tuple(records)
+
+    def fold(
+        self,
+        trigger: Literal["ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual"] = "manual",
+        *,
+        verifier_result: VerifierResult | Mapping[str, Any] | None = None,
+        **learning: Any,
+    ) -> FoldResult:
+        """Fold a run that goes on: what it did so far becomes an episode, and its working set is named."""
+        records = self.working_set()[1]
+        return self._learn(
+            verifier_result, trigger, learning, is_final=False, ws_id=records[-1].ws_id if records else None
+        ).fold
+
+    def learn(
+        self,
+        verifier_result: VerifierResult | Mapping[str, Any],
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        cost: RunCost | Mapping[str, Any] | None = None,
+        cfg: RunConfig | Mapping[str, Any] | None = None,
+        reuse: ReuseSelectMeta | None = None,
+        level: ScopeLevel = "user",
+        wording: Wording | None = None,
+    ) -> Learned:
+        """Fold the run into memory by what a verifier said of it: log, episode, tactics, seed, drafts, by a plan.
+
+        Learning twice is learning once. `finish(verifier_result=…)` does it and ends the run. Where intent and
+        state are not said, they are those that the run recalled by.
+        """
+        said = {
+            "intent": intent,
+            "state": state,
+            "bucket_key": bucket_key,
+            "features": features,
+            "cost": cost,
+            "cfg": cfg,
+            "reuse": reuse,
+            "level": level,
+            "wording": wording,
+        }
+        return self._learn(verifier_result, None, said, is_final=True)
+
+    def _learn(
+        self,
+        verifier_result: Any,
+        trigger: str | None,
+        said: Mapping[str, Any],
+        *,
+        is_final: bool,
+        ws_id: str | None = None,
+    ) -> Learned:
+        from muniment.runtime.folding import learn_run
+        from muniment.runtime.learn_requests import LEARNING, learn_request
+        from muniment.runtime.tidying import tidy_sometimes
+
+        unknown = sorted(set(said) - set(LEARNING))
+        if unknown:
+            raise InvalidInput(f"there is no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(LEARNING))
+        asked = learn_request(
+            self._desk(),
+            verifier_result,
+            is_final=is_final,
+            ws_id=ws_id,
+            trigger=trigger,
+            task_type=self._task_type,
+            **(dict(LEARNING) | dict(said)),
+        )
+        learned = learn_run(self._ctx, self._scope, asked)
+        tidy_sometimes(self._ctx, self._scope, asked.level)
+        return learned

@@ -1,0 +1,95 @@
+"""A bank kept within its sizes: what has run out or is too much is retired, by a plan like any other change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from muniment.fold.executing import check_plan
+from muniment.ports.engine import Get
+from muniment.records.base import RULECRAFT_VERSION
+from muniment.reuse.eviction import to_evict
+from muniment.runtime.banks import list_memories, lock_bank, store_of, write_bank
+from muniment.runtime.plans import ended_draft, made_draft, run_plan
+from muniment.semantics.banks import bank_owner, bank_scope
+from muniment.semantics.ttl import has_expired
+
+if TYPE_CHECKING:
+    from muniment.ports.engine import Reader, Transaction
+    from muniment.records.fold import MemoryActionRecord
+    from muniment.records.learn_policy import LearnPolicy
+    from muniment.records.learning import MemoryKind, StoredMemory
+    from muniment.records.scope import Scope
+    from muniment.records.stored import ScopeLevel
+    from muniment.runtime.context import Context
+
+__all__ = ["EVERY", "tidy", "tidy_sometimes"]
+
+EVERY = 512
+"""A bank is looked over once in so many entries, or more often where a store is small."""
+ENTRIES_A_FOLD = 16
+"""What a fold writes, as a rule, at most."""
+_LIVE = ("active", "pinned", "temporary")
+
+
+def tidy(ctx: Context, tenant_id: str, owner: str, *, leave: int = 0) -> tuple[MemoryActionRecord, ...]:
+    """Retire what has run out and what is over size; `leave` so much room in each store for what is to come."""
+    now = ctx.now()
+    plan_id = ctx.ids.new("plan")
+
+    def work(tx: Transaction) -> tuple[MemoryActionRecord, ...]:
+        lock_bank(tx, owner)
+        found = _actions(tx, owner, ctx.policy.learn, now, leave)[: ctx.policy.learn.plan_actions_max]
+        if not found:
+            return ()
+        plain = {"schema_version": RULECRAFT_VERSION, "plan_id": plan_id, "created_at": now, "actions": found}
+        plan = check_plan(plain | {"notes": "tidy"})
+        ran = run_plan(ctx, tx, owner, plan, {}, now)
+        status = "aborted" if ran.applied.aborted else "applied"
+        ended = ended_draft(plan_id, status, ran.applied, ran.touched)
+        write_bank(ctx, tx, tenant_id, owner, [made_draft(plan, {}), *ran.drafts, ended])
+        return ran.applied.records
+
+    return ctx.engine.write(tenant_id, work)
+
+
+def tidy_sometimes(ctx: Context, scope: Scope, level: ScopeLevel) -> None:
+    """Look a bank over when it has grown by so much since the last time that a store may be over size."""
+    owner = bank_owner(scope, level)
+    eviction = ctx.policy.learn.eviction
+    smallest = min(eviction.reasoning_max, eviction.tactics_max, eviction.seeds_max, eviction.capsules_max)
+    step = max(1, min(EVERY, smallest // 4))
+    bank = bank_scope(scope.tenant_id, owner)
+    row = ctx.engine.read(scope.tenant_id, lambda reader: reader.do(Get("sessions", (owner, bank.session_id))))
+    if row is None:
+        return
+    head = cast("int", row[2])
+    if step == 1 or head // step != max(0, head - ENTRIES_A_FOLD) // step:
+        tidy(ctx, scope.tenant_id, owner, leave=0 if step == 1 else step)
+
+
+def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: int) -> list[dict[str, Any]]:
+    sizes: dict[MemoryKind, int] = {
+        "reasoning": policy.eviction.reasoning_max,
+        "tactic": policy.eviction.tactics_max,
+        "seed": policy.eviction.seeds_max,
+        "trace_capsule": policy.eviction.capsules_max,
+    }
+    actions: list[dict[str, Any]] = []
+    for kind, most in sizes.items():
+        live = [held.memory for held in list_memories(reader, owner, kind) if held.memory.status in _LIVE]
+        expired = [memory for memory in live if has_expired(memory, now)]
+        gone = {memory.id for memory in expired}
+        rest = [memory for memory in live if memory.id not in gone]
+        evicted = set(to_evict(rest, max(1, most - leave), policy.eviction, now)) if len(rest) + leave > most else set()
+        actions += [_retire(memory, "ttl_expired") for memory in expired]
+        actions += [_retire(memory, "over_capacity") for memory in rest if memory.id in evicted]
+    return actions
+
+
+def _retire(memory: StoredMemory, reason: str) -> dict[str, Any]:
+    return {
+        "op": "RETIRE",
+        "target_store": store_of(memory.kind),
+        "target_ids": [memory.id],
+        "reason_keys": [reason],
+    }

@@ -1,0 +1,313 @@
+"""A research run for the eye: stages, perspectives, gates, bytes, and the commands that come next."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from muniment.records.research_run import CITABLE, STAGES
+from muniment.surfaces.cli.asking import one_line, when
+
+if TYPE_CHECKING:
+    from muniment.records.research import Perspective, SummaryPack
+    from muniment.records.research_run import GateResult, GatesFile, ResearchManifest
+    from muniment.runtime.studies import StudyStatus
+    from muniment.surfaces.cli.research_desk import Desk
+
+__all__ = [
+    "gate_lines",
+    "ingest_line",
+    "next_lines",
+    "show_gates",
+    "show_next",
+    "show_perspectives",
+    "show_status",
+    "show_summaries",
+    "summary_bytes",
+]
+
+_BAR_CELLS = 10
+_WIDTH_ELSEWHERE = 140
+"""Columns where nobody's terminal says how many there are."""
+_TITLE_CELLS_MIN = 24
+_INDENT = "    "
+_NAMED_MAX = 5
+_TITLES = {"A": "plan", "B": "waves", "C": "citations", "D": "pack", "E": "report"}
+_SIGNS = {"pass": ("✓", "green"), "fail": ("✗", "red"), "not_run": ("·", "bright_black"), "open": ("…", "yellow")}
+_STANDINGS = {"accepted": "green", "rejected": "red", "given_up": "yellow", "waiting": "bright_black"}
+
+
+# -- the whole ----------------------------------------------------------------------------------------
+
+
+def show_status(found: StudyStatus, desk: Desk) -> None:
+    """All that is known of a run, on a page."""
+    manifest = found.manifest
+    head = f"{manifest.mode}, revision {manifest.revision}, since {when(manifest.created_at)}"
+    click.echo(f"{click.style(manifest.run_id, bold=True)}  {head}")
+    click.echo(one_line(manifest.question, 300))
+    click.echo(found.directory)
+    click.echo(f"\n{_stage_line(manifest)}\n")
+    if found.perspectives:
+        _show_standings(found.perspectives, manifest)
+        click.echo()
+    for gate in found.gates.gates:
+        is_open = gate.gate == "B" and "waiting" in manifest.standings.values()
+        for line in gate_lines(gate, is_open=is_open):
+            click.echo(line)
+    if found.citations:
+        click.echo(f"\ncitations   {_by_status(found.citations)}")
+    sizes = summary_bytes(manifest)
+    if sizes:
+        total, most = sum(sizes.values()), manifest.limits.total_bytes_max
+        click.echo(f"summaries   {_bar(total, most)} {total:,} of {most:,} bytes in all")
+    if found.edited:
+        click.echo(click.style(f"edited      not what the store holds: {_named(found.edited)}", fg="red"))
+    click.echo(f"\nnext        {_next_words(found)}")
+    for line in next_lines(found, desk):
+        click.echo(f"            {line}")
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED_MAX
+    return ", ".join(paths[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _stage_line(manifest: ResearchManifest) -> str:
+    """Where it is, what it went through, what is ahead; a second wave that is not taken is left out."""
+    here = STAGES.index(manifest.stage)
+    been = {move.stage for move in manifest.history}
+    parts: list[str] = []
+    for at, stage in enumerate(STAGES):
+        if at == here and stage != "done":
+            parts.append(click.style(f"[{stage}]", bold=True))
+        elif at <= here and stage in been:
+            parts.append(click.style(f"{stage} ✓", fg="green"))
+        elif at > here and not (stage == "wave2" and manifest.pivot is not None):
+            parts.append(click.style(stage, fg="bright_black"))
+    return " → ".join(parts)
+
+
+def _by_status(counts: Mapping[str, int]) -> str:
+    parts = [
+        click.style(f"{count} {status}", fg="green" if status in CITABLE else "yellow")
+        for status, count in counts.items()
+    ]
+    return ", ".join(parts)
+
+
+# -- perspectives -------------------------------------------------------------------------------------
+
+
+def show_perspectives(chosen: Sequence[Perspective]) -> None:
+    """Who looks at what, within which bounds."""
+    rows: list[list[Cell]] = []
+    for each in chosen:
+        contract = each.prompt_contract
+        tools = ", ".join(f"{name} ≤ {calls}" for name, calls in sorted(contract.tool_budget.items()))
+        bounds = (f"≤ {contract.max_words}", f"≤ {contract.max_sources}", tools)
+        rows.append([each.id, each.track, each.agent_type, *bounds, each.title])
+    _show_table(("", "track", "agent", "words", "sources", "tools", "perspective"), rows)
+
+
+def _show_standings(perspectives: Sequence[Perspective], manifest: ResearchManifest) -> None:
+    results = {result.perspective_id: result for result in manifest.results}
+    sizes = summary_bytes(manifest)
+    heads = ("", "track", "agent", "standing", "words", "sources", "summary", "perspective")
+    rows: list[list[Cell]] = []
+    for each in perspectives:
+        contract, result = each.prompt_contract, results.get(each.id)
+        standing = manifest.standings.get(each.id, "waiting")
+        tried = f" ({result.attempt})" if result is not None and result.attempt > 1 else ""
+        words = "" if result is None else f"{result.words} of {contract.max_words}"
+        sources = "" if result is None else f"{result.sources} of {contract.max_sources}"
+        stands = (f"{standing}{tried}", _STANDINGS[standing])
+        cells: list[Cell] = [each.id, each.track, each.agent_type, stands, words, sources]
+        size = sizes.get(each.id)
+        told = "" if size is None else _against(size, manifest.limits.summary_bytes_max)
+        rows.append([*cells, *([told] if sizes else []), each.title])
+    _show_table([name for name in heads if sizes or name != "summary"], rows)
+
+
+def summary_bytes(manifest: ResearchManifest) -> dict[str, int]:
+    """Perspective → bytes of its summary."""
+    ends = ("summaries/", ".summary.md")
+    sizes = {artifact.path: artifact.bytes for artifact in manifest.artifacts if artifact.path.endswith(ends[1])}
+    return {path.removeprefix(ends[0]).removesuffix(ends[1]): size for path, size in sizes.items()}
+
+
+def show_summaries(manifest: ResearchManifest, pack: SummaryPack, flagged: Mapping[str, int]) -> None:
+    """What became of each perspective: bytes against their limit, claims in, claims out."""
+    sizes = summary_bytes(manifest)
+    rows: list[list[Cell]] = []
+    for entry in pack.summaries:
+        size = _against(sizes.get(entry.perspective_id, 0), manifest.limits.summary_bytes_max)
+        counts = (str(len(entry.key_claims)), str(flagged.get(entry.perspective_id, 0)))
+        rows.append([entry.perspective_id, size, *counts, entry.summary_md])
+    _show_table(("", "summary", "key claims", "flagged", "file"), rows)
+    total, most = sum(sizes.values()), manifest.limits.total_bytes_max
+    click.echo(f"in all: {total:,} of {most:,} bytes, about {pack.total_estimated_tokens:,} tokens with the pack")
+
+
+# -- gates --------------------------------------------------------------------------------------------
+
+
+def show_gates(found: GatesFile) -> None:
+    for gate in found.gates:
+        for line in gate_lines(gate):
+            click.echo(line)
+
+
+def gate_lines(gate: GateResult, *, is_open: bool = False) -> Iterator[str]:
+    """A gate with what it measured, and each reason why it fails; one that is open has not had its turn."""
+    sign, colour = _SIGNS["open" if is_open else gate.status]
+    told = _MEASURES[gate.gate](gate.metrics) if gate.status != "not_run" else "not run yet"
+    yield f"{click.style(sign, fg=colour)} {gate.gate} {_TITLES[gate.gate]:<9} {told}"
+    for reason in () if is_open else gate.reasons:
+        yield f"              {click.style(one_line(reason, 600), fg='red')}"
+
+
+def _plan(metrics: Mapping[str, Any]) -> str:
+    tracks = ", ".join(f"{metrics[name]} {name}" for name in ("standard", "independent", "contrarian"))
+    return f"{metrics['perspectives']} perspectives: {tracks}; {metrics['agent_types']} agent types"
+
+
+def _waves(metrics: Mapping[str, Any]) -> str:
+    names = ("waiting", "rejected", "given_up")
+    others = [f"{metrics[name]} {name.replace('_', ' ')}" for name in names if metrics[name]]
+    accepted = f"{metrics['accepted']} of {metrics['perspectives']} accepted"
+    return f"{_bar(metrics['accepted'], metrics['perspectives'])} {', '.join([accepted, *others])}"
+
+
+def _citations(metrics: Mapping[str, Any]) -> str:
+    names = ("blocked", "invalid", "unchecked")
+    others = [f"{metrics[name]} {name}" for name in names if metrics[name]]
+    valid = f"{metrics['validated']} of {metrics['citations']} valid or paywalled"
+    return f"{_bar(metrics['validated'], metrics['citations'])} {', '.join([valid, *others])}"
+
+
+def _pack(metrics: Mapping[str, Any]) -> str:
+    summarised = f"{metrics['summarised']} of {metrics['perspectives']} summarised"
+    largest = f"largest {metrics['bytes_largest']:,} of {metrics['bytes_largest_max']:,} bytes"
+    total = f"in all {metrics['bytes_total']:,} of {metrics['bytes_total_max']:,}"
+    return f"{_bar(metrics['summarised'], metrics['perspectives'])} {summarised}; {largest}, {total}"
+
+
+def _report(metrics: Mapping[str, Any]) -> str:
+    cited = f"{metrics.get('figures_cited', 0)} of {metrics.get('figures', 0)} figures cited"
+    return (
+        f"{_bar(metrics.get('figures_cited', 0), metrics.get('figures', 0))} {cited}; findings: {metrics['findings']}"
+    )
+
+
+_MEASURES = {"A": _plan, "B": _waves, "C": _citations, "D": _pack, "E": _report}
+
+
+# -- what comes next ----------------------------------------------------------------------------------
+
+
+def next_lines(found: StudyStatus, desk: Desk) -> list[str]:
+    """The commands that lead on, to be typed as they stand."""
+    manifest = found.manifest
+    if found.edited:
+        return [desk.line("resume")]
+    standings = manifest.standings
+    undone = next((name for name, standing in standings.items() if standing in ("waiting", "rejected")), None)
+    match manifest.stage:
+        case "init":
+            return [desk.line("route")]
+        case "wave1" | "wave2" if undone is not None:
+            return [desk.line("prompt", undone), ingest_line(found, desk, undone)]
+        case "wave1" if manifest.pivot is None:
+            return [desk.line("pivot")]
+        case "citations" if not any(gate.gate == "C" and gate.status == "fail" for gate in found.gates.gates):
+            return [desk.line("pack")]
+        case "citations":
+            lines = ("source", "URL", "FILE"), ("citations",), ("citations", "--check-urls")
+            return [desk.line(*line) for line in lines]
+        case "wave1" | "wave2":
+            return [desk.line("source", "URL", "FILE"), desk.line("citations")]
+        case "summaries":
+            return [desk.line("gates"), desk.line("pack")]
+        case "synthesis":
+            return [desk.line("synthesis"), desk.line("check", "DRAFT")]
+        case _:
+            return []
+
+
+def _next_words(found: StudyStatus) -> str:
+    """What comes next, without the reasons of a gate, which stand beside it."""
+    if found.edited:
+        return "write the files anew, over what was edited or lost"
+    said = found.next
+    for gate in found.gates.gates:
+        if gate.reasons:
+            said = said.removesuffix("; ".join(gate.reasons)).rstrip(": ")
+    return one_line(said, 600)
+
+
+def ingest_line(found: StudyStatus, desk: Desk, perspective_id: str) -> str:
+    """With the counts that the contract asks for, and the change note that a retry needs."""
+    budget = next(each.prompt_contract.tool_budget for each in found.perspectives if each.id == perspective_id)
+    tools = [word for name in sorted(budget) for word in ("--tool", f"{name}=N")]
+    is_retry = any(result.perspective_id == perspective_id for result in found.manifest.results)
+    note = ["--change-note", "TEXT"] if is_retry else []
+    return desk.line("ingest", perspective_id, "FILE", *tools, *note)
+
+
+def show_next(desk: Desk) -> None:
+    """What comes next, in words and as commands."""
+    found = desk.study.status()
+    click.echo(f"next: {_next_words(found)}")
+    for line in next_lines(found, desk):
+        click.echo(f"      {line}")
+
+
+# -- parts --------------------------------------------------------------------------------------------
+
+
+def _bar(part: float, whole: float) -> str:
+    """How much of it, in ten cells; full only where it is whole."""
+    share = min(1.0, part / whole) if whole else 0.0
+    full = int(share * _BAR_CELLS)
+    return "█" * full + "░" * (_BAR_CELLS - full)
+
+
+def _against(size: int, most: int) -> str:
+    return f"{_bar(size, most)} {size:,}"
+
+
+Cell = str | tuple[str, str]
+"""A text, or a text and its colour."""
+
+
+def _show_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """Columns as wide as they need to be; the last one gets what is left of the line, or a line of its own."""
+    from rich.cells import cell_len, set_cell_size
+
+    texts = [[one_line(each if isinstance(each, str) else each[0], 200) for each in row] for row in (heads, *rows)]
+    widths = [max(map(cell_len, column)) for column in list(zip(*texts, strict=True))[:-1]]
+    before = sum(widths) + 2 * len(widths)
+    columns = shutil.get_terminal_size((_WIDTH_ELSEWHERE, 1)).columns
+    is_beside = columns - before >= _TITLE_CELLS_MIN
+    left = columns - (before if is_beside else len(_INDENT))
+    for at, (*cells, last) in enumerate(texts):
+        line = "  ".join(
+            click.style(text, fg="bright_black" if at == 0 else _colour(rows[at - 1][place]))
+            + " " * (width - cell_len(text))
+            for place, (text, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        title = last if cell_len(last) <= left else set_cell_size(last, left - 1).rstrip() + "…"
+        if is_beside:
+            click.echo(f"{line}  {title}".rstrip())
+        else:
+            click.echo(line.rstrip())
+            if at > 0:
+                click.echo(f"{_INDENT}{title}")
+
+
+def _colour(cell: Cell) -> str | None:
+    return None if isinstance(cell, str) else cell[1]
