@@ -42,6 +42,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.compose
 	$(BIN)/python -m benchmarks.compaction
 	$(BIN)/python -m benchmarks.verify
+	$(BIN)/python -m benchmarks.research
 	$(BIN)/python tools/figures.py
 
 bench-quick: setup

@@ -2,8 +2,8 @@
 
     python -m benchmarks.research [--data DIR] [--quick] [--no-embedders]
 
-Three parts, each with its own module: `research_reports` (100 real reports, pages made up), `research_support` (WiCE) and
-`research_scale` (synthetic outputs of many megabytes). Times are the process's own (CPU), and ratios of one run.
+Three parts, each with its own module: `research_reports` (100 real reports, pages made up), `research_support` (WiCE)
+and `research_scale` (synthetic outputs of many megabytes). Times are the process's own (CPU), and ratios of one run.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     read = reports(given.data)
     stock = [claim.sentence.text for one in read for claim in one.claims]
     policy = muniment.Policy()
-    rows = dict(measure_evidence(given.data, policy, embedders))
+    rows = measure_evidence(given.data, policy)
     rows |= measure_support(labelled(given.data), policy, embedders)
     with tempfile.TemporaryDirectory() as folder:
         rows |= measure_reports(read[40:64] if given.quick else read, Path(folder))
     rows |= measure_scale(stock, sizes)
-    name = "research_quick" if given.quick else "research"
-    report(name, rows, {"quick": given.quick, "sizes_mb": sizes, "policy": policy.digest})
+    report("research", rows, {"quick": given.quick, "sizes_mb": sizes, "policy": policy.digest})
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """A hundred real research reports as runs of their own, through the library, from the question to the pack.
 
-The reports are real (50 Chinese, 50 English), the pages of their sources are not: nobody kept those. A page is made of the
-sentences that cite the source, or, where it is *laundered*, of sentences that do not bear them, among sentences of other
-reports. `KINDS` says how; each source is dealt one, from a seed. No page is a paraphrase in other words: what the checker
-makes of those, WiCE tells (`benchmarks.research_support`).
+The reports are real (50 Chinese, 50 English), the pages of their sources are not: nobody kept those. A page is made of
+the sentences that cite the source, or, where it is *laundered*, of sentences that do not bear them, among sentences of
+other reports. `KINDS` says how; each source is dealt one, from a seed. No page is a paraphrase in other words: what the
+checker makes of those, WiCE tells (`benchmarks.research_support`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ KINDS = {
     "neighbour": 2,
     "foreign": 2,
 }
-"""How often a page is made so. verbatim: the sentences that cite it, word for word. turned: the same, each cut in two at a
-comma and its second half told first. Laundered: figure (as verbatim, with one figure of each sentence changed; those
-without one are borne all the same), neighbour (sentences of another source of the report), foreign (of another report)."""
+"""How often a page is made so. verbatim: the sentences that cite it, word for word. turned: the same, each cut in two
+at a comma and its second half told first. Laundered: figure (as verbatim, with one figure of each sentence changed;
+those without one are borne all the same), neighbour (sentences of another source of the report), foreign (of another
+report)."""
 DISTRACTORS = 12
 TOOL_USE = {"search_calls": 1, "fetch_calls": 1}
 FLAGGED = ("refuted", "not_supported")
 _DIGITS = re.compile(r"\d+")
-_COMMA = re.compile(r"[,，;；]\s*")
+_COMMA = re.compile(r"[,;]\s+|[，；]")
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,7 @@ def reports(data: Path) -> list[Report]:
     queries = [json.loads(line) for line in (data / "deepresearch_bench_query.jsonl").read_text("utf-8").splitlines()]
     language = {row["id"]: row["language"] for row in queries}
     lines = (data / "deepresearch_bench_claude37_reports.jsonl").read_text("utf-8").splitlines()
-    return [
-        Report(row["id"], language[row["id"]], row["prompt"], row["article"]) for row in map(json.loads, lines)
-    ]
+    return [Report(row["id"], language[row["id"]], row["prompt"], row["article"]) for row in map(json.loads, lines)]
 
 
 # -- pages --------------------------------------------------------------------------------------------
@@ -264,10 +263,8 @@ class Seen(NamedTuple):
 
 def look_at_claims(report: Report, pages: Mapping[str, Page], claims: Sequence[CheckedClaim]) -> list[Seen]:
     """The claims of a report that cite something, with what their pages bear."""
-    known = {candidate.sentence.text: candidate for candidate in report.claims}
     seen = []
-    for claim in claims:
-        candidate = known[claim.claim]
+    for claim, candidate in zip(claims, report.claims, strict=True):
         cited = [pages[cid] for cid in candidate.cited or candidate.candidates if cid in pages]
         if cited:
             texts = [list(page.sentences) for page in cited]
@@ -344,7 +341,9 @@ def measure_reports(given: Sequence[Report], folder: Path, seed: int = 7) -> dic
             seen[report.language] += look_at_claims(report, pages[report.id], one.claims)
     rows["a run for each report"] = measure_packs(packed)
     for name, found in {"": seen["zh"] + seen["en"], ", zh": seen["zh"], ", en": seen["en"]}.items():
-        rows |= {f"{key}{name}": row for key, row in measure_laundering(found).items() if not name or "pages" not in key}
+        rows |= {
+            f"{key}{name}": row for key, row in measure_laundering(found).items() if not name or "pages" not in key
+        }
     size = 12
     with muniment.open(folder / "twelve.db", policy=policy_for(size, max_total_summary_kb=24)) as mem:
         together = []

@@ -1,43 +1,50 @@
 """Research runs of many megabytes: does the time of packing grow with the input, and no faster?
 
-The outputs are synthetic: each sentence is the first half of one sentence of a real report and the second half of another.
-A source's page holds half of the sentences that cite it, behind other words, so that nothing is borne word for word.
+The outputs are synthetic: each sentence is the first half of one sentence of a real report and the second half of
+another. A source's page holds half of the sentences that cite it, behind other words, so that nothing is borne word for
+word.
 """
 
 from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import muniment
-from benchmarks.research_reports import Report
 from muniment.runtime.studies import Study
 
 PERSPECTIVES = 12
 SOURCES_A_MB = 100
 PAGE_SHARE = 0.5
-CHECKED = __import__("os").environ.get("CHECKED") and int(__import__("os").environ["CHECKED"]) or 100_000
 TOOL_USE = {"search_calls": 1, "fetch_calls": 1}
-POLICY = muniment.Policy.from_wire(
-    {
-        "ledger": {"index_turns": False},
-        "research": {
-            "limits": {"max_wave1_agents": PERSPECTIVES},
-            "contract": {"max_words": 1_000_000, "max_sources": 2_000},
-            "claims_checked_max": CHECKED,
-        },
-    }
-)
-"""Every claim is checked; the default is the first 400 of an output."""
+CHECKED = 400
+"""Claims of an output that are checked, by default."""
+ALL = 100_000
+
+
+def policy_for(checked: int) -> muniment.Policy:
+    """Limits raised so that outputs of a megabyte are taken."""
+    return muniment.Policy.from_wire(
+        {
+            "ledger": {"index_turns": False},
+            "research": {
+                "limits": {"max_wave1_agents": PERSPECTIVES},
+                "contract": {"max_words": 1_000_000, "max_sources": 2_000},
+                "claims_checked_max": checked,
+            },
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +79,14 @@ def make_material(stock: Sequence[str], megabytes: float, seed: int = 7) -> Mate
             cited[own[number]].append(sentence)
             lines.append(f"- {sentence} [{number + 1}]")
             size += len(lines[-1].encode()) + 1
-        outputs.append("\n".join(["## Findings", "", *lines, "", "## Sources", "", listed, "", "## Gaps", "", "None", ""]))
-    pages = [
-        {"url": url, "text": "\n".join(f"As it is told here, {one}" for one in held[: int(len(held) * PAGE_SHARE)]) or "Empty."}
-        for url, held in cited.items()
-    ]
-    return Material(outputs, pages)
+        parts = ["## Findings", "", *lines, "", "## Sources", "", listed, "", "## Gaps", "", "None", ""]
+        outputs.append("\n".join(parts))
+    return Material(outputs, [{"url": url, "text": _page(held)} for url, held in cited.items()])
+
+
+def _page(cited: Sequence[str]) -> str:
+    told = [f"As it is told here, {one}" for one in cited[: int(len(cited) * PAGE_SHARE)]]
+    return "\n".join(told) or "Nothing is told here."
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -87,6 +96,12 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def peak_mb() -> float:
+    """The most memory that this process has held so far (Linux)."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
 def feed(study: Study, material: Material) -> None:
     for perspective, output in zip(study.perspectives(), material.outputs, strict=True):
         result = study.ingest(perspective.id, output, tool_use=TOOL_USE)
@@ -94,17 +109,21 @@ def feed(study: Study, material: Material) -> None:
     study.pivot(second_wave=False)
 
 
-def reference(material: Material, folder: Path) -> None:
-    """The same bytes put together, hashed and written to a file, and the pages too."""
+def read_and_hash(material: Material, folder: Path) -> None:
+    """The reference: the same bytes put together, hashed and written."""
     whole = "\n\n".join([*material.outputs, *(page["text"] for page in material.pages)]).encode()
     hashlib.sha256(whole).hexdigest()
     (folder / "whole.md").write_bytes(whole)
 
 
-def measure_run(material: Material, folder: Path) -> dict[str, Any]:
-    mem = muniment.open(folder / "run.db", policy=POLICY)
-    try:
-        study = mem.research("What do the reports say?", user_id="ana", run_id="big", mode="deep", directory=folder / "big")
+def measure_run(stock: Sequence[str], megabytes: float, checked: int) -> dict[str, Any]:
+    """One run from its outputs to its pack; for a process of its own, whose memory is then measured too."""
+    material = make_material(stock, megabytes)
+    before = peak_mb()
+    with tempfile.TemporaryDirectory() as name, muniment.open(Path(name, "run.db"), policy=policy_for(checked)) as mem:
+        folder = Path(name)
+        place = folder / "big"
+        study = mem.research("What do the reports say?", user_id="ana", run_id="big", mode="deep", directory=place)
         study.route()
         taken = {
             "ingest_s": cpu(lambda: feed(study, material)),
@@ -112,17 +131,37 @@ def measure_run(material: Material, folder: Path) -> dict[str, Any]:
             "citations_s": cpu(study.citations),
             "pack_s": cpu(study.pack),
         }
+        plain = cpu(lambda: read_and_hash(material, folder))
+        grown = peak_mb() - before
+        limits, written = study.manifest().limits, sorted((place / "summaries").glob("*.summary.md"))
+        sizes = [path.stat().st_size for path in written]
         claims = study.claims()
-        shutil.rmtree(study.directory)
+        shutil.rmtree(place)
         resumed = cpu(study.resume)
-        again = cpu(study.resume)
-        taken |= {
-            "claims": len(claims),
-            "supported": sum(claim.support == "supported" for claim in claims),
+        return taken | {
+            "mb": material.size / 1024**2,
             "sources": len(study.sources()),
+            "claims_checked": len(claims),
+            "supported": sum(claim.support == "supported" for claim in claims),
+            "total_s": sum(taken.values()),
+            "hash_s": plain,
+            "within_limits": max(sizes) <= limits.summary_bytes_max and sum(sizes) <= limits.total_bytes_max,
+            "grown_mb": grown,
             "resume_s": resumed,
-            "resume_unchanged_s": again,
+            "resume_unchanged_s": cpu(study.resume),
         }
-    finally:
-        mem.close()
-    return taken
+
+
+def measure_scale(stock: Sequence[str], sizes: Sequence[float]) -> dict[str, dict[str, Any]]:
+    """Seconds for each megabyte as the input grows, with every claim checked and with as many as by default."""
+    rows: dict[str, dict[str, Any]] = {}
+    for checked, shown in ((ALL, "every claim checked"), (CHECKED, f"{CHECKED} claims an output")):
+        per_mb: dict[float, float] = {}
+        for size in sizes if checked == ALL else (sizes[0], sizes[-1]):
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                row = pool.submit(measure_run, stock, size, checked).result()
+            per_mb[size] = row["s_a_mb"] = row["total_s"] / row["mb"]
+            rows[f"{size:g} MB, {shown}"] = row
+        first, last = sizes[0], sizes[-1]
+        rows[f"{last:g} MB against {first:g} MB, {shown}"] = {"s_a_mb_ratio": per_mb[last] / per_mb[first]}
+    return rows

@@ -1,15 +1,16 @@
 """Does the judge know which claims a source supports? WiCE, with no model, beside simple baselines in the same run.
 
-Sentences of Wikipedia with the pages they cite; people said of each whether the page supports it, in part or not at all.
-The judge is the one of research runs (`SourceJudge`): its confidence is ranked (AUC), and its decision counted (balanced
-accuracy). A baseline has no threshold of its own: it is given the one that is best on the other half of the claims. The
-intervals are of 1,000 samples of the claims (bootstrap); `ahead` is the share of samples in which the judge's AUC is higher.
+Sentences of Wikipedia with the pages they cite; people said of each whether the page supports it, in part or not at
+all. The judge is the one of research runs (`SourceJudge`): its confidence is ranked (AUC), and its decision counted
+(balanced accuracy). A baseline has no threshold of its own: it is given the one that is best on the other half of the
+claims, and so is the judge's confidence. The intervals are of 1,000 samples of the claims (bootstrap); `ahead` is the
+share of samples in which the judge's AUC is higher.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,14 +84,15 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 
 def nearest(name: str) -> Score:
-    """The cosine of the nearest sentence."""
+    """The cosine of the nearest sentence, of the 16 that BM25 ranks first."""
     from muniment.adapters.embedders import load_embedder
 
     embedder = load_embedder(name)
 
     def score(claim: str, sentences: Sequence[str]) -> float:
-        parts = [embedder.embed(list(sentences[at : at + 64])) for at in range(0, len(sentences), 64)]
-        return float(np.max(np.vstack(parts) @ embedder.embed([claim])[0]))
+        ranked = np.argsort(-Bm25([words(sentence) for sentence in sentences]).scores(words(claim)), kind="stable")
+        vectors = embedder.embed([sentences[at] for at in ranked[:16]])
+        return float(np.max(vectors @ embedder.embed([claim])[0]))
 
     return score
 
@@ -128,7 +130,7 @@ def held_out_accuracy(scores: Array, good: Truth) -> float:
     return float(np.mean(values))
 
 
-def interval(values: Sequence[float]) -> list[float]:
+def interval(values: Sequence[float] | Array) -> list[float]:
     return [round(float(one), 3) for one in np.quantile(values, (0.025, 0.975))]
 
 
@@ -169,6 +171,6 @@ def _decisions(decided: Array, good: Truth, none: Truth, samples: Sequence[npt.N
     }
 
 
-def measure_evidence(data: Path, policy: muniment.Policy, embedders: Sequence[str]) -> Mapping[str, dict[str, Any]]:
-    """The sentences cited for a claim, as `benchmarks.verify_facts` measures them."""
-    return measure_wice(wice(data), policy.verify, embedders)
+def measure_evidence(data: Path, policy: muniment.Policy) -> dict[str, dict[str, Any]]:
+    """The sentences cited for a claim, as `benchmarks.verify_facts` measures them (there beside embedders too)."""
+    return measure_wice(wice(data), policy.verify, ())

@@ -8,7 +8,18 @@ import re
 import sys
 from pathlib import Path
 
-from muniment.runtime import corpora, memory, run, run_recall, run_steps, run_stores
+from muniment.runtime import (
+    corpora,
+    learning,
+    memory,
+    run,
+    run_learning,
+    run_recall,
+    run_steps,
+    run_stores,
+    runner,
+    studies,
+)
 
 STUB = Path(__file__).parent.parent / "src" / "muniment" / "aio.pyi"
 
@@ -17,7 +28,16 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self
 """
-TWINS = {"Run": "AsyncRun", "Memory": "AsyncMemory", "Corpus": "AsyncCorpus", "Resumed[Run]": "Resumed[AsyncRun]"}
+SYNC = {
+    "AsyncRun": run.Run,
+    "AsyncCorpus": corpora.Corpus,
+    "AsyncStudy": studies.Study,
+    "AsyncBank": learning.Bank,
+    "AsyncRunner": runner.Runner,
+    "AsyncMemory": memory.Memory,
+}
+TWINS = {sync.__name__: name for name, sync in SYNC.items()} | {"Resumed[Run]": "Resumed[AsyncRun]"}
+MODULES = (memory, run, run_stores, run_recall, run_steps, run_learning, corpora, studies, learning, runner)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
@@ -25,8 +45,12 @@ def imports(body: str) -> list[str]:
     """Import lines for the names that the annotations use, as the modules of the sync classes import them."""
     wanted = {name.split(".")[0] for name in NAME.findall(body)}
     found: dict[str, set[str]] = {}
-    for module in (memory, run, run_stores, run_recall, run_steps, corpora):
-        for node in ast.walk(ast.parse(inspect.getsource(module))):
+    for module in MODULES:
+        tree = ast.parse(inspect.getsource(module))
+        own = wanted & _defined(tree) - TWINS.keys() - SYNC.keys()
+        if own:
+            found.setdefault(module.__name__, set()).update(own)
+        for node in _top_level(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
                 for alias in node.names:
                     if alias.asname is None and alias.name in wanted - TWINS.keys():
@@ -38,6 +62,18 @@ def imports(body: str) -> list[str]:
     outer = sorted(line for source, line in lines.items() if not source.startswith("muniment"))
     inner = sorted(line for source, line in lines.items() if source.startswith("muniment"))
     return [HEAD.splitlines()[0], *outer, "", *inner, ""]
+
+
+def _top_level(tree: ast.Module) -> list[ast.stmt]:
+    """The statements of a module, those under `if TYPE_CHECKING` too: what functions import is theirs."""
+    return [*tree.body, *(inner for node in tree.body if isinstance(node, ast.If) for inner in node.body)]
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """The types that a module defines itself: classes and aliases."""
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    assigned = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    return classes | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
 def lifted(annotation: str) -> str:
@@ -77,7 +113,7 @@ def render_class(name: str, sync: type) -> list[str]:
         if isinstance(member, property):
             assert member.fget is not None
             returns = member.fget.__annotations__["return"]
-            lines += ["    @property", f"    def {attribute}(self) -> {returns}: ..."]
+            lines += ["    @property", f"    def {attribute}(self) -> {lifted(returns)}: ..."]
         elif inspect.isfunction(member):
             shown, returns = signature(member)
             if returns.startswith("Iterator"):
@@ -88,8 +124,7 @@ def render_class(name: str, sync: type) -> list[str]:
 
 
 def render() -> str:
-    lines = [*render_class("AsyncRun", run.Run), "", *render_class("AsyncCorpus", corpora.Corpus), ""]
-    lines += render_class("AsyncMemory", memory.Memory)
+    lines = [line for name, sync in SYNC.items() for line in ("", *render_class(name, sync))][1:]
     lines += [
         "    async def __aenter__(self) -> Self: ...",
         "    async def __aexit__(",

@@ -5,7 +5,8 @@
         said = await run.observe("user", "I moved to Berlin in May.")
         async for entry in run.entries(): ...
 
-Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. Signatures are those of
+Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. A coroutine function that is
+handed in, as an agent or a verifier, runs on the loop it was handed in on, with async handles. Signatures are those of
 the sync classes (`aio.pyi` is generated from them and a test keeps it so).
 """
 
@@ -21,9 +22,12 @@ from typing import Any
 
 from muniment.runtime import memory as _memory
 from muniment.runtime.corpora import Corpus
+from muniment.runtime.learning import Bank
 from muniment.runtime.run import Run
+from muniment.runtime.runner import Runner
+from muniment.runtime.studies import Study
 
-__all__ = ["AsyncCorpus", "AsyncMemory", "AsyncRun", "open"]
+__all__ = ["AsyncBank", "AsyncCorpus", "AsyncMemory", "AsyncRun", "AsyncRunner", "AsyncStudy", "open"]
 
 _DONE = object()
 
@@ -31,7 +35,22 @@ _DONE = object()
 def _awaiting(method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @functools.wraps(method)
     async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _lift(await asyncio.to_thread(method, self._sync, *args, **kwargs))
+        loop = asyncio.get_running_loop()
+        given = [_called_on(loop, each) for each in args]
+        named = {name: _called_on(loop, each) for name, each in kwargs.items()}
+        return _lift(await asyncio.to_thread(method, self._sync, *given, **named))
+
+    return call
+
+
+def _called_on(loop: asyncio.AbstractEventLoop, given: Any) -> Any:
+    """A coroutine function as one that a worker thread can call and wait for; anything else as it is."""
+    if not inspect.iscoroutinefunction(given):
+        return given
+
+    @functools.wraps(given)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(given(*map(_lift, args), **kwargs), loop).result()
 
     return call
 
@@ -54,7 +73,7 @@ def _iterating(method: Callable[..., Iterator[Any]]) -> Callable[..., AsyncItera
 
 
 def _reading(name: str) -> property:
-    return property(lambda self: getattr(self._sync, name))
+    return property(lambda self: _lift(getattr(self._sync, name)))
 
 
 def _derive(sync: type, doc: str) -> Callable[[type], type]:
@@ -94,6 +113,21 @@ class AsyncCorpus(_Twin):
     pass
 
 
+@_derive(Study, "A research run's handle, with `await`. See `muniment.Memory.research`.")
+class AsyncStudy(_Twin):
+    pass
+
+
+@_derive(Bank, "A bank's handle, with `await`. See `muniment.Memory.bank`.")
+class AsyncBank(_Twin):
+    pass
+
+
+@_derive(Runner, "Something that runs an agent on tasks, with `await`. See `muniment.Memory.runner`.")
+class AsyncRunner(_Twin):
+    pass
+
+
 @_derive(_memory.Memory, "A store, with `await`. See `muniment.Memory`.")
 class AsyncMemory(_Twin):
     async def __aenter__(self) -> AsyncMemory:
@@ -103,7 +137,14 @@ class AsyncMemory(_Twin):
         await asyncio.to_thread(self._sync.close)
 
 
-_TWINS: dict[type, type[_Twin]] = {Run: AsyncRun, Corpus: AsyncCorpus, _memory.Memory: AsyncMemory}
+_TWINS: dict[type, type[_Twin]] = {
+    Run: AsyncRun,
+    Corpus: AsyncCorpus,
+    Study: AsyncStudy,
+    Bank: AsyncBank,
+    Runner: AsyncRunner,
+    _memory.Memory: AsyncMemory,
+}
 
 
 def _lift(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import re
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from contract_cases import DROP, changed, seed_text
 
+import muniment
 from muniment.contracts.kinds import record_of
 from muniment.contracts.validation import validate
+from muniment.text.urls import cid_of, normalize_url
 
 PERSPECTIVES: dict[str, Any] = {
     "schema_version": "perspectives.v1",
@@ -112,3 +115,66 @@ def test_refused(kind: str, at: tuple[Any, ...], value: Any) -> None:
 def test_confidence_runs_to_a_hundred_here(confidence: float, valid: bool) -> None:
     document = changed(PACK, ("summaries", 0, "key_claims", 0, "confidence"), confidence)
     assert (validate("SummaryPack", document) == []) is valid
+
+
+# -- what a run writes --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a run that has its pack."""
+    from muniment.testing.research_story import QUESTION, walk_to
+
+    directory = tmp_path_factory.mktemp("research") / "dr_1"
+    with muniment.open(":memory:") as mem:
+        walk_to(mem.research(QUESTION, user_id="ana", run_id="dr_1", directory=directory), "synthesis")
+    paths = sorted(path for path in directory.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.req("RP-01", "RP-04")
+@pytest.mark.parametrize(
+    ("kind", "path"), [("Perspectives", "perspectives.json"), ("SummaryPack", "summaries/summary-pack.json")]
+)
+def test_what_a_run_writes_is_of_the_contract_and_comes_back(kind: str, path: str, written: dict[str, bytes]) -> None:
+    document = json.loads(written[path])
+    assert validate(kind, document) == []
+    assert record_of(kind).from_wire(document).to_wire() == document
+
+
+@pytest.mark.req("RP-03")
+def test_a_line_for_each_source_named_by_the_hash_of_its_address(written: dict[str, bytes]) -> None:
+    lines = [json.loads(line) for line in written["citations/citations.jsonl"].splitlines()]
+    assert [line["cid"] for line in lines] == sorted({cid_of(normalize_url(line["url_original"])) for line in lines})
+    assert all(line["found_by"] == ["p1", "p2", "p3"] and line["snippet"] for line in lines)
+
+
+@pytest.mark.req("RP-04", "RP-05")
+def test_the_pack_keeps_to_the_limits_that_it_repeats(written: dict[str, bytes]) -> None:
+    pack, manifest = json.loads(written["summaries/summary-pack.json"]), json.loads(written["manifest.json"])
+    assert pack["limits"] == manifest["limits"]
+    sizes = [len(written[entry["summary_md"]]) for entry in pack["summaries"]]
+    assert max(sizes) <= pack["limits"]["max_summary_kb"] * 1024
+    assert sum(sizes) <= pack["limits"]["max_total_summary_kb"] * 1024
+    cited = {line["cid"]: line["status"] for line in map(json.loads, written["citations/citations.jsonl"].splitlines())}
+    for entry in pack["summaries"]:
+        assert len(entry["key_claims"]) <= pack["limits"]["max_key_claims"]
+        assert entry["source_artifact"] in written
+        for claim in entry["key_claims"]:
+            assert claim["claim"].encode() in written[entry["summary_md"]]
+            assert claim["claim"].encode() in written[entry["source_artifact"]]
+            assert 0 <= claim["confidence"] <= 100
+            assert claim["citation_cids"]
+            assert all(cited[cid] in ("valid", "paywalled") for cid in claim["citation_cids"])
+
+
+@pytest.mark.req("RP-07")
+def test_the_history_says_what_each_move_was_based_on(written: dict[str, bytes]) -> None:
+    manifest = json.loads(written["manifest.json"])
+    assert [move["stage"] for move in manifest["history"]] == ["init", "wave1", "citations", "synthesis"]
+    held = {path: hashlib.sha256(data).hexdigest() for path, data in written.items()}
+    assert manifest["history"][-1]["inputs"].items() <= held.items()
+    assert {each["path"]: each["digest"] for each in manifest["artifacts"]}.items() <= held.items()
+    gates = json.loads(written["gates.json"])
+    assert [gate["gate"] for gate in gates["gates"]] == ["A", "B", "C", "D", "E"]
+    assert gates["revision"] == manifest["revision"] == len(written["audit.jsonl"].splitlines())

@@ -1,6 +1,6 @@
 """Run by test_research_kill.py in a process of its own: a research run that is killed again and again, and goes on.
 
-    python kill_research.py every FILE ROOT STRIDE            each call killed at its moments, each time from the same state
+    python kill_research.py every FILE ROOT STRIDE            each call killed at its moments, each time from one state
     python kill_research.py again TARGET ROOT STRIDE SCHEMA   one run whose every process is killed a little later
 
 A *moment* is just before the store is written, just before that is committed, just after, and just before each file is

@@ -48,13 +48,15 @@ NEVER = (
 
 NOT_TO_SEARCH = (
     "adapters.embed", "adapters.token_counters", "aio", "compaction", "compose", "contracts", "corpus",
-    "engines.memory", "engines.postgres", "engines.sqlite.residue", "episodes", "extract", "facts", "ledger.chain",
-    "ledger.door", "ledger.evidence", "ledger.secrets", "ledger.trust", "prompts", "recall.vectors", "records.audit",
-    "records.candidate", "records.fold", "records.memory.", "records.packet", "records.pointer", "records.pool",
-    "records.research", "records.rules", "records.runs", "records.snapshot", "records.stored", "render",
-    "runtime.builds", "runtime.candidates", "runtime.derivations", "runtime.facts", "runtime.forget",
-    "runtime.gathering", "runtime.ingest", "runtime.insights", "runtime.patches", "runtime.pooling", "runtime.reading",
-    "runtime.transfer", "runtime.vectoring", "surfaces", "testing", "text.token",
+    "engines.memory", "engines.postgres", "engines.sqlite.residue", "episodes", "extract", "facts", "fold",
+    "ledger.chain", "ledger.door", "ledger.evidence", "ledger.secrets", "ledger.trust", "predicates", "prompts",
+    "recall.hints", "recall.vectors", "records.audit", "records.candidate", "records.fold", "records.memory.",
+    "records.packet", "records.pointer", "records.pool", "records.research.", "records.research_run", "records.rules",
+    "records.runs", "records.snapshot", "records.stored", "render", "research", "reuse", "runtime.banks",
+    "runtime.builds", "runtime.candidates", "runtime.derivations", "runtime.facts", "runtime.folding",
+    "runtime.forget", "runtime.gathering", "runtime.ingest", "runtime.insights", "runtime.learning", "runtime.patches",
+    "runtime.plans", "runtime.pooling", "runtime.reading", "runtime.recalling", "runtime.studies", "runtime.transfer",
+    "runtime.vectoring", "stats", "surfaces", "testing", "text.token",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import muniment
 from muniment.records.research_run import GatesFile, ResearchManifest, WaveResult
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.research import COMMANDS
+from muniment.surfaces.cli.research_desk import _PHRASES
 from muniment.testing.research_story import LAUNDERED, PAGES, QUESTION, draft_for, output_for
 
 RUN = "dr_1"
@@ -389,6 +390,15 @@ def test_what_is_refused_changes_nothing(folder: Path, args: tuple[str, ...], co
 def test_hints_name_commands(folder: Path, args: tuple[str, ...], hint: str) -> None:
     walk_to("wave1")
     assert failure(*args)["hint"] == hint
+
+
+def test_no_hint_is_translated_that_nobody_gives() -> None:
+    """Else a hint that was reworded would speak of Python calls on the command line."""
+    package = Path(muniment.__file__).parent
+    given = (package / "errors.py").read_text("utf-8")
+    given += "".join(path.read_text("utf-8") for path in sorted((package / "runtime").glob("*.py")))
+    for phrase in _PHRASES:
+        assert phrase in given or phrase.replace("objective", "{name}") in given, phrase
 
 
 def test_a_command_that_does_not_exist(folder: Path) -> None:

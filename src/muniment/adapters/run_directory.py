@@ -129,7 +129,7 @@ class RunDirectory:
         return [path for name in names if _PATH.fullmatch(path := f"{folder_name}/{name}")]
 
     def _read(self, folder_name: str | None, name: str) -> bytes | None:
-        with self._named(name), self._found(folder_name) as folder:
+        with self._named(name, folder_name), self._found(folder_name) as folder:
             if folder is None:
                 return None
             try:
@@ -142,7 +142,7 @@ class RunDirectory:
 
     def _write(self, folder_name: str | None, name: str, data: bytes) -> None:
         temporary = f".{name.lstrip('.')}.{os.getpid()}-{threading.get_native_id()}.tmp"
-        with self._named(name), self._made(folder_name) as folder:
+        with self._named(name, folder_name), self._made(folder_name) as folder:
             _unlink(temporary, folder)
             try:
                 handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, _FILE_MODE, dir_fd=folder)
@@ -158,7 +158,7 @@ class RunDirectory:
             _sync(folder)
 
     def _remove(self, folder_name: str | None, name: str) -> bool:
-        with self._named(name), self._found(folder_name) as folder:
+        with self._named(name, folder_name), self._found(folder_name) as folder:
             if folder is None or not _unlink(name, folder):
                 return False
             _sync(folder)
@@ -259,12 +259,12 @@ class RunDirectory:
                 yield folder
 
     @contextmanager
-    def _named(self, name: str = "") -> Iterator[None]:
+    def _named(self, name: str = "", folder_name: str | None = None) -> Iterator[None]:
         """What the system refuses, in the words of `errors`."""
         try:
             yield
         except OSError as error:
-            raise _translate(error, str(self.path / name)) from error
+            raise _translate(error, str(self.path / (folder_name or "") / name)) from error
 
 
 def _segments(path: str) -> tuple[str | None, str]:

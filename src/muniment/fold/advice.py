@@ -77,6 +77,13 @@ def intent_conditions(intent: IntentParts) -> list[str]:
 
 def conditions_of(separation: Separation, run: RunFacts, peers: Sequence[RunFacts]) -> list[str]:
     """Where the feature was seen to matter: the intent, and what its telling runs, and not all runs, were given."""
+    given = {
+        f"given:{name}={scalar_text(value)}": (name, value)
+        for one in (*peers, run)
+        for name, value in one.given_features.items()
+    }
+    if not given:
+        return intent_conditions(run.intent)
     names = {one.trace_id: {feature.name for feature in features_of(one)} for one in peers}
     telling = [
         names[one.trace_id]
@@ -85,11 +92,6 @@ def conditions_of(separation: Separation, run: RunFacts, peers: Sequence[RunFact
     ]
     shared = set.intersection(*telling) if telling else set()
     everywhere = set.intersection(*names.values()) if names else set()
-    given: dict[str, Any] = {}
-    for one in (*peers, run):
-        given.update(
-            {f"given:{name}={scalar_text(value)}": (name, value) for name, value in one.given_features.items()}
-        )
     wanted = sorted(feature for feature in shared - everywhere if feature in given)[:_CONDITIONS_MAX]
     return [*intent_conditions(run.intent), *(text for feature in wanted if (text := _condition(*given[feature])))]
 

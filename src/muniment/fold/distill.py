@@ -7,7 +7,7 @@ gives the next version of the same record and never a second one beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import count, groupby
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -25,7 +25,9 @@ from muniment.semantics.verdicts import score_of
 from muniment.text.hashing import short_id
 
 __all__ = [
+    "ANYWHERE",
     "Distilling",
+    "Place",
     "episode",
     "episode_id",
     "is_judged",
@@ -47,12 +49,29 @@ _COST_SHARE = 0.2
 """How much of a seed's reward its cost can take."""
 
 
+class Place(NamedTuple):
+    """The bank a fold is for: what two banks learn alike is two records."""
+
+    name: str = ""
+    erased: frozenset[str] = frozenset()
+    """Ids of what was forgotten there, which are not used again."""
+
+    def id_of(self, prefix: str, parts: Sequence[Any]) -> str:
+        """The id of what is learnt from several runs: the first of its kind that is not erased."""
+        ids = (short_id(prefix, [self.name, *parts, *([number] if number else [])]) for number in count())
+        return next(id_ for id_ in ids if id_ not in self.erased)
+
+
+ANYWHERE = Place()
+
+
 class Distilling(NamedTuple):
     """What all of them need."""
 
     policy: LearnPolicy
     now: str
     writer: Writer
+    place: Place = ANYWHERE
 
 
 def is_judged(run: RunFacts) -> bool:
@@ -143,9 +162,9 @@ def _tags(run: RunFacts) -> list[str]:
 # -- tactics ------------------------------------------------------------------------------------------
 
 
-def tactic_id(run: RunFacts, feature: str, *, helps: bool) -> str:
-    """One for each intent, feature and direction."""
-    return short_id("tac", [intent_key(run.intent), feature, "do" if helps else "avoid"])
+def tactic_id(run: RunFacts, feature: str, *, helps: bool, place: Place) -> str:
+    """One for each bank, intent, feature and direction."""
+    return place.id_of("tac", [intent_key(run.intent), feature, "do" if helps else "avoid"])
 
 
 def tactic(
@@ -165,7 +184,7 @@ def tactic(
         return None
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
-        "tactic_id": tactic_id(run, separation.feature, helps=separation.helps),
+        "tactic_id": tactic_id(run, separation.feature, helps=separation.helps, place=distilling.place),
         "created_at": distilling.now if old is None else old.record.get("created_at", distilling.now),
         **keys_of(run),
         "status": "active",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from muniment.fold.advice import advice_line, conditions_of, intent_conditions, support_words
 from muniment.fold.blame import blame
 from muniment.fold.contrast import Separation
-from muniment.fold.distill import is_judged
+from muniment.fold.distill import ANYWHERE, Place, is_judged
 from muniment.fold.features import features_of, group_of
 from muniment.fold.wording import Writer
 from muniment.records.base import RULECRAFT_VERSION, JsonObject
@@ -78,13 +78,15 @@ def drafts(
     policy: FoldPolicy,
     trigger: FoldTriggerKind | None,
     writer: Writer,
+    place: Place = ANYWHERE,
 ) -> list[DistillDraft]:
     """At most `drafts_max` of each type, the best supported first. `runs` are those compared, `run` among them."""
+    common: dict[str, Any] = {"policy": policy, "writer": writer, "place": place}
     guards = [
-        *_cluster_drafts(run, runs, policy=policy, is_asked=trigger == "fail_cluster", writer=writer),
-        *_separation_drafts(run, runs, [one for one in separations if not one.helps], policy=policy, writer=writer),
+        *_cluster_drafts(run, runs, is_asked=trigger == "fail_cluster", **common),
+        *_separation_drafts(run, runs, [one for one in separations if not one.helps], **common),
     ]
-    strategies = _separation_drafts(run, runs, [one for one in separations if one.helps], policy=policy, writer=writer)
+    strategies = _separation_drafts(run, runs, [one for one in separations if one.helps], **common)
     return [*guards[: policy.drafts_max], *strategies[: policy.drafts_max]]
 
 
@@ -92,7 +94,7 @@ def drafts(
 
 
 def _cluster_drafts(
-    run: RunFacts, runs: Sequence[RunFacts], *, policy: FoldPolicy, is_asked: bool, writer: Writer
+    run: RunFacts, runs: Sequence[RunFacts], *, policy: FoldPolicy, is_asked: bool, writer: Writer, place: Place
 ) -> list[DistillDraft]:
     """One for the failure of this run, once it has come back often enough, or when a trigger asks."""
     cluster = cluster_of(run)
@@ -116,7 +118,7 @@ def _cluster_drafts(
         **_steps_block(steps),
     }
     basis = [*run.violated, *(f"reason:{code}" for code in run.reason_codes)]
-    plain = _draft("GuardrailRule", ["cluster", cluster], run, [one.trace_id for one in reversed(alike)], basis)
+    plain = _draft("GuardrailRule", ["cluster", cluster], run, [one.trace_id for one in reversed(alike)], basis, place)
     plain["proposed_rule"] |= {"title": title, "body": body, "applicability": _applicability(run, None, alike)}
     plain["evidence"] = plain["evidence"] | evidence
     plain["failure_prediction"]["mechanism"] = (
@@ -164,11 +166,19 @@ def _steps_block(steps: Sequence[dict[str, Any]]) -> JsonObject:
 
 
 def _separation_drafts(
-    run: RunFacts, runs: Sequence[RunFacts], separations: Sequence[Separation], *, policy: FoldPolicy, writer: Writer
+    run: RunFacts,
+    runs: Sequence[RunFacts],
+    separations: Sequence[Separation],
+    *,
+    policy: FoldPolicy,
+    writer: Writer,
+    place: Place,
 ) -> list[DistillDraft]:
     """Strong separations: do this, or leave that."""
     made = []
     for one in separations:
+        if len(made) == policy.drafts_max:
+            break
         line = advice_line(one.feature, helps=one.helps)
         is_strong = one.doubt <= _STRONG * (1 - policy.confidence_min)
         if line is None or one.is_before or not is_strong or not writer.clean(line):
@@ -178,7 +188,7 @@ def _separation_drafts(
         telling = [peer for peer in having if peer.passed == one.helps]
         type_: RuleType = "StrategyRule" if one.helps else "GuardrailRule"
         names = [peer.trace_id for peer in reversed(telling)]
-        plain = _draft(type_, ["feature", one.feature], run, names, [one.feature, *one.also])
+        plain = _draft(type_, ["feature", one.feature], run, names, [one.feature, *one.also], place)
         plain["proposed_rule"] |= {
             "title": line,
             "body": writer.join([f"{line}: {support}"]),
@@ -203,9 +213,14 @@ def _separation_drafts(
 
 
 def _draft(
-    type_: RuleType, basis: Sequence[Any], run: RunFacts, trace_ids: Sequence[str], features: Sequence[str]
+    type_: RuleType,
+    basis: Sequence[Any],
+    run: RunFacts,
+    trace_ids: Sequence[str],
+    features: Sequence[str],
+    place: Place,
 ) -> dict[str, Any]:
-    draft_id = short_id("draft", [type_, intent_key(run.intent), *basis])
+    draft_id = place.id_of("draft", [type_, intent_key(run.intent), *basis])
     sources = list(trace_ids[:_TRACES_MAX]) or [run.trace_id]
     foreseen = _foreseen(features)
     return {

@@ -19,7 +19,7 @@ from muniment.records.fold import MemoryAction, MemoryActionPlan, MemoryActionRe
 from muniment.records.learn_policy import LearnPolicy
 from muniment.records.learning import StoredMemory
 from muniment.records.scope import ID_MAX_CHARS
-from muniment.records.stored import ScopeLevel
+from muniment.records.words import ScopeLevel
 from muniment.text.hashing import short_id
 from muniment.text.instants import parse_instant
 
@@ -41,6 +41,8 @@ class Given(NamedTuple):
     """Of the whole call: tell what would happen, and change nothing."""
     secret_in: Callable[[Any], str | None] = no_secret
     """What kind of secret plain data holds, if any: the ledger's own look."""
+    taken: frozenset[str] = frozenset()
+    """Ids of `ids_touched` that are those of something else: of another bank or kind, or of what was forgotten."""
 
 
 class Applied(NamedTuple):
@@ -94,7 +96,9 @@ def execute(given: Given) -> Applied:
         return _aborted(given, 0, f"too_many_actions: {len(actions)} of at most {given.policy.plan_actions_max}")
     changed: dict[str, StoredMemory] = {}
     memories = ChainMap(changed, dict(given.memories))
-    desk = Desk(memories, given.memories, given.payloads, given.level, given.now, given.policy, given.secret_in)
+    desk = Desk(
+        memories, given.memories, given.payloads, given.level, given.now, given.policy, given.secret_in, given.taken
+    )
     records: list[MemoryActionRecord] = []
     changes: list[StoredMemory] = []
     for index, action in enumerate(actions):

@@ -24,7 +24,7 @@ from muniment.records.base import JsonObject
 from muniment.records.fold import MemoryAction
 from muniment.records.learn_policy import LearnPolicy
 from muniment.records.learning import STORES, MemoryKind, StoredMemory, Tally
-from muniment.records.stored import ScopeLevel
+from muniment.records.words import ScopeLevel
 from muniment.semantics.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
 from muniment.text.hashing import digest_of
 from muniment.text.instants import format_instant, parse_instant
@@ -58,6 +58,8 @@ class Desk(NamedTuple):
     policy: LearnPolicy
     secret_in: Callable[[Any], str | None] = no_secret
     """What kind of secret plain data holds, if any."""
+    taken: frozenset[str] = frozenset()
+    """Ids that are those of something else."""
 
 
 def perform(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
@@ -333,6 +335,8 @@ def _payload(action: MemoryAction, kinds: tuple[MemoryKind, ...], desk: Desk) ->
     if action.payload_ref not in desk.payloads:
         raise Refused("unknown_payload", f"{action.payload_ref} is not there")
     payload = read_payload(desk.payloads[action.payload_ref], kinds)
+    if payload.id in desk.taken:
+        raise Refused("taken", f"{payload.id} is the id of something else; write under another")
     _check_secrets(payload.record, f"the payload of {payload.id}", desk)
     return payload
 

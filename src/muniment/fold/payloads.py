@@ -17,7 +17,17 @@ from muniment.records.rules import RuleRecord
 from muniment.records.runs import TraceCapsule
 from muniment.text.canonical import canonical_bytes, child_path
 
-__all__ = ["Payload", "Refused", "Status", "id_of", "in_step", "issue_words", "lineage_of", "read_payload"]
+__all__ = [
+    "Payload",
+    "Refused",
+    "Status",
+    "id_of",
+    "in_step",
+    "issue_words",
+    "lineage_of",
+    "named_traces",
+    "read_payload",
+]
 
 Status = Literal["active", "pinned", "temporary", "retired", "pruned"]
 
@@ -110,6 +120,17 @@ def lineage_of(kind: MemoryKind, record: JsonObject) -> tuple[str, ...]:
     parents = lineage.get("parent_ids")
     named = [lineage.get("parent_state_id"), *(parents if isinstance(parents, list | tuple) else ())]
     return tuple(dict.fromkeys(name for name in named if isinstance(name, str)))
+
+
+def named_traces(plain: Any) -> tuple[str, ...]:
+    """The runs that a payload, valid or not, says it was learnt from."""
+    if not isinstance(plain, Mapping):
+        return ()
+    evidence = plain.get("evidence")
+    listed = [plain.get("trace_ids"), plain.get("source_trace_ids"), [plain.get("trace_id")]]
+    listed.append(evidence.get("trace_ids") if isinstance(evidence, Mapping) else None)
+    named = [each for traces in listed if isinstance(traces, list | tuple) for each in traces]
+    return tuple(dict.fromkeys(each for each in named if isinstance(each, str)))
 
 
 def issue_words(error: InvalidInput) -> str:

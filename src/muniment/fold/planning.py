@@ -11,7 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muniment.fold.contrast import Separation, contrast, separations_of, window
-from muniment.fold.distill import Distilling, episode, is_judged, keys_of, learnt_of, seed, tactic, tactic_id
+from muniment.fold.distill import (
+    ANYWHERE,
+    Distilling,
+    Place,
+    episode,
+    is_judged,
+    keys_of,
+    learnt_of,
+    seed,
+    tactic,
+    tactic_id,
+)
 from muniment.fold.drafts import drafts
 from muniment.fold.features import with_features
 from muniment.fold.wording import Clean, Count, Wording, Writer
@@ -58,10 +69,14 @@ def fold(
     count_tokens: Count,
     clean: Clean,
     wording: Wording | None = None,
+    place: Place = ANYWHERE,
 ) -> Folded:
-    """What the run leaves for the next. `peers` are earlier runs of its intent, `existing` what is kept for it."""
+    """What the run leaves for the next. `peers` are earlier runs of its intent, `existing` what is kept for it.
+
+    The ids of what is learnt from several runs are of the `place`.
+    """
     writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean, wording)
-    distilling = Distilling(policy, now, writer)
+    distilling = Distilling(policy, now, writer, place)
     runs = [with_features(one) for one in window([one for one in (*peers, run) if is_judged(one)], policy.fold)]
     separations = contrast(runs, policy.fold) if is_judged(run) else []
     kept = {memory.id: memory for memory in existing}
@@ -72,7 +87,7 @@ def fold(
     products = [one for one in made if one.id not in kept or kept[one.id].status not in _GONE]
     turned = _turned(run, runs, policy, kept)
     proposed = (
-        drafts(run, runs, separations, policy=policy.fold, trigger=trigger.kind, writer=writer)
+        drafts(run, runs, separations, policy=policy.fold, trigger=trigger.kind, writer=writer, place=place)
         if is_judged(run)
         else []
     )
@@ -96,7 +111,7 @@ def _tactic_products(
     found: list[_Product] = []
     new = 0
     for one in separations:
-        old = kept.get(tactic_id(run, one.feature, helps=one.helps))
+        old = kept.get(tactic_id(run, one.feature, helps=one.helps, place=distilling.place))
         if old is None and new >= distilling.policy.fold.tactics_max:
             continue
         made = tactic(one, run, runs, distilling, old)

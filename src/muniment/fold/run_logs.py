@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from muniment.fold.features import scalar_text
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.entry import LedgerEntry
 from muniment.records.fold import FoldResult, MemoryActionRecord
@@ -124,10 +125,19 @@ def without_words(facts: RunFacts) -> RunFacts:
     steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
     kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps")}
     named = facts.intent.task_family or "a run"
-    return RunFacts.from_wire(kept | {"x_summary": named, "steps": steps})
+    features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
+    told = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
+    return RunFacts.from_wire(kept | told | {"x_summary": named, "steps": steps, "features": features})
+
+
+def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what a caller said, what is short enough to be a feature."""
+    return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 
 _WORDS = ("text", "detail")
+_VALUES = "arg:"
+"""Features that hold what a call was given: as often as not the user's own words."""
 
 
 def _is_step(entry: LedgerEntry) -> bool:

@@ -61,6 +61,7 @@ class Writer(NamedTuple):
         """What the wording makes of it, if that holds; else as it was."""
         if self.wording is None:
             return text
-        said = _SPACE.sub(" ", self.wording(text)).strip()
+        answer = self.wording(text)
+        said = _SPACE.sub(" ", answer).strip() if isinstance(answer, str) else ""
         keeps_figures = sorted(_FIGURE.findall(said)) == sorted(_FIGURE.findall(text))
         return said if said and keeps_figures and self.fits(said) and self.clean(said) else text

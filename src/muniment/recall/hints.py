@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from muniment.predicates import RUN_FEATURES, parse
@@ -16,7 +17,7 @@ from muniment.records.learning import Store, StoredMemory
 from muniment.records.memory import MemoryHint
 from muniment.semantics.keys import Likeness, intent_likeness, read_intent_key, state_compat
 from muniment.semantics.ttl import has_expired
-from muniment.stats.beta import Beta, Prior, posterior
+from muniment.stats.beta import Prior, posterior
 from muniment.stats.counts import Tally
 from muniment.text.instants import parse_instant
 
@@ -28,6 +29,9 @@ _PINNED_BONUS = 0.1
 _RECENCY_SHARE = 0.15
 _CAREFUL, _SURE = 0.2, 0.95
 """Quantiles of the posterior: what quality reads, and what must lie below the hopeless rate."""
+_HALF = 0.5
+_EACH_FIRST = 2
+"""Of each store so many come first: episodes that read like the task should leave room for what runs have in common."""
 _CUT_TOKENS_MIN = 12
 """A hint of which less would be left is not worth a line."""
 
@@ -78,9 +82,12 @@ def weigh(candidates: Sequence[Recallable], asked: Asked, policy: LearnPolicy) -
     """Those that fit, best first (ties by id), and why the others do not."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
+    known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
     for candidate in candidates:
-        intent = intent_likeness(asked.intent_key, _key(candidate.memory, "intent_key"))
-        state = state_compat(asked.state_key, _key(candidate.memory, "state_key"), needs=_needs(candidate.memory))
+        keys = _key(candidate.memory, "intent_key"), _key(candidate.memory, "state_key")
+        if keys not in known:  # many records, few keys
+            known[keys] = _likenesses(asked, *keys)
+        intent, state = known[keys]
         reason = _unfit(candidate.memory, asked, policy, intent, state)
         if reason is not None:
             dropped.append(Dropped(candidate.memory.id, reason))
@@ -88,6 +95,18 @@ def weigh(candidates: Sequence[Recallable], asked: Asked, policy: LearnPolicy) -
             kept.append(_weighed(candidate, asked, policy, intent, state))
     kept.sort(key=lambda each: (-each.score, each.candidate.memory.id))
     return kept, dropped
+
+
+def best_of(weighed: Sequence[Weighed], most: int) -> list[Weighed]:
+    """The best so many, in order; but no store's best two give way to the third of another."""
+    places: dict[Store, int] = {}
+    first: list[int] = []
+    for place, each in enumerate(weighed):
+        places[each.candidate.source] = places.get(each.candidate.source, 0) + 1
+        if places[each.candidate.source] <= _EACH_FIRST:
+            first.append(place)
+    rest = sorted(set(range(len(weighed))) - set(first))
+    return [weighed[place] for place in sorted([*first, *rest][:most])]
 
 
 def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> str | None:
@@ -104,7 +123,7 @@ def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Like
     if (
         memory.with_tally.n
         and memory.status != "pinned"
-        and _posterior(memory, policy).quantile(_SURE) < policy.hopeless_rate
+        and _quantile(history_of(memory), _prior(policy), _SURE) < policy.hopeless_rate
     ):
         return "hopeless"
     return _failing_predicate(memory, asked)
@@ -115,11 +134,11 @@ def _key(memory: StoredMemory, name: str) -> str | None:
     return held if isinstance(held, str) else None
 
 
-def _needs(memory: StoredMemory) -> tuple[str, ...] | None:
-    """The tools without which it cannot be followed: those its intent requires, not those that happened to be there."""
-    key = _key(memory, "intent_key")
-    parts = None if key is None else read_intent_key(key)
-    return None if parts is None else parts.required_tools
+def _likenesses(asked: Asked, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
+    """Of both keys. The tools it needs are those its intent requires, not those that happened to be there."""
+    parts = None if intent is None else read_intent_key(intent)
+    needs = None if parts is None else parts.required_tools
+    return intent_likeness(asked.intent_key, intent), state_compat(asked.state_key, state, needs=needs)
 
 
 def _domain(bucket_key: Any) -> str | None:
@@ -150,9 +169,14 @@ def _weighed(candidate: Recallable, asked: Asked, policy: LearnPolicy, intent: L
     )
 
 
-def _posterior(memory: StoredMemory, policy: LearnPolicy) -> Beta:
-    prior = Prior(policy.quality_prior_passes, policy.quality_prior_fails)
-    return posterior(history_of(memory), prior)
+def _prior(policy: LearnPolicy) -> Prior:
+    return Prior(policy.quality_prior_passes, policy.quality_prior_fails)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(tally: Tally, prior: Prior, share: float) -> float:
+    """Of the posterior; histories are short, so the same ones come again and again."""
+    return posterior(tally, prior).quantile(share)
 
 
 def history_of(memory: StoredMemory) -> Tally:
@@ -163,16 +187,22 @@ def history_of(memory: StoredMemory) -> Tally:
         side = learnt.get("without" if learnt.get("advice") == "avoid" else "with")
         if isinstance(side, dict) and isinstance(side.get("n"), int) and isinstance(side.get("passes"), int):
             return used.merge(Tally(cast("int", side["passes"]), cast("int", side["n"])))
-    rate = memory.record.get("pass_p_hat")
-    if not used.n and isinstance(rate, int | float):  # an episode tells of one run
-        return Tally(round(rate), 1)
-    return used
+    return used if (passed := _own_outcome(memory)) is None else used.merge(Tally(int(passed), 1))
+
+
+def _own_outcome(memory: StoredMemory) -> bool | None:
+    """Whether the run that an episode tells of passed; its `pass_p_hat` speaks of later runs once it was used."""
+    tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
+    for word in ("pass", "fail"):
+        if isinstance(tags, list | tuple) and word in tags:
+            return word == "pass"
+    return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
 
 
 def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[float, str]:
     """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
     tally = history_of(memory)
-    careful = _posterior(memory, policy).quantile(_CAREFUL)
+    careful = _quantile(tally, _prior(policy), _CAREFUL)
     age_days = (
         max(0.0, (parse_instant(now) - parse_instant(memory.last_used_at or memory.created_at)).total_seconds())
         / _DAY_S

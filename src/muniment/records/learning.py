@@ -6,8 +6,7 @@ from pydantic import Field
 
 from muniment.records.base import Absent, Count, Items, JsonObject, Number, Record
 from muniment.records.scope import IdText
-from muniment.records.stored import ScopeLevel
-from muniment.records.words import Outcome, Verdict
+from muniment.records.words import Outcome, ScopeLevel, Verdict
 
 __all__ = [
     "STORES",

@@ -6,7 +6,15 @@ from pydantic import Field, model_validator
 
 from muniment.records.base import Integer, Items, NonEmpty, Number, Record
 
-__all__ = ["ConfidenceShares", "ContractDefaults", "PivotPolicy", "RankWeights", "ResearchLimits", "ResearchPolicy", "TrackShares"]
+__all__ = [
+    "ConfidenceShares",
+    "ContractDefaults",
+    "PivotPolicy",
+    "RankWeights",
+    "ResearchLimits",
+    "ResearchPolicy",
+    "TrackShares",
+]
 
 Positive = Annotated[Integer, Field(ge=1)]
 Whole = Annotated[Integer, Field(ge=0)]
@@ -139,8 +147,8 @@ class ResearchPolicy(Record):
     unchecked_confidence: Annotated[Integer, Field(ge=0, le=100)] = 25
     """Of a claim whose source may be cited but has no text to check against."""
     support_min: Share = 0.5
-    """Confidence (0 to 1) below which a claim is not supported. With the shares as they are, every claim that the checker
-    calls supported has half of it: more than 0.5 asks for nearer wording."""
+    """Confidence (0 to 1) below which a claim is not supported. With the shares as they are, every claim that the
+    checker calls supported has half of it: more than 0.5 asks for nearer wording."""
 
     validated_share_min: Share = 0.9
     """Gate C: citations that are valid or paywalled."""

@@ -301,6 +301,11 @@ class ResearchManifest(Record):
 # -- synthesis ----------------------------------------------------------------------------------------
 
 
+def _source_line(source: JsonObject) -> str:
+    title = f" - {source['title']}" if source.get("title") else ""
+    return f"- [{source.get('short') or source.get('cid')}] {source.get('url')}{title}"
+
+
 class SynthesisInput(Record):
     """All that a synthesis may read (RP-06): the pack, and its summaries by path."""
 
@@ -309,8 +314,12 @@ class SynthesisInput(Record):
 
     @property
     def text(self) -> str:
-        """The summaries one after the other, ready for a prompt."""
-        return "\n\n".join(self.summaries[entry.summary_md].strip() for entry in self.pack.summaries) + "\n"
+        """The question, the summaries one after the other and the sources they cite: ready for a prompt."""
+        extra = self.pack.model_extra or {}
+        parts = [f"Question: {extra['question']}"] if isinstance(extra.get("question"), str) else []
+        parts += [self.summaries[entry.summary_md].strip() for entry in self.pack.summaries]
+        sources = [_source_line(each) for each in extra.get("sources", ()) if isinstance(each, dict)]
+        return "\n\n".join([*parts, *(["# Sources\n\n" + "\n".join(sources)] if sources else [])]) + "\n"
 
 
 DraftProblem = Literal[

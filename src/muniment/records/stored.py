@@ -5,13 +5,14 @@ evidence, so that a forget can take exactly that part away. Quotes are kept as s
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from muniment.records.base import Confidence, Count, Items, JsonObject, JsonValue, Record
 from muniment.records.candidate import CandidateStatus
 from muniment.records.entry import TRUST_ORDER, Trust
 from muniment.records.packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
 from muniment.records.scope import IdText
+from muniment.records.words import ScopeLevel
 
 __all__ = [
     "STALE_DEPENDENCY",
@@ -19,7 +20,6 @@ __all__ = [
     "Judgement",
     "Objection",
     "QuoteRef",
-    "ScopeLevel",
     "StoredCandidate",
     "StoredFact",
     "StoredInsight",
@@ -27,7 +27,6 @@ __all__ = [
     "StoredState",
 ]
 
-ScopeLevel = Literal["user", "agent", "tenant"]
 STALE_DEPENDENCY = "stale_dependency"
 
 

@@ -2,13 +2,24 @@
 
 from typing import Literal
 
-__all__ = ["InjectionMode", "Level", "MemoryOp", "Network", "Outcome", "RuleType", "SandboxTool", "Verdict"]
+__all__ = [
+    "InjectionMode",
+    "Level",
+    "MemoryOp",
+    "Network",
+    "Outcome",
+    "RuleType",
+    "SandboxTool",
+    "ScopeLevel",
+    "Verdict",
+]
 
 Verdict = Literal["PASS", "FAIL", "PARTIAL"]
 Outcome = Literal["OK", "FAIL", "UNKNOWN"]
 RuleType = Literal["StrategyRule", "GuardrailRule"]
 InjectionMode = Literal["prepend", "inline", "system_guard"]
 Level = Literal["low", "med", "high"]
+ScopeLevel = Literal["user", "agent", "tenant"]
 MemoryOp = Literal["WRITE", "PIN", "MERGE", "PRUNE", "RETIRE"]
 Network = Literal["off", "allowlist", "on"]
 SandboxTool = Literal["execute_bash", "str_replace_editor", "submit"]

@@ -9,7 +9,7 @@ __all__ = ["has_verb", "is_instruction", "is_placeholder", "is_research_talk", "
 _QUOTED = lazy_pattern(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』")
 _PLACEHOLDER = lazy_pattern(
     r"(?i)\b(?:tbd|tba|tbc|todo|fixme|lorem\sipsum|placeholder|n/a|xxx+|to\sbe\s(?:added|determined|completed|"
-    r"confirmed|filled)|insert\s\w+\shere)\b"
+    r"confirmed|filled)|insert\s\w+\shere|goes\shere)\b"
     r"|[\[<{(]\s*(?:your|insert|add|enter|fill|claim|citation|source|name|date|number|"
     r"references?)\b[^\]>})]{0,60}[\]>})]"
     r"|\{\{|待补充|待填写|待完善|待确认|占位|此处(?:插入|填写|添加|应)|（略）|would\s(?:include|be\sinserted)\b"

@@ -195,6 +195,8 @@ def gate_d(
             f"{summarised} of {len(due)} perspectives have a summary, {wanted} are needed: "
             f"pack again with {_named(absent) or 'an accepted output'}"
         )
+    if not any(entry.key_claims for entry in pack.summaries):
+        reasons.append("no claim is borne by its source: supply what was read, settle the citations and pack again")
     metrics: dict[str, JsonValue] = {
         "perspectives": len(due),
         "summarised": summarised,

@@ -17,13 +17,17 @@ from muniment.records.research_policy import ResearchLimits, ResearchPolicy
 from muniment.records.research_run import CheckedClaim, Citation, Support
 from muniment.research.ranking import asked_terms, best_first, first_said, is_flagged, is_packable
 from muniment.text.canonical import canonical_text
+from muniment.text.script import Written, written_in
 from muniment.text.urls import short_cids
 
 __all__ = ["PackEntry", "Summary", "allot", "build_pack", "summarise", "summary_path"]
 
-_NOTHING_BORNE = "No finding of this perspective is borne out by a source that may be cited."
-_SAID_ELSEWHERE = "Other perspectives say what this one found."
-_NOTHING_FITS = "None of the findings of this perspective fits here."
+_NOTHING_BORNE = {
+    "en": "No finding of this perspective is borne out by a source that may be cited.",
+    "zh": "本视角没有任何发现得到可引用来源的支持。",
+}
+_SAID_ELSEWHERE = {"en": "Other perspectives say what this one found.", "zh": "本视角的发现已见于其他视角。"}
+_NOTHING_FITS = {"en": "None of the findings of this perspective fits here.", "zh": "本视角的发现均无法容纳于此。"}
 
 _FLAGS: tuple[Support, ...] = ("refuted", "not_supported", "uncited")
 """The gravest first."""
@@ -62,7 +66,7 @@ def summarise(
     packable = [claim for claim in claims if is_packable(claim)]
     distinct = [packable[at] for at in first_said(packable, policy.near_duplicate)]
     page = _Page(perspective, bytes_max, short, policy)
-    used = _fill(page, distinct, question, _NOTHING_BORNE)
+    used = _fill(page, distinct, question, _NOTHING_BORNE[written_in(question)])
     return Summary(page.markdown(), used, len(packable) - len(used))
 
 
@@ -72,7 +76,7 @@ def _fill(page: _Page, claims: Sequence[CheckedClaim], question: str, nothing: s
     for claim in best_first(claims, asked, page.policy.rank, page.fits):
         page.add(claim)
     if not page.used:
-        page.remark(_NOTHING_FITS if claims else nothing)
+        page.remark(_NOTHING_FITS[written_in(question)] if claims else nothing)
     return tuple(page.used)
 
 
@@ -174,11 +178,12 @@ class _Kept(NamedTuple):
     entry: PackEntry
     claims: list[CheckedClaim]
     duplicates: int
+    language: Written
 
     @property
     def nothing(self) -> str:
         """What to say where no claim is left."""
-        return _SAID_ELSEWHERE if self.duplicates else _NOTHING_BORNE
+        return (_SAID_ELSEWHERE if self.duplicates else _NOTHING_BORNE)[self.language]
 
 
 def summary_path(perspective_id: str) -> str:
@@ -201,7 +206,7 @@ def build_pack(
     summaries. A claim that several perspectives make stands with the one whose source bears it best.
     """
     short = short_cids([citation.cid for citation in citations])
-    kept = _keep(entries, policy)
+    kept = _keep(entries, policy, written_in(question))
     demands = [_demand(one, short, policy) for one in kept]
     shares = allot(demands, limits.summary_bytes_max, limits.total_bytes_max)
     summaries: dict[str, str] = {}
@@ -227,13 +232,13 @@ def build_pack(
     return SummaryPack.from_wire(pack), summaries
 
 
-def _keep(entries: Sequence[PackEntry], policy: ResearchPolicy) -> list[_Kept]:
+def _keep(entries: Sequence[PackEntry], policy: ResearchPolicy, language: Written) -> list[_Kept]:
     """What is packable of each entry, each thing said once in all of them."""
     packable = [(owner, claim) for owner, entry in enumerate(entries) for claim in entry.claims if is_packable(claim)]
     stay = [packable[at] for at in first_said([claim for _, claim in packable], policy.near_duplicate)]
     kept = [[claim for owner, claim in stay if owner == at] for at in range(len(entries))]
     return [
-        _Kept(entry, claims, sum(map(is_packable, entry.claims)) - len(claims))
+        _Kept(entry, claims, sum(map(is_packable, entry.claims)) - len(claims), language)
         for entry, claims in zip(entries, kept, strict=True)
     ]
 

@@ -54,8 +54,8 @@ def check_plan(
     for place, perspective in enumerate(perspectives):
         path = child_path(root, place)
         issues.extend(_check_title(perspective.title, f"{path}.title"))
-        if (perspective.model_extra or {}).get("wave", wave) != wave:
-            issues.append(Issue(f"{path}.wave", f"this is wave {wave}: leave it out", "wave"))
+        if wave == 1 and (perspective.model_extra or {}).get("wave", 1) != 1:
+            issues.append(Issue(f"{path}.wave", "these are the perspectives of wave 1: leave it out", "wave"))
         issues.extend(_check_agent(perspective.agent_type, agent_types, f"{path}.agent_type"))
         issues.extend(_check_contract(perspective.prompt_contract, policy, f"{path}.prompt_contract"))
         for at, platform in enumerate(perspective.expected_platforms or ()):

@@ -63,7 +63,7 @@ def _said(entry: StoredMemory) -> float:
     for name in _RATE.get(entry.kind, ("",)):
         found = found.get(name) if isinstance(found, dict) else None
     if isinstance(found, int | float) and not isinstance(found, bool):
-        return min(max(float(found), 0.0), 1.0)
+        return float(min(max(found, 0.0), 1.0))
     return 0.5
 
 

@@ -12,8 +12,9 @@ from muniment.records.learning import STORES, StoredMemory
 from muniment.runtime.ingest import append_in, opening_draft
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import MEMORY_KEPT
-from muniment.runtime.memory_locks import lock_memory
-from muniment.semantics.banks import bank_scope, owners_seen
+from muniment.runtime.memory_locks import lock_memory, lock_shared
+from muniment.semantics.banks import bank_holder, bank_scope, is_bank, owners_seen
+from muniment.text.canonical import read_canonical
 
 if TYPE_CHECKING:
     from muniment.ledger.door import Admitted
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Held",
     "find_memory",
+    "find_owner",
     "get_memory",
     "held_of",
     "list_memories",
@@ -54,7 +56,7 @@ def store_of(kind: MemoryKind) -> Store:
 
 
 def held_of(item: Item) -> Held:
-    body = item.plain()
+    body = read_canonical(item.body) if item.body is not None else item.plain()
     return Held(StoredMemory.from_wire(body["memory"]), item.user_id or "", body.get("text_entry"))
 
 
@@ -75,6 +77,16 @@ def get_memory(ctx: Context, scope: Scope, memory_id: Any) -> StoredMemory:
     if found is None:
         raise NotFound(f"no learned record {memory_id!r:.80} in this scope", path="$.memory_id")
     return found.memory
+
+
+def find_owner(ctx: Context, tenant_id: str, record_id: Any) -> str:
+    """The bank, by name, that holds a record, a plan or a draft."""
+    item = None
+    if isinstance(record_id, str):
+        item = ctx.engine.read(tenant_id, lambda reader: latest(reader, record_id))
+    if item is None or item.user_id is None or not is_bank(item.user_id) or item.body is None:
+        raise NotFound(f"no learned record or plan {record_id!r:.80} in this tenant", path="$.record_id")
+    return item.user_id
 
 
 def list_memories(
@@ -118,7 +130,10 @@ def list_memories(
 def lock_bank(tx: Transaction, owner: str, *others: str) -> None:
     """One writer of a bank at a time; `others` are the owners of what is learnt from."""
     tx.do(Lock(("session", owner, "bank")))
-    lock_memory(tx, owner, *others)
+    holder = bank_holder(owner)
+    lock_memory(tx, owner, *others, *(() if holder is None else (holder,)))
+    if holder is None:  # of several users, any of whom may be forgotten
+        lock_shared(tx)
 
 
 def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts: Sequence[EntryDraft]) -> None:

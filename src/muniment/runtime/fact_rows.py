@@ -9,7 +9,7 @@ from muniment.runtime.items import Item, digest_name
 
 if TYPE_CHECKING:
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
 
 __all__ = ["LEVELS", "fact_items", "visible_facts"]
 

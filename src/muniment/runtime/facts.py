@@ -13,7 +13,8 @@ from muniment.records.entry import EntryDraft
 from muniment.records.memory_policy import FactPolicy
 from muniment.records.packet import Fact
 from muniment.records.scope import IdText, Scope
-from muniment.records.stored import ScopeLevel, StoredFact
+from muniment.records.stored import StoredFact
+from muniment.records.words import ScopeLevel
 from muniment.runtime.fact_reading import standing_facts, view_fact
 from muniment.runtime.fact_rows import LEVELS
 from muniment.runtime.items import digest_name

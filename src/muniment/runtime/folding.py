@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.errors import Conflict, InvalidInput
+from muniment.fold.distill import Place
 from muniment.fold.features import with_features
+from muniment.fold.payloads import named_traces
 from muniment.fold.planning import Folded, fold
 from muniment.fold.praxis import praxis_update
 from muniment.fold.run_logs import Finished, Recalled, build_capsule, build_event_log, build_facts, without_words
@@ -21,6 +23,7 @@ from muniment.fold.wording import Wording
 from muniment.ledger.secrets import redact_text
 from muniment.ledger.trust import reads_like_instructions
 from muniment.ports.engine import Condition, Select
+from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.fold import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.records.learning import RunFacts, StoredMemory, Tally
 from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse
@@ -29,10 +32,11 @@ from muniment.runtime.banks import find_memory, list_memories, lock_bank, memory
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
 from muniment.runtime.patches import draft_patch
-from muniment.runtime.plans import ended_draft, find_plan, made_draft, run_plan
+from muniment.runtime.plans import ended_draft, find_plan, made_draft, run_plan, version_of
 from muniment.runtime.project_learning import core_name, trace_id_of
 from muniment.runtime.reading import list_entries
 from muniment.runtime.recall_reading import latest_recall
+from muniment.runtime.run_peers import peer_of
 from muniment.semantics.banks import bank_owner, owners_seen
 from muniment.semantics.keys import intent_key
 from muniment.text.canonical import read_canonical
@@ -41,17 +45,16 @@ if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
     from muniment.records.entry import EntryDraft, LedgerEntry
     from muniment.records.learn_policy import LearnPolicy
-    from muniment.records.learning import IntentParts, MemoryKind, StateParts
+    from muniment.records.learning import IntentParts, StateParts
     from muniment.records.memory import ReuseSelectMeta
     from muniment.records.runs import RunConfig, RunCost, VerifierResult
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
     from muniment.runtime.context import Context
 
-__all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_event_logs"]
+__all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
 
 _TRIES = 3
-_COMPARED: tuple[MemoryKind, ...] = ("tactic", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,25 @@ def _learned(reader: Reader, scope: Scope) -> Learned | None:
         return None
     log = EventLog.from_wire(body["event_log"])
     assert log.memory_fold is not None
-    held = find_memory(reader, (item.user_id,), capsule_id(log.trace_id))
+    capsule = version_of(reader, capsule_id(log.trace_id), 1)  # as it was: a later version may be a tombstone
+    assert capsule is not None
+    return _answer(reader, item.user_id, log, TraceCapsule.from_wire(capsule.record))
+
+
+def _answer(reader: Reader, owner: str, log: EventLog, capsule: TraceCapsule) -> Learned:
+    """What was learnt, as it was told then. A plan goes when any run is forgotten that its records were learnt from."""
+    assert log.memory_fold is not None
     folded = latest(reader, log.memory_fold.fold_id or "")
-    state = find_plan(reader, (item.user_id,), log.memory_fold.action_plan_id)
-    if held is None or folded is None:
-        raise Conflict(f"what was learnt of the run {scope.run_id} is incomplete", hint="run `muniment verify`")
-    capsule = TraceCapsule.from_wire(held.memory.record)
-    return Learned(log, capsule, FoldResult.from_wire(folded.plain()["result"]), state.plan, state.records)
+    planned = latest(reader, log.memory_fold.action_plan_id or "")
+    if folded is None or planned is None:
+        raise Conflict(f"what was learnt of {log.trace_id} is incomplete", hint="run `muniment verify`")
+    result = FoldResult.from_wire(folded.plain()["result"])
+    if planned.body is None:
+        gone = {"schema_version": RULECRAFT_VERSION, "plan_id": planned.id, "created_at": result.created_at}
+        plan = MemoryActionPlan.from_wire(gone | {"fold_id": result.fold_id, "actions": [], "notes": "forgotten"})
+        return Learned(log, capsule, result, plan, ())
+    state = find_plan(reader, (owner,), planned.id)
+    return Learned(log, capsule, result, state.plan, state.records)
 
 
 def capsule_id(trace_id: str) -> str:
@@ -146,6 +161,17 @@ def list_event_logs(
     return list(found.values())
 
 
+def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
+    """The bodies of the drafts of a bank, oldest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "draft"), ("user_id", "=", owner))
+    items = [
+        Item._make(cast("Any", row))
+        for row in reader.do(Select("items", where=where, order=("created_at", "id", "version")))
+    ]
+    last = {item.id: item for item in items}
+    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last.values() if item.body is not None]
+
+
 def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
     """Read the run and what it is compared with."""
     entries = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id))
@@ -162,15 +188,11 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
             facts = without_words(facts)
         bodies = list_event_logs(reader, owner, name, policy.fold.peers_max + 1)
         peers = [
-            RunFacts.from_wire(body["facts"])
+            peer_of(body["facts"])
             for body in bodies
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
-        existing = [
-            held.memory
-            for kind in _COMPARED
-            for held in list_memories(reader, owner, kind, name=name, newest=policy.gather_max)
-        ]
+        existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
         return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, tuple(entry.id for entry in entries))
 
     return ctx.engine.read(scope.tenant_id, work)
@@ -192,7 +214,7 @@ def _finished(
         state=asked.state,
         bucket_key=asked.bucket_key,
         mode=asked.mode,
-        cfg=asked.cfg,
+        cfg=asked.cfg if asked.level == "user" or asked.cfg is None else _without_prompt(asked.cfg),
         cost=asked.cost,
         own_features=asked.features or {},
         recalled=None if recalled is None else _recalled(recalled),
@@ -202,6 +224,11 @@ def _finished(
         verifier_ref=asked.verifier_ref,
         encoder=None if ctx.embedder is None else (ctx.embedder.identity, ctx.embedder.dim),
     )
+
+
+def _without_prompt(cfg: RunConfig) -> RunConfig:
+    """The settings of a run without a word of its prompt: what may be kept above the user's own level."""
+    return cfg.from_wire({key: value for key, value in cfg.to_wire().items() if key != "seed_prompt"})
 
 
 def _recalled(body: Mapping[str, Any]) -> Recalled:
@@ -240,18 +267,8 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
         if not seen.finished.entries:
             raise InvalidInput("nothing has happened in this run yet", path="$.run_id")
         now = ctx.now()
-        folded = fold(
-            seen.facts,
-            seen.peers,
-            seen.existing,
-            asked.trigger or _trigger(seen, asked, ctx.policy.learn),
-            ctx.policy.learn,
-            now=now,
-            count_tokens=ctx.counter.count,
-            clean=_is_clean,
-            wording=asked.wording,
-        )
         owner = bank_owner(scope, asked.level)
+        folded = _fold(ctx, scope.tenant_id, owner, seen, asked, now)
         if asked.ws_id is not None:
             folded = folded._replace(result=folded.result.model_copy(update={"ws_id": asked.ws_id}))
         ready = _Ready(scope, owner, seen, folded, now, asked.is_final)
@@ -259,6 +276,48 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
         if learned is not None:
             return learned
     raise Conflict(f"the run {scope.run_id} keeps changing while it is folded", path="$.run_id", hint="try again")
+
+
+def _fold(ctx: Context, tenant_id: str, owner: str, seen: _Seen, asked: LearnRequest, now: str) -> Folded:
+    """The fold, computed again where what it would write is there already, out of sight, or was forgotten."""
+    trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
+    if not asked.is_final:  # the next one of this run is another fold
+        trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
+    known = {memory.id: memory for memory in seen.existing}
+    place = Place(f"{tenant_id}\n{owner}")
+    while True:
+        folded = fold(
+            seen.facts,
+            seen.peers,
+            list(known.values()),
+            trigger,
+            ctx.policy.learn,
+            now=now,
+            count_tokens=ctx.counter.count,
+            clean=_is_clean,
+            wording=asked.wording,
+            place=place,
+        )
+        ids = sorted(_proposed(folded) - known.keys())
+        there, erased = ctx.engine.read(tenant_id, lambda reader, ids=ids: _met(reader, owner, ids))  # type: ignore[misc]
+        if not erased and not there:
+            return folded
+        known |= there
+        place = place._replace(erased=place.erased | erased)
+
+
+def _met(reader: Reader, owner: str, ids: Sequence[str]) -> tuple[dict[str, StoredMemory], frozenset[str]]:
+    """Of these ids, the records of the bank that have them, and those whose own was forgotten."""
+    held = {id_: find_memory(reader, (owner,), id_) for id_ in ids}
+    there = {id_: each.memory for id_, each in held.items() if each is not None}
+    items = (latest(reader, id_) for id_ in ids if id_ not in there)
+    return there, frozenset(item.id for item in items if item is not None and item.body is None)
+
+
+def _proposed(folded: Folded) -> set[str]:
+    """The ids that a fold would write under."""
+    written = {id_ for action in folded.plan.actions if action.op == "WRITE" for id_ in action.target_ids or ()}
+    return written | {draft.draft_id for draft in folded.drafts}
 
 
 def _is_clean(text: str) -> bool:
@@ -302,6 +361,11 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     found = _learned(tx, scope)
     if found is not None:
         return found
+    logged = latest(tx, trace_id)
+    if logged is not None and logged.user_id != owner:
+        raise Conflict(f"the run {scope.run_id} is folded at another level", path="$.level")
+    if logged is not None and latest(tx, folded.result.fold_id) is not None:
+        return _told_before(tx, ready, logged)
     if not _stands(tx, scope, seen, folded):
         return None
     tallied, reasons = _tallies(tx, owner, seen.facts, seen.peers, ctx)
@@ -329,6 +393,12 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     return Learned(log, capsule, folded.result, plan, ran.applied.records)
 
 
+def _told_before(tx: Transaction, ready: _Ready, logged: Item) -> Learned:
+    """The answer to a fold of a run in which nothing has happened since it was folded last."""
+    log = EventLog.from_wire(logged.plain()["event_log"])
+    return _answer(tx, ready.owner, log, build_capsule(ready.seen.finished, ready.folded.result.created_at))
+
+
 def _told(event: str, id_: str, part: str, record: dict[str, Any], sources: Sequence[str]) -> EntryDraft:
     return draft_patch(event, "assistant", {"id": id_, part: record, "sources": list(sources)})
 
@@ -344,17 +414,10 @@ def _stands(tx: Transaction, scope: Scope, seen: _Seen, folded: Folded) -> bool:
     whole = {id_ for id_, receipt_id in rows if receipt_id is None}
     if whole != {entry.id for entry in seen.finished.entries}:
         return False
-    named = {each for payload in folded.payloads.values() for each in _traces(payload)}
+    named = {each for payload in folded.payloads.values() for each in named_traces(payload)}
     named |= {each for draft in folded.drafts for each in draft.source_trace_ids}
     known = [latest(tx, each) for each in sorted(named - {seen.facts.trace_id})]
     return all(item is not None and item.body is not None for item in known)
-
-
-def _traces(record: Mapping[str, Any]) -> list[str]:
-    evidence = record.get("evidence")
-    listed = [record.get("trace_ids"), record.get("source_trace_ids")]
-    listed.append(evidence.get("trace_ids") if isinstance(evidence, Mapping) else None)
-    return [each for traces in listed if isinstance(traces, list) for each in traces if isinstance(each, str)]
 
 
 def _without(memory: StoredMemory, peers: Sequence[RunFacts]) -> Tally:
@@ -370,7 +433,8 @@ def _tallies(
     """What the run used, with the run counted; and which of it should go, and why."""
     tallied: list[StoredMemory] = []
     reasons: dict[str, str] = {}
-    for id_ in dict.fromkeys(facts.used_ids):
+    started = () if facts.seed_id is None else (facts.seed_id,)
+    for id_ in dict.fromkeys((*facts.used_ids, *started)):
         held = find_memory(tx, (owner,), id_)
         if held is None:
             continue

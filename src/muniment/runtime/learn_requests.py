@@ -10,21 +10,24 @@ from muniment.ports.engine import Condition, Select
 from muniment.records.base import RULECRAFT_VERSION, Record
 from muniment.records.fold import FoldTrigger, FoldTriggerKind
 from muniment.records.learning import IntentParts, StateParts
+from muniment.records.memory import ReuseSelectMeta
 from muniment.records.run_events import OUTPUT_VERIFIED
 from muniment.records.runs import RunConfig, RunCost, VerifierResult
+from muniment.runtime.calling import outcome_of
 from muniment.runtime.folding import LearnRequest
 from muniment.runtime.items import Item, latest
 from muniment.runtime.patches import Decided, cleaned, draft_patch, need_grant, write_patches
 from muniment.runtime.recall_reading import latest_recall
-from muniment.runtime.recalling import intent_given, state_given
+from muniment.runtime.recalling import bucket_given, check_small, features_given, intent_given, state_given
+from muniment.semantics.banks import bank_owner, bank_scope
 from muniment.semantics.buckets import parse_bucket_key
 from muniment.semantics.keys import read_intent_key, read_state_key
 
 if TYPE_CHECKING:
+    from muniment.fold.wording import Wording
     from muniment.ports.engine import Reader
-    from muniment.records.memory import ReuseSelectMeta
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
     from muniment.runtime.patches import Desk
 
 __all__ = ["LEARNING", "learn_request"]
@@ -43,7 +46,7 @@ LEARNING: Mapping[str, Any] = {
     "wording": None,
 }
 """What may be said of a run when it is learnt from, and what is taken where it is not."""
-_FEATURES_MAX = 64
+_COST_MAX = 10**15
 
 
 def learn_request(
@@ -58,24 +61,25 @@ def learn_request(
     features: Any,
     cost: Any,
     cfg: Any,
-    reuse: ReuseSelectMeta | None,
+    reuse: Any,
     level: ScopeLevel,
     trigger: Any,
     wording: Any,
     task_type: str,
 ) -> LearnRequest:
     """The request, with every part read; the result is kept with the run where it was not yet."""
-    result = None if verifier_result is None else _record(verifier_result, VerifierResult, "$.verifier_result")
+    result = None if verifier_result is None else _result(desk, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
     if level not in ("user", "agent", "tenant"):
         raise InvalidInput(f"{level!r:.40} is not a level", path="$.level", hint="user, agent or tenant")
     need_grant(desk, level)
+    bank_scope(desk.scope.tenant_id, bank_owner(desk.scope, level))  # such a name may have one
     if trigger is not None and trigger not in get_args(FoldTriggerKind):
         raise InvalidInput(
             f"{trigger!r:.40} is not a trigger", path="$.trigger", hint=f"one of {', '.join(get_args(FoldTriggerKind))}"
         )
-    if bucket_key is not None:
+    if bucket_given(bucket_key) is not None:
         parse_bucket_key(bucket_key)
     if wording is not None and not callable(wording):
         raise InvalidInput("wording is a function of a text", path="$.wording")
@@ -90,12 +94,12 @@ def learn_request(
         is_final=is_final,
         ws_id=ws_id,
         budgets=_budgets(desk),
-        cfg=None if cfg is None else _record(cfg, RunConfig, "$.cfg"),
-        cost=None if cost is None else _record(cost, RunCost, "$.cost"),
-        features=_features(desk, features),
-        reuse=reuse,
+        cfg=None if cfg is None else _small(desk, cfg, RunConfig, "$.cfg"),
+        cost=None if cost is None else _cost(desk, cost),
+        features=cast("dict[str, Any]", cleaned(desk.ctx, features_given(features))),
+        reuse=None if reuse is None else _small(desk, reuse, ReuseSelectMeta, "$.reuse"),
         verifier_ref=None if result is None else _keep_result(desk, result),
-        wording=wording,
+        wording=None if wording is None else _settled(wording),
     )
 
 
@@ -114,6 +118,44 @@ def _record(given: Any, kind: type[R], path: str) -> R:
         raise InvalidRecord(error.message, issues) from None
 
 
+def _settled(wording: Wording) -> Wording:
+    """A wording that answers nothing where it fails: then the text stays as it was."""
+
+    def said(text: str) -> str:
+        answer = outcome_of(lambda: wording(text))
+        return "" if answer.exception() is not None else cast("str", answer.result())
+
+    return said
+
+
+def _result(desk: Desk, given: Any) -> VerifierResult:
+    """What the verifier said. Its codes go into a bank, where the door does not look for secrets (LG-10)."""
+    result = _record(given, VerifierResult, "$.verifier_result")
+    codes = {"reason_codes": result.reason_codes, "violated_constraints": result.violated_constraints}
+    check_small(
+        {name: list(each) for name, each in codes.items() if each} | {"verifier_id": result.verifier_id},
+        "$.verifier_result",
+    )
+    clean = {name: tuple(cleaned(desk.ctx, each)) for name, each in codes.items() if each}
+    return result.model_copy(update=clean | {"verifier_id": cleaned(desk.ctx, result.verifier_id)})
+
+
+def _small(desk: Desk, given: Any, kind: type[R], path: str) -> R:
+    """A record of a few figures and words, without secrets."""
+    read = _record(given, kind, path)
+    check_small(read.to_wire(), path)
+    return kind.from_wire(cleaned(desk.ctx, read.to_wire()))
+
+
+def _cost(desk: Desk, given: Any) -> RunCost:
+    cost = _small(desk, given, RunCost, "$.cost")
+    for name in RunCost.model_fields:
+        value = getattr(cost, name)
+        if value is not None and not 0 <= value <= _COST_MAX:
+            raise InvalidInput(f"{name} should be from 0 to {_COST_MAX}", path=f"$.cost.{name}")
+    return cost
+
+
 def _keys(
     desk: Desk, intent: Any, state: Any, bucket_key: str | None, task_type: str
 ) -> tuple[IntentParts, StateParts, str | None]:
@@ -129,6 +171,8 @@ def _keys(
         intended = known or (IntentParts() if family is None else IntentParts(task_family=family))
     if state is None and request.get("state_key"):
         standing = read_state_key(request["state_key"]) or standing
+    intended = IntentParts.model_validate(cleaned(desk.ctx, intended.to_wire()))
+    standing = StateParts.model_validate(cleaned(desk.ctx, standing.to_wire()))
     return intended, standing, bucket_key or request.get("bucket_key")
 
 
@@ -138,19 +182,6 @@ def _budgets(desk: Desk) -> dict[str, float] | None:
     item = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
     held = None if item is None or item.body is None else item.plain().get("budgets")
     return held if isinstance(held, dict) else None
-
-
-def _features(desk: Desk, given: Any) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise InvalidInput("features is an object of names and values", path="$.features")
-    if len(given) > _FEATURES_MAX:
-        raise InvalidInput(f"more than {_FEATURES_MAX} features", path="$.features")
-    for key, value in given.items():
-        if not isinstance(value, str | int | float | bool):
-            raise InvalidInput("a feature is text, a number or a boolean", path=f"$.features.{key}")
-    return cast("dict[str, Any]", cleaned(desk.ctx, dict(given)))
 
 
 def _keep_result(desk: Desk, result: VerifierResult) -> str | None:

@@ -16,7 +16,7 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.learning import STORES, MemoryKind, Store
 from muniment.records.memory import ConditionalTactic, ReasoningBank, ReasoningMemory, ReuseBuffer, ReuseStateRecord
 from muniment.runtime.banks import find_memory, list_memories
-from muniment.semantics.banks import level_of
+from muniment.semantics.banks import PREFIX, level_of
 from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from muniment.records.fold import MemoryActionPlan, MemoryActionRecord
     from muniment.records.learning import StoredMemory
     from muniment.records.memory import ReuseSelectMeta
+    from muniment.records.rules import DistillDraft
     from muniment.records.runs import EventLog
     from muniment.records.scope import Scope
     from muniment.reuse.puct import PuctTerms
@@ -45,7 +46,12 @@ class Bank:
         self._owner = owner
 
     def __repr__(self) -> str:
-        return f"<Bank {self._owner.partition(':')[2]} of {self._scope.tenant_id}>"
+        return f"<Bank {self.name} of {self._scope.tenant_id}>"
+
+    @property
+    def name(self) -> str:
+        """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
+        return self._owner.removeprefix(PREFIX)
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -123,6 +129,14 @@ class Bank:
         )
         return [EventLog.from_wire(body["event_log"]) for body in bodies]
 
+    def drafts(self) -> list[DistillDraft]:
+        """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""
+        from muniment.records.rules import DistillDraft
+        from muniment.runtime.folding import list_drafts
+
+        bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
+        return [DistillDraft.from_wire(body["draft"]) for body in bodies]
+
     # -- changing -------------------------------------------------------------------------------------
 
     def plan(
@@ -136,8 +150,13 @@ class Bank:
     def apply(self, plan_id: str, *, dry_run: bool = False) -> Applied:
         """Apply a plan, all of it or nothing; every action leaves a record. Applying twice is applying once."""
         from muniment.runtime.plans import apply_plan
+        from muniment.runtime.tidying import bank_length, tidy_sometimes
 
-        return apply_plan(self._ctx, self._scope.tenant_id, (self._owner,), plan_id, dry_run=dry_run)
+        tenant_id = self._scope.tenant_id
+        since = bank_length(self._ctx, tenant_id, self._owner)
+        applied = apply_plan(self._ctx, tenant_id, (self._owner,), plan_id, dry_run=dry_run)
+        tidy_sometimes(self._ctx, tenant_id, self._owner, since=since)
+        return applied
 
     def undo(self, plan_id: str) -> tuple[MemoryActionRecord, ...]:
         """Take an applied plan back, unless what it touched was changed since."""
@@ -150,6 +169,12 @@ class Bank:
         from muniment.runtime.plans import list_plans
 
         return list_plans(self._ctx, self._scope.tenant_id, self._owner)
+
+    def get_plan(self, plan_id: str) -> PlanState:
+        """A plan of this bank as it stands, with the records of what was done."""
+        from muniment.runtime.plans import get_plan
+
+        return get_plan(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
 
     def tidy(self) -> tuple[MemoryActionRecord, ...]:
         """Retire what has run out, and what is too much for its store, by a plan of its own; answers its records."""
@@ -164,9 +189,15 @@ class Bank:
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
         """The seed to start from by PUCT, of a bucket or of all, with every term of every seed (RC-21)."""
         from muniment.reuse.puct import SeedState, select_seed
+        from muniment.runtime.patches import texts_of
+        from muniment.runtime.recalling import bucket_given
+        from muniment.runtime.patches import texts_of
+        from muniment.runtime.recalling import bucket_given
         from muniment.semantics.ttl import has_expired
 
+        bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")
         now, policy = self._ctx.now(), self._ctx.policy.learn.puct
+        bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")
         seeds = [
             SeedState(ReuseStateRecord.from_wire(memory.record), _rewards(memory), memory.with_tally.n)
             for memory in self.records(kind="seed")

@@ -321,6 +321,7 @@ class Memory:
             limits=limits,
             agent_types=agent_types,
             directory=directory,
+            tenant_id=tenant_id,
         )
 
     def open_research(
@@ -340,6 +341,8 @@ class Memory:
 
         if user_id is not None and agent_id is not None:
             raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
+        if isinstance(user_id, str) and is_reserved(user_id):
+            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
         plain = {
             "tenant_id": tenant_id,
             "user_id": "u" if user_id is None else user_id,
@@ -354,19 +357,28 @@ class Memory:
         level: Literal["user", "agent", "tenant"] = "tenant" if agent_id is None else "agent"
         return Bank(self._ctx, scope, bank_owner(scope, "user" if user_id is not None else level))
 
+    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        """The bank that holds a learned record, or a plan or draft of one, by its id."""
+        from muniment.runtime.banks import find_owner
+        from muniment.semantics.banks import holder_of
+
+        return self.bank(**holder_of(find_owner(self._ctx, tenant_id, record_id)), tenant_id=tenant_id)
+
     def learn(
         self,
         run_id: str,
         verifier_result: VerifierResult | Mapping[str, Any],
         *,
         tenant_id: str = DEFAULT_TENANT,
+        grants: Iterable[str] = (),
         **more: Any,
     ) -> Learned:
         """Fold a run into memory, also one that has ended; `more` are the arguments of `Run.learn`."""
         from muniment.runtime.run_reading import get_run
 
         state = get_run(self._ctx, tenant_id, run_id)
-        return Run(self._ctx, state.scope, state.task_type, None, None).learn(verifier_result, **more)
+        run = Run(self._ctx, state.scope, state.task_type, None, None, _granted(grants))
+        return run.learn(verifier_result, **more)
 
     def runner(
         self,

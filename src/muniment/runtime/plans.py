@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.fold.executing import Applied, Given, check_plan, execute, ids_touched
 from muniment.fold.operations import parents_of
+from muniment.fold.payloads import id_of, named_traces
 from muniment.fold.undoing import undo_plan
+from muniment.ledger.foreign import is_id
 from muniment.ledger.secrets import redact_value
-from muniment.ports.engine import Condition, Select
+from muniment.ports.engine import Condition, Get, Select
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.fold import MemoryActionPlan, MemoryActionRecord
 from muniment.records.learning import StoredMemory
@@ -20,13 +22,14 @@ from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import PLAN_ENDED, PLAN_MADE
 from muniment.runtime.patches import draft_patch
 from muniment.semantics.banks import bank_owner, level_of
+from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
     from muniment.records.entry import EntryDraft
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
     from muniment.runtime.context import Context
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "make_plan",
     "run_plan",
     "undo",
+    "version_of",
 ]
 
 _ANCESTORS_MAX = 10_000
@@ -107,6 +111,8 @@ def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payload
     """Keep a plan: as a record, as plain data, or as a list of actions. An action's `payload` is kept under a ref."""
     plain, kept = _with_payloads(ctx, given, payloads)
     plan = check_plan(plain)
+    _check_payloads(kept)
+    _refuse_secrets(ctx, plan, kept)
     owner = bank_owner(scope, level)
 
     def work(tx: Transaction) -> MemoryActionPlan:
@@ -163,8 +169,38 @@ def _referred(action: Any, kept: dict[str, Any]) -> Any:
     return {key: value for key, value in action.items() if key != "payload"} | {"payload_ref": ref}
 
 
-def made_draft(plan: MemoryActionPlan, payloads: Mapping[str, Any], **more: Any) -> EntryDraft:
+def _check_payloads(payloads: Mapping[Any, Any]) -> None:
+    """Whether they are JSON by name; what they should be is judged when the plan is applied."""
+    if not all(isinstance(ref, str) for ref in payloads):
+        raise InvalidInput("payloads is an object by payload_ref", path="$.payloads")
+    try:
+        canonical_bytes(dict(payloads))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path=f"$.payloads{(error.path or '$')[1:]}") from None
+
+
+def _refuse_secrets(ctx: Context, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> None:
+    """A plan is kept as it was made, so none that holds a secret is kept (LG-10)."""
+    if not ctx.policy.ledger.redact_secrets:
+        return
+    named = [("$.plan", plan.to_wire()), *((f"$.payloads.{ref:.80}", each) for ref, each in payloads.items())]
+    for path, plain in named:
+        kind = _secret_in(plain)
+        if kind is not None:
+            raise InvalidInput(f"the plan holds a secret ({kind})", path=path, hint="leave it out")
+
+
+def made_draft(
+    plan: MemoryActionPlan, payloads: Mapping[str, Any], *, sources: Iterable[str] = (), **more: Any
+) -> EntryDraft:
+    """The entry of a plan. It holds the words of its payloads, and is forgotten with what they came from."""
+    named = [*sources]
+    for payload in payloads.values():
+        named += [*named_traces(payload), id_of(payload) or ""]
+    named += [id_ for action in plan.actions if action.op == "MERGE" for id_ in action.target_ids or ()]
     said = {"id": plan.plan_id, "plan": plan.to_wire(), "payloads": dict(payloads)} | more
+    if named := [each for each in dict.fromkeys(named) if is_id(each)]:
+        said["sources"] = named
     return draft_patch(PLAN_MADE, "assistant", said)
 
 
@@ -203,7 +239,8 @@ def run_plan(
     overlay: Mapping[str, StoredMemory] | None = None,
 ) -> Ran:
     """Carry a plan out on what the store holds now, without writing; `overlay` is what is about to be written."""
-    memories = _memories(reader, owner, ids_touched(plan, payloads)) | dict(overlay or {})
+    touching = ids_touched(plan, payloads)
+    memories = _memories(reader, owner, touching) | dict(overlay or {})
     given = Given(
         plan=plan,
         payloads=payloads,
@@ -213,6 +250,7 @@ def run_plan(
         policy=ctx.policy.learn,
         dry_run=dry_run,
         secret_in=_secret_in if ctx.policy.ledger.redact_secrets else _no_secret,
+        taken=_taken(reader, set(touching) - memories.keys()),
     )
     applied = execute(given)
     before = {memory.id: memories.get(memory.id) for memory in applied.changes}
@@ -228,13 +266,18 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
     waiting = list(ids)
     while waiting and len(found) < _ANCESTORS_MAX:
         id_ = waiting.pop()
-        if id_ in found:
+        if id_ in found or not is_id(id_):
             continue
         held: Held | None = find_memory(reader, (owner,), id_)
         if held is not None:
             found[id_] = held.memory
             waiting += parents_of(held.memory)
     return found
+
+
+def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
+    """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
+    return frozenset(id_ for id_ in ids if is_id(id_) and reader.do(Get("ids", (id_,))) is not None)
 
 
 def _secret_in(value: Any) -> str | None:
@@ -281,8 +324,8 @@ def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> t
             raise Conflict(f"the plan {plan_id} is {state.status}: there is nothing to undo", path="$.plan_id")
         undone = undo_plan(
             state.plan,
-            {id_: _version(tx, id_, found) for id_, found, _ in state.touched},
-            {id_: cast("StoredMemory", _version(tx, id_, left)) for id_, _, left in state.touched},
+            {id_: version_of(tx, id_, found) for id_, found, _ in state.touched},
+            {id_: cast("StoredMemory", version_of(tx, id_, left)) for id_, _, left in state.touched},
             current=_memories(tx, state.owner, [id_ for id_, _, _ in state.touched]),
             now=now,
         )
@@ -309,7 +352,7 @@ def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> t
     return ctx.engine.write(tenant_id, work)
 
 
-def _version(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:
+def version_of(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:
     if version == 0:
         return None
     where: tuple[Condition, ...] = (("id", "=", memory_id), ("version", "=", version))

@@ -6,19 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from muniment.errors import InvalidInput, InvalidRecord
-from muniment.recall.hints import Asked, Dropped, Injection, Recallable, inject, weigh
+from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
+from muniment.recall.hints import Asked, Dropped, Injection, Recallable, best_of, inject, weigh
 from muniment.records.base import RULECRAFT_VERSION, ValidationError, issues_of
 from muniment.records.learning import IntentParts, StateParts, Store
 from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.runtime.banks import Held, find_memory, list_memories, store_of
 from muniment.runtime.memory_events import MEMORY_RECALLED
+from muniment.runtime.memory_locks import lock_shared
 from muniment.runtime.patches import Decided, draft_patch, write_patches
 from muniment.runtime.project_learning import core_name
 from muniment.runtime.recall_reading import latest_recall
 from muniment.runtime.searching import check_search, find_turns
 from muniment.semantics.banks import owners_seen
 from muniment.semantics.keys import intent_key, state_key
+from muniment.text.canonical import canonical_bytes
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
@@ -28,9 +30,23 @@ if TYPE_CHECKING:
     from muniment.runtime.context import Context
     from muniment.runtime.patches import Desk
 
-__all__ = ["METHOD", "Recall", "features_of", "intent_given", "recall", "state_given", "tell_used"]
+__all__ = [
+    "METHOD",
+    "Recall",
+    "bucket_given",
+    "check_small",
+    "features_given",
+    "features_of",
+    "intent_given",
+    "recall",
+    "state_given",
+    "tell_used",
+]
 
 METHOD = "intent_state_recall_v1"
+_TRIES = 3
+_FEATURES_MAX = 64
+_GIVEN_BYTES_MAX = 8 * 1024
 RECALLED: tuple[Store, ...] = ("ReasoningBank", "Rulebook", "ReuseBuffer")
 """Where a recall looks unless it is told; a trace capsule holds no words, and is found by its intent when asked for."""
 _TEXT_KINDS: dict[str, tuple[MemoryKind, ...]] = {
@@ -39,6 +55,15 @@ _TEXT_KINDS: dict[str, tuple[MemoryKind, ...]] = {
     "ReuseBuffer": ("tactic",),  # seeds never come through recall
     "TraceCapsule": ("trace_capsule",),
 }
+_ALONE = (
+    dict.fromkeys(
+        ("before_1", "before_2", "after_1", "after_2", "kinds_before", "kinds_after", "session_date", "dense_window"),
+        0.0,
+    )
+    | dict.fromkeys(("speaker", "role", "question", "question_only", "diversity"), 0.0)
+    | {"newest_pool": 1}
+)
+"""A bank is no talk: each record stands alone, nobody says it, and a later one does not outdate an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +105,7 @@ def _parts(given: Any, kind: type[IntentParts] | type[StateParts], path: str) ->
     if not isinstance(given, Mapping):
         raise InvalidInput("wanted an object of parts", path=path, hint=f"of {', '.join(kind.model_fields)}")
     plain = {key: sorted(value) if isinstance(value, set | frozenset) else value for key, value in given.items()}
+    check_small(plain, path)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -87,6 +113,40 @@ def _parts(given: Any, kind: type[IntentParts] | type[StateParts], path: str) ->
         raise InvalidRecord(
             "not valid parts of a key", issues, hint=f"parts are {', '.join(kind.model_fields)}"
         ) from None
+
+
+def features_given(given: Any) -> dict[str, Any]:
+    """What a caller says of a run, by name: texts, numbers, booleans."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise InvalidInput("features is an object of names and values", path="$.features")
+    if len(given) > _FEATURES_MAX:
+        raise InvalidInput(f"more than {_FEATURES_MAX} features", path="$.features")
+    for key, value in given.items():
+        if not isinstance(value, str | int | float | bool):
+            raise InvalidInput("a feature is text, a number or a boolean", path=f"$.features.{key:.80}")
+    check_small(dict(given), "$.features")
+    return dict(given)
+
+
+def bucket_given(given: Any) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise InvalidInput("a bucket key is text", path="$.bucket_key", hint="I1|general|clarity_high")
+    check_small(given, "$.bucket_key")
+    return given
+
+
+def check_small(plain: Any, path: str) -> None:
+    """Whether it is JSON, and not so large that it could be no key, feature or setting."""
+    try:
+        size = len(canonical_bytes(plain))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path=f"{path}{(error.path or '$')[1:]}") from None
+    if size > _GIVEN_BYTES_MAX:
+        raise TooLarge(f"{size} bytes are over the limit of {_GIVEN_BYTES_MAX}", path=path, hint="say it shortly")
 
 
 def _stores(given: Any) -> tuple[Store, ...]:
@@ -135,34 +195,51 @@ def recall(
     sources: Any,
     top_k: Any,
     now: Any,
+    keep: bool,
 ) -> Recall:
-    """Ask the banks, and write into the run what was asked and what came."""
+    """Ask the banks; with `keep`, write into the run what was asked and what came."""
     ctx, scope = desk.ctx, desk.scope
-    policy = ctx.policy.learn
-    most = policy.top_k if top_k is None else top_k
+    most = ctx.policy.learn.top_k if top_k is None else top_k
     query, moment = check_search(ctx, query, most, now)
     intended, standing = intent_given(intent), state_given(state)
     stores = _stores(sources)
-    own = dict(features) if isinstance(features, Mapping) else {}
+    own, bucket_key = features_given(features), bucket_given(bucket_key)
     keys = (
         None if intent is None else intent_key(intended),
         None if state is None else state_key(standing),
     )
     asked = Asked(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
+    for _ in range(_TRIES):
+        recalled = _ask(ctx, scope, query, asked, stores, most, own)
+        if not keep or _tell(desk, recalled):
+            return recalled
+    raise Conflict("what was recalled is being forgotten", hint="recall again")
+
+
+def _ask(
+    ctx: Context,
+    scope: Scope,
+    query: str,
+    asked: Asked,
+    stores: tuple[Store, ...],
+    most: int,
+    own: Mapping[str, Any],
+) -> Recall:
+    policy = ctx.policy.learn
     found = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, scope, query, asked, stores))
     weighed, dropped = weigh(found, asked, policy)
-    injection = inject(weighed[:most], policy.injection, ctx.counter.count)
+    injection = inject(best_of(weighed, most), policy.injection, ctx.counter.count)
     request = MemoryRecallRequest.from_wire(
         {
             "schema_version": RULECRAFT_VERSION,
             "request_id": ctx.ids.new("rec"),
             "query": query,
-            "bucket_key": bucket_key,
-            "intent_key": keys[0],
-            "state_key": keys[1],
+            "bucket_key": asked.bucket_key,
+            "intent_key": asked.intent_key,
+            "state_key": asked.state_key,
             "sources": list(stores),
             "top_k": most,
-            "filters": {"features": own} if own else None,
+            "filters": {"features": dict(own)} if own else None,
         }
     )
     response = MemoryRecallResponse.from_wire(
@@ -174,7 +251,6 @@ def recall(
             "fallback_used": asked.is_fallback,
         }
     )
-    _tell(desk, request, response, injection)
     return Recall(request, response, injection, tuple(dropped))
 
 
@@ -204,7 +280,7 @@ def _by_words(
     """Records of a bank that a search finds, their scores as shares of the best; older wordings are passed over."""
     if not query.strip():
         return []
-    turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall)
+    turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
     best = max((each.ranked.score for each in turns), default=0.0)
     found: list[tuple[Held, float]] = []
     for each in turns:
@@ -217,7 +293,9 @@ def _by_words(
 # -- what is told -------------------------------------------------------------------------------------
 
 
-def _tell(desk: Desk, request: MemoryRecallRequest, response: MemoryRecallResponse, injection: Injection) -> None:
+def _tell(desk: Desk, recalled: Recall) -> bool:
+    """Write a recall into the run; not where something of it was forgotten meanwhile, which is answered by False."""
+    request, response, injection = recalled.request, recalled.response, recalled.injection
     said = {
         "id": request.request_id,
         "request": request.to_wire(),
@@ -231,10 +309,19 @@ def _tell(desk: Desk, request: MemoryRecallRequest, response: MemoryRecallRespon
         "sources": [hint.memory_id for hint in injection.hints],
     }
 
-    def decide(_tx: Transaction) -> Decided:
-        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)])
+    owners = owners_seen(desk.scope)
+    told: list[bool] = []
+
+    def decide(tx: Transaction) -> Decided:
+        held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+        if any(each is not None and each.memory.level != "user" for each in held):
+            lock_shared(tx)
+            held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+        told.append(None not in held)
+        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if told[-1] else [])
 
     write_patches(desk, decide, lambda _reader: None)
+    return told[-1]
 
 
 def tell_used(desk: Desk, request_id: str, used: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.records.memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
     from muniment.records.runs import RunConfig, RunCost, VerifierResult
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
     from muniment.runtime.context import Context
     from muniment.runtime.folding import Learned
     from muniment.runtime.patches import Desk
@@ -44,9 +44,13 @@ class RunLearning:
         sources: Iterable[str] | None = None,
         top_k: int | None = None,
         now: Any = None,
+        keep: bool = True,
     ) -> Recall:
         """What earlier runs taught that fits this one, as short hints within the injection budget; `text` goes into the
-        prompt, and stands in the packets of planner and tool. Without intent and state: by words alone, marked so."""
+        prompt, and stands in the packets of planner and tool. Without intent and state: by words alone, marked so.
+
+        With `keep=False` it is a look: the run is not told, and nothing counts as used.
+        """
         from muniment.runtime import recalling
 
         return recalling.recall(
@@ -59,14 +63,17 @@ class RunLearning:
             sources=sources,
             top_k=top_k,
             now=now,
+            keep=keep,
         )
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
         """Say which hints of a recall were really used, where that is known; else all that were injected count."""
         from muniment.runtime.patches import texts_of
-        from muniment.runtime.recalling import tell_used
+        from muniment.runtime.recalling import Recall, tell_used
 
-        request_id = recalled if isinstance(recalled, str) else recalled.request.request_id
+        request_id = recalled.request.request_id if isinstance(recalled, Recall) else recalled
+        if not isinstance(request_id, str):
+            raise InvalidInput("wanted a recall, or its request_id", path="$.recalled")
         tell_used(self._desk(), request_id, texts_of(memory_ids, "$.memory_ids"))
 
     def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
@@ -147,6 +154,12 @@ class RunLearning:
         }
         return self._learn(verifier_result, None, said, is_final=True)
 
+    def learned(self) -> Learned | None:
+        """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
+        from muniment.runtime.folding import find_learned
+
+        return find_learned(self._ctx, self._scope)
+
     def _learn(
         self,
         verifier_result: Any,
@@ -158,7 +171,8 @@ class RunLearning:
     ) -> Learned:
         from muniment.runtime.folding import learn_run
         from muniment.runtime.learn_requests import LEARNING, learn_request
-        from muniment.runtime.tidying import tidy_sometimes
+        from muniment.runtime.tidying import bank_length, tidy_sometimes
+        from muniment.semantics.banks import bank_owner
 
         unknown = sorted(set(said) - set(LEARNING))
         if unknown:
@@ -172,6 +186,8 @@ class RunLearning:
             task_type=self._task_type,
             **(dict(LEARNING) | dict(said)),
         )
+        tenant_id, owner = self._scope.tenant_id, bank_owner(self._scope, asked.level)
+        since = bank_length(self._ctx, tenant_id, owner)
         learned = learn_run(self._ctx, self._scope, asked)
-        tidy_sometimes(self._ctx, self._scope, asked.level)
+        tidy_sometimes(self._ctx, tenant_id, owner, since=since)
         return learned

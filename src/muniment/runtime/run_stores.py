@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.records.candidate import Candidate, CandidateStatus
     from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
     from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
+    from muniment.records.words import ScopeLevel
     from muniment.runtime.context import Context
     from muniment.runtime.patches import Desk
 

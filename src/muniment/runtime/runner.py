@@ -13,14 +13,16 @@ What either raises is an outcome, told in the result; only what stops the progra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.runs import VerifierResult
 from muniment.records.verification import Output, Usage
+from muniment.runtime.calling import outcome_of
+from muniment.runtime.recalling import bucket_given, features_given, intent_given, state_given
+from muniment.semantics.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.records.memory import MemoryHint, ReuseSelectMeta, ReuseStateRecord
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["AgentTask", "Done", "Runner"]
 
 _SCOPE = ("user_id", "agent_id", "session_id", "tenant_id", "grants")
-_SETTINGS = {"recall": True, "reuse": False, "level": "user", "verifier_id": "runner"}
+_LEVELS = ("user", "agent", "tenant")
+_SETTINGS: dict[str, Any] = {"recall": True, "reuse": False, "level": "user", "verifier_id": "runner"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,18 @@ class Runner:
             raise InvalidInput(f"a runner has no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(_SCOPE))
         if "user_id" not in scope:
             raise InvalidInput("a runner works for a user", path="$.user_id")
-        wrong = sorted(set(policy or {}) - set(_SETTINGS))
+        if not isinstance(policy or {}, Mapping):
+            raise InvalidInput("policy is an object of settings", path="$.policy", hint=", ".join(_SETTINGS))
+        wrong = sorted(set(policy or {}) - set(_SETTINGS), key=str)
         if wrong:
             raise InvalidInput(f"no setting {wrong[0]!r:.40}", path=f"$.policy.{wrong[0]}", hint=", ".join(_SETTINGS))
         self._memory, self._agent, self._verifier = memory, agent, verifier
         self._settings: dict[str, Any] = _SETTINGS | dict(policy or {})
+        for name, usual in _SETTINGS.items():
+            if type(self._settings[name]) is not type(usual):
+                raise InvalidInput(f"{name} is a {type(usual).__name__}", path=f"$.policy.{name}")
+        if self._settings["level"] not in _LEVELS:
+            raise InvalidInput("not a level", path="$.policy.level", hint="user, agent or tenant")
         self._scope = dict(scope)
 
     def run(
@@ -104,8 +114,13 @@ class Runner:
         """Recall, call the agent, verify, learn, finish. `query` is what is recalled by, where it is not the task."""
         if not isinstance(task, str) or not task.strip():
             raise InvalidInput("a task is text", path="$.task")
-        standing = {"mode": "main"} | dict(state or {})
-        run = self._memory.run(**self._scope, run_id=run_id, task_type=(intent or {}).get("task_family") or "generic")
+        if query is not None and not isinstance(query, str):
+            raise InvalidInput("a query is text", path="$.query")
+        if bucket_given(bucket_key) is not None:
+            parse_bucket_key(cast("str", bucket_key))
+        family, features = intent_given(intent).task_family, features_given(features)
+        standing = {"mode": "main"} | state_given(state).to_wire()
+        run = self._memory.run(**self._scope, run_id=run_id, task_type=family or "generic")
         run.observe("user", task)
         handed, reuse = self._hand(run, task, query, intent, standing, bucket_key, features)
         output, told, crash = self._call(handed)
@@ -117,7 +132,7 @@ class Runner:
             intent=intent or {},
             state=standing,
             bucket_key=bucket_key,
-            features=dict(features or {}) | told,
+            features=dict(features) | told,
             cost=_cost(output.usage),
             reuse=reuse,
             level=self._settings["level"],
@@ -149,7 +164,7 @@ class Runner:
 
     def _call(self, handed: AgentTask) -> tuple[Output, dict[str, Any], VerifierResult | None]:
         """The output, the features the agent tells of itself, and the result where it failed to answer."""
-        answer = _outcome(lambda: self._agent(handed))
+        answer = outcome_of(lambda: self._agent(handed))
         error = answer.exception()
         if error is not None:
             told = f"the agent raised {type(error).__name__}: {error}"
@@ -159,14 +174,14 @@ class Runner:
             return given, {}, None
         try:
             plain: dict[str, Any] = {"text": given} if isinstance(given, str) else dict(given)
-            features = dict(plain.pop("features", None) or {})
+            features = features_given(plain.pop("features", None))
             return Output.model_validate(plain), features, None
-        except (ValueError, TypeError):
+        except (InvalidInput, ValueError, TypeError):
             told = "the agent answered neither text nor an output"
             return Output(text=""), {}, self._failed("tool_output_invalid", told)
 
     def _verify(self, output: Output, task: str) -> VerifierResult:
-        answer = _outcome(lambda: self._verifier(output, task))
+        answer = outcome_of(lambda: self._verifier(output, task))
         error = answer.exception()
         if error is not None:
             return self._failed("exec_unavailable", f"the verifier raised {type(error).__name__}: {error}", "UNKNOWN")
@@ -193,14 +208,6 @@ class Runner:
                 "notes": notes[:500],
             }
         )
-
-
-def _outcome(call: Callable[[], Any]) -> Future[Any]:
-    """What a call answers or raises, as a value."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as worker:
-        return worker.submit(call)
 
 
 def _cost(usage: Usage | None) -> dict[str, Any]:

@@ -26,13 +26,13 @@ from muniment.errors import Conflict, InvalidInput, InvalidRecord, MunimentError
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.research_policy import ResearchLimits
 from muniment.records.research_run import GatesFile, ResearchManifest
+from muniment.runtime.items import latest
 from muniment.runtime.project_research import study_id
 from muniment.runtime.study_store import (
     Step,
     StudyView,
     check_revision,
     commit,
-    find_view,
     keep_checks,
     load_view,
     wave_path,
@@ -462,6 +462,7 @@ def start_study(
     limits: Any,
     agent_types: Any,
     directory: str | PathLike[str] | None,
+    tenant_id: str,
 ) -> Study:
     """A new research run: said once what it asks and what bounds it; both are pinned."""
     from muniment.runtime.patches import texts_of
@@ -481,11 +482,13 @@ def start_study(
         raise InvalidInput(
             "a research run's id names a folder: letters, digits, dot, dash, underscore, at most 100", path="$.run_id"
         )
-    run = make_run(id_, asked)
-    if find_view(ctx, run.scope) is not None:
+    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(id_)))
+    if taken is not None:
+        taken.plain()  # one that was forgotten says so
         raise Conflict(
             f"the research run {id_} exists", path="$.run_id", hint="open_research(run_id) takes it up again"
         )
+    run = make_run(id_, asked)
     now = ctx.now()
     manifest = ResearchManifest(
         run_id=id_,
@@ -578,4 +581,4 @@ def _limits(ctx: Context, given: Any) -> ResearchLimits:
     except ValidationError as error:
         issues = [issue._replace(path=f"$.limits{issue.path[1:]}") for issue in issues_of(error, plain)]
         names = ", ".join(ResearchLimits.model_fields)
-        raise InvalidRecord("not valid limits", issues, hint=f"there are {names}; all are above zero") from None
+        raise InvalidRecord("not valid limits", issues, hint=f"there are {names}; all but max_wave2_agents are above zero") from None

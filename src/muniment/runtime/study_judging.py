@@ -131,7 +131,7 @@ def _confidence(unit: FGFCUnit, source: Source, shares: ConfidenceShares) -> flo
     The number alone was learned from edited summaries: it tells a changed word from the right one, and says little of
     how much of a claim its source holds.
     """
-    words = read_words(unit.text)
+    words = read_words(unit.text or "")
     held = sum(word.key in source.places for word in words) / max(1, len(words))
     support = float((unit.model_extra or {}).get("support", 0.0))
     told = shares.verdict * (unit.verdict == "SUPPORTED") + shares.wording * held + shares.support * support

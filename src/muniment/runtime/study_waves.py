@@ -183,7 +183,7 @@ def judge_output(view: StudyView, perspective_id: Any, given: AgentResult, polic
     last = next((each for each in view.manifest.results if each.perspective_id == perspective.id), None)
     if last is not None and last.digest == hashed and (last.accepted or _says_no_more(given, last)):
         return Judged(None, last)  # the same call again, after a crash say
-    attempt = 1 if last is None else last.attempt + 1
+    attempt = 1 if last is None else last.attempt + (last.accepted or not _may_stay(last))
     if attempt > policy.attempts_max and last is not None and not last.accepted:
         raise Conflict(
             f"{perspective.id} has had {last.attempt} attempts",

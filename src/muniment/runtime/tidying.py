@@ -10,7 +10,7 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.reuse.eviction import to_evict
 from muniment.runtime.banks import list_memories, lock_bank, store_of, write_bank
 from muniment.runtime.plans import ended_draft, made_draft, run_plan
-from muniment.semantics.banks import bank_owner, bank_scope
+from muniment.semantics.banks import bank_scope
 from muniment.semantics.ttl import has_expired
 
 if TYPE_CHECKING:
@@ -18,21 +18,29 @@ if TYPE_CHECKING:
     from muniment.records.fold import MemoryActionRecord
     from muniment.records.learn_policy import LearnPolicy
     from muniment.records.learning import MemoryKind, StoredMemory
-    from muniment.records.scope import Scope
-    from muniment.records.stored import ScopeLevel
     from muniment.runtime.context import Context
 
-__all__ = ["EVERY", "tidy", "tidy_sometimes"]
+__all__ = ["EVERY", "bank_length", "tidy", "tidy_sometimes"]
 
 EVERY = 512
 """A bank is looked over once in so many entries, or more often where a store is small."""
-ENTRIES_A_FOLD = 16
-"""What a fold writes, as a rule, at most."""
 _LIVE = ("active", "pinned", "temporary")
 
 
 def tidy(ctx: Context, tenant_id: str, owner: str, *, leave: int = 0) -> tuple[MemoryActionRecord, ...]:
-    """Retire what has run out and what is over size; `leave` so much room in each store for what is to come."""
+    """Retire what has run out and what is over size; `leave` so much room in each store for what is to come.
+
+    By one plan, or by several where one may not hold so many actions.
+    """
+    records: list[MemoryActionRecord] = []
+    while made := _tidy_once(ctx, tenant_id, owner, leave):
+        records += made
+        if len(made) < ctx.policy.learn.plan_actions_max or made[0].status != "APPLIED":
+            break
+    return tuple(records)
+
+
+def _tidy_once(ctx: Context, tenant_id: str, owner: str, leave: int) -> tuple[MemoryActionRecord, ...]:
     now = ctx.now()
     plan_id = ctx.ids.new("plan")
 
@@ -52,19 +60,21 @@ def tidy(ctx: Context, tenant_id: str, owner: str, *, leave: int = 0) -> tuple[M
     return ctx.engine.write(tenant_id, work)
 
 
-def tidy_sometimes(ctx: Context, scope: Scope, level: ScopeLevel) -> None:
-    """Look a bank over when it has grown by so much since the last time that a store may be over size."""
-    owner = bank_owner(scope, level)
+def bank_length(ctx: Context, tenant_id: str, owner: str) -> int:
+    """How many entries a bank has."""
+    place = owner, bank_scope(tenant_id, owner).session_id
+    row = ctx.engine.read(tenant_id, lambda reader: reader.do(Get("sessions", place)))
+    return 0 if row is None else cast("int", row[2])
+
+
+def tidy_sometimes(ctx: Context, tenant_id: str, owner: str, *, since: int) -> None:
+    """Look a bank over when it has grown by so much that a store may be over size; `since` is how long it was."""
     eviction = ctx.policy.learn.eviction
     smallest = min(eviction.reasoning_max, eviction.tactics_max, eviction.seeds_max, eviction.capsules_max)
     step = max(1, min(EVERY, smallest // 4))
-    bank = bank_scope(scope.tenant_id, owner)
-    row = ctx.engine.read(scope.tenant_id, lambda reader: reader.do(Get("sessions", (owner, bank.session_id))))
-    if row is None:
-        return
-    head = cast("int", row[2])
-    if step == 1 or head // step != max(0, head - ENTRIES_A_FOLD) // step:
-        tidy(ctx, scope.tenant_id, owner, leave=0 if step == 1 else step)
+    length = bank_length(ctx, tenant_id, owner)
+    if length > since and (step == 1 or length // step != since // step):
+        tidy(ctx, tenant_id, owner, leave=0 if step == 1 else step)
 
 
 def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: int) -> list[dict[str, Any]]:

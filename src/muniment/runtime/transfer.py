@@ -25,6 +25,7 @@ from muniment.runtime.forget import names_of, receipt_change
 from muniment.runtime.indexing import index_rows
 from muniment.runtime.ingest import enter_tenant
 from muniment.runtime.items import latest, write_changes
+from muniment.runtime.project_learning import trace_id_of
 from muniment.text.canonical import canonical_bytes
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -200,8 +201,9 @@ def _write_batch(
     tx.do(Insert("blobs", new_blobs))
     index_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
+    lost = _lost_traces(tx, gone | more) if rows["items"] else {}
     for id_, versions in groupby(rows["items"], key=lambda row: cast("str", row[0])):
-        receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, done)
+        receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, lost, done)
         if receipt_id is not None:
             more[id_] = receipt_id
     new_links = [row for row in rows["links"] if tx.do(Get("links", row[:2])) is None]
@@ -252,8 +254,20 @@ def _write_heads(tx: Transaction, tenant_id: str, sessions: list[Row], entries: 
         tx.do(Put("sessions", [(user_id, session_id, last[5], last[14], last[7], there[5])]))
 
 
+def _lost_traces(tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
+    """The EventLogs of runs that lost an event here, which fall with it, and the receipts."""
+    where: tuple[Condition, ...] = (("id", "in", tuple(gone)),)
+    rows = tx.do(Select("entries", where=where, columns=("id", "run_id"))) if gone else []
+    return {trace_id_of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows)}
+
+
 def _write_item(
-    tx: Transaction, versions: list[Row], links: list[Row], gone: dict[str, str], done: Counter[str]
+    tx: Transaction,
+    versions: list[Row],
+    links: list[Row],
+    gone: dict[str, str],
+    lost: dict[str, str],
+    done: Counter[str],
 ) -> str | None:
     """Add the versions that are not here. Those of an item that was forgotten here come as tombstones.
 
@@ -277,6 +291,9 @@ def _write_item(
     if receipt_id is None and not here:
         sources = [cast("str", link[0]) for link in links if link[1] == id_]
         receipt_id = _lost_source(tx, cast("str", id_), sources, gone) or _lost_run(tx, versions[0], gone)
+        traces = [id_, *sources] if receipt_id is None else []
+        new_here = (each for each in traces if each in lost and latest(tx, cast("str", each)) is None)
+        receipt_id = receipt_id or next((lost[cast("str", each)] for each in new_here), None)
     new = [row for row in versions if row[1] not in here]
     if receipt_id is not None:
         new = [row if row[_BODY] is None else _emptied(row, receipt_id) for row in new]

@@ -9,7 +9,7 @@ from muniment.errors import InvalidInput, NotFound
 from muniment.ports.engine import Condition, Select
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.memory import WorkingSet, WorkingSetRecord
-from muniment.runtime.items import Item
+from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import WORKING_SET_CHANGED
 from muniment.runtime.patches import Decided, cleaned, draft_patch, texts_of, write_patches
 from muniment.runtime.project_learning import trace_id_of
@@ -27,7 +27,10 @@ PARTS = ("facts", "assumptions", "constraints", "decisions", "open_questions")
 
 
 def live_sets(reader: Reader, scope: Scope, now: str) -> list[WorkingSetRecord]:
-    """The records of a run's stack that are active and have not run out, bottom first."""
+    """The records of a run's stack that are active and have not run out, bottom first; none once the run has ended."""
+    run = latest(reader, scope.run_id)
+    if run is not None and run.status == "finished":
+        return []
     where: tuple[Condition, ...] = (("kind", "=", "working_set"), ("run_id", "=", scope.run_id))
     newest: dict[str, Item] = {}
     for row in reader.do(Select("items", where=where, order=("created_at", "id", "version"))):

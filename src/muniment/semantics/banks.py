@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from muniment.records.scope import Scope
-from muniment.records.stored import ScopeLevel
+from muniment.errors import InvalidInput
+from muniment.records.scope import ID_MAX_BYTES, ID_MAX_CHARS, Scope
+from muniment.records.words import ScopeLevel
 from muniment.text.hashing import short_id
 
-__all__ = ["PREFIX", "bank_holder", "bank_owner", "bank_scope", "is_bank", "level_of", "owners_seen"]
+__all__ = ["PREFIX", "bank_holder", "bank_owner", "bank_scope", "holder_of", "is_bank", "level_of", "owners_seen"]
 
 PREFIX = "bank:"
 _USER = f"{PREFIX}user:"
@@ -46,7 +47,16 @@ def bank_holder(owner: str) -> str | None:
     return owner.removeprefix(_USER) if owner.startswith(_USER) else None
 
 
+def holder_of(owner: str) -> dict[str, str]:
+    """Who a bank is for, as `Memory.bank` takes it; nobody where it is the tenant's."""
+    kind, _, name = owner.removeprefix(PREFIX).partition(":")
+    return {f"{kind}_id": name} if name else {}
+
+
 def bank_scope(tenant_id: str, owner: str) -> Scope:
     """Where the entries of a bank stand: one session, whose run never ends."""
+    if len(owner) > ID_MAX_CHARS or len(owner.encode()) > ID_MAX_BYTES:
+        most = ID_MAX_CHARS - len(_USER)
+        raise InvalidInput(f"a bank is for a name of at most {most} characters", path="$.user_id", hint="a shorter id")
     run_id = short_id("run", [tenant_id, owner])
     return Scope(tenant_id=tenant_id, user_id=owner, agent_id=AGENT, session_id="bank", run_id=run_id)

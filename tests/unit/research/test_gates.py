@@ -290,7 +290,7 @@ def test_a_kilobyte_is_bytes_not_characters() -> None:
 @pytest.mark.req("RP-05")
 def test_the_packs_limits_must_be_the_manifests() -> None:
     plain = LIMITS.model_dump(mode="json")
-    assert passes(packed(pack_of(entry(1), limits=plain), 100))
+    assert passes(packed(pack_of(entry(1, key_claim()), limits=plain), 100))
     for other in ({**plain, "max_summary_kb": 5}, {**plain, "more": 1}, {"max_summary_kb": 1}):
         result = packed(pack_of(entry(1), limits=other), 100)
         assert [reason for reason in result.reasons if "other limits" in reason]
@@ -300,20 +300,21 @@ def test_the_packs_limits_must_be_the_manifests() -> None:
     ("summarised", "planned", "ok"), [(9, 10, True), (8, 9, False), (18, 20, True), (17, 20, False), (1, 1, True)]
 )
 def test_nine_in_ten_perspectives_must_be_summarised(summarised: int, planned: int, ok: bool) -> None:
-    pack = pack_of(*(entry(at) for at in range(1, summarised + 1)))
+    pack = pack_of(*(entry(at, key_claim()) for at in range(1, summarised + 1)))
     result = packed(pack, *[50] * summarised, planned=planned)
     assert passes(result) is ok
     assert result.metrics["summarised"] == summarised
 
 
 def test_what_was_given_up_is_not_waited_for() -> None:
-    pack = pack_of(entry(1), entry(2))
+    pack = pack_of(entry(1, key_claim()), entry(2))
     assert not passes(packed(pack, 50, 50, planned=3))
     assert passes(packed(pack, 50, 50, planned=3, given_up={"p3": "no agent"}))
 
 
 def test_a_pack_of_nothing_fails() -> None:
     assert not passes(packed(pack_of()))
+    assert not passes(packed(pack_of(entry(1), entry(2)), 50, 50))
 
 
 @pytest.mark.parametrize(

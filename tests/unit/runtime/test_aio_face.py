@@ -16,8 +16,11 @@ from muniment import aio
 from muniment.adapters.system import CountingIds, TickingClock
 from muniment.errors import Closed, NotFound
 from muniment.runtime.corpora import Corpus
+from muniment.runtime.learning import Bank
 from muniment.runtime.memory import Memory
 from muniment.runtime.run import Run
+from muniment.runtime.runner import Runner
+from muniment.runtime.studies import Study
 
 ROOT = Path(__file__).parents[3]
 
@@ -60,7 +63,15 @@ def test_exported_names_are_pinned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [(aio.AsyncMemory, Memory), (aio.AsyncRun, Run), (aio.AsyncCorpus, Corpus)]
+    ("ours", "theirs"),
+    [
+        (aio.AsyncMemory, Memory),
+        (aio.AsyncRun, Run),
+        (aio.AsyncCorpus, Corpus),
+        (aio.AsyncStudy, Study),
+        (aio.AsyncBank, Bank),
+        (aio.AsyncRunner, Runner),
+    ],
 )
 def test_signatures_are_those_of_the_sync_classes(ours: type, theirs: type) -> None:
     assert public(ours) == public(theirs)
@@ -144,6 +155,51 @@ def test_both_faces_tell_the_same_story(tmp_path: Path) -> None:
             return await story(Sync(mem), Sync(mem.run(user_id="ana", session_id="s1", objective="o")))
 
     assert asyncio.run(asynchronous()) == asyncio.run(synchronous())
+
+
+def test_agents_and_verifiers_may_be_coroutines(tmp_path: Path) -> None:
+    async def agent(task: Any) -> str:
+        assert isinstance(task.run, aio.AsyncRun)
+        await task.run.observe_tool("abacus", content="24")
+        await asyncio.sleep(0)
+        return "24"
+
+    async def verifier(output: Any, _task: str) -> bool:
+        await asyncio.sleep(0)
+        return bool(output.text == "24")
+
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            runner = await mem.runner(agent, verifier, user_id="ana")
+            done = await asyncio.gather(*[runner.run(f"Reach 24 in {n} steps.") for n in range(4)])
+            assert [each.passed for each in done] == [True] * 4
+            bank = await mem.bank(user_id="ana")
+            assert isinstance(bank, aio.AsyncBank)
+            logs = await bank.event_logs()
+            assert len(logs) == 4
+            assert all(log.cost is not None and log.cost.tool_calls == 1 for log in logs)
+            crash = await (await mem.runner(_crash, verifier, user_id="ana")).run("Reach 24.")
+            assert crash.result.reason_codes == ("tool_failure",)
+
+    asyncio.run(main())
+
+
+async def _crash(_task: Any) -> str:
+    raise ValueError("no")
+
+
+def test_a_study_is_lifted_with_its_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            question = "Should Alder replace its diesel ferries?"
+            study = await mem.research(question, user_id="ana", run_id="alder", directory=tmp_path / "alder")
+            assert isinstance(study, aio.AsyncStudy)
+            assert isinstance(study.run, aio.AsyncRun)
+            assert await study.route()
+            again = await mem.open_research("alder", directory=tmp_path / "alder")
+            assert await again.manifest() == await study.manifest()
+
+    asyncio.run(main())
 
 
 def test_awaits_run_side_by_side_on_one_store(tmp_path: Path) -> None:

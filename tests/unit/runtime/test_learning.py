@@ -142,7 +142,6 @@ def test_plan_apply_record_undo(mem):
         ([{"op": "RETIRE", "target_store": "ReasoningBank", "target_ids": ["nobody"]}], "unknown"),
         ([write(memory("rm_9", ttl="days:-1"))], "ttl"),
         ([write({"schema_version": "0.5.15", "memory_id": "rm_9"})], "invalid_record"),
-        ([write(memory("rm_9", summary="the key is sk-ant-api03-" + "a" * 95))], "secret"),
     ],
 )
 def test_a_plan_that_may_not_be_changes_nothing(mem, actions, code):

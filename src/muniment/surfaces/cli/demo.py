@@ -51,7 +51,7 @@ class Calendar:
 @json_option
 @handles_errors
 def demo(as_json: bool) -> None:
-    """Show what muniment does, on a small sample: record, recall, compose, explain, replay, prove, forget, research."""
+    """Show what muniment does, on a small sample: record, compose, explain, replay, prove, forget, research, learn."""
     if not as_json:
         _tell()
         return
@@ -62,6 +62,7 @@ def demo(as_json: bool) -> None:
 
 def _tell() -> None:
     from muniment.runtime.memory import open as open_memory
+    from muniment.surfaces.cli.demo_learning import show_learning
     from muniment.surfaces.cli.demo_ledger import show_ledger
     from muniment.surfaces.cli.demo_research import show_research
 
@@ -77,6 +78,7 @@ def _tell() -> None:
             _replay(mem, run, build)
             show_ledger(mem, path, build, said["visit"][0].id)
         show_research(Path(folder), calendar)
+        show_learning(calendar)
     click.echo()
 
 

@@ -1,4 +1,4 @@
-"""The last part of the demo: a question taken to a checked report, with outputs that agents could have written."""
+"""The part of the demo that researches: a question taken to a checked report, with outputs as agents write them."""
 
 from __future__ import annotations
 

@@ -119,6 +119,7 @@ _PHRASES: dict[str, str] = {
         "`status` shows how it stands; without --run-id a new run gets an id of its own"
     ),
     "start one with a question": "`list` names the runs of this store, `init` starts one",
+    "open_research(run_id, directory=…)": "--dir PATH",
     "none yet: route first": "none yet: `route` first",
     "give it up with a reason": "`give-up` with a reason",
     "start another run, or accept": "`init` starts another run; or accept",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from muniment.records.research_run import CITABLE, STAGES
 from muniment.surfaces.cli.asking import one_line, when
+from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
     from muniment.records.research import Perspective, SummaryPack
@@ -30,10 +30,6 @@ __all__ = [
 ]
 
 _BAR_CELLS = 10
-_WIDTH_ELSEWHERE = 140
-"""Columns where nobody's terminal says how many there are."""
-_TITLE_CELLS_MIN = 24
-_INDENT = "    "
 _NAMED_MAX = 5
 _TITLES = {"A": "plan", "B": "waves", "C": "citations", "D": "pack", "E": "report"}
 _SIGNS = {"pass": ("✓", "green"), "fail": ("✗", "red"), "not_run": ("·", "bright_black"), "open": ("…", "yellow")}
@@ -110,7 +106,7 @@ def show_perspectives(chosen: Sequence[Perspective]) -> None:
         tools = ", ".join(f"{name} ≤ {calls}" for name, calls in sorted(contract.tool_budget.items()))
         bounds = (f"≤ {contract.max_words}", f"≤ {contract.max_sources}", tools)
         rows.append([each.id, each.track, each.agent_type, *bounds, each.title])
-    _show_table(("", "track", "agent", "words", "sources", "tools", "perspective"), rows)
+    show_table(("", "track", "agent", "words", "sources", "tools", "perspective"), rows)
 
 
 def _show_standings(perspectives: Sequence[Perspective], manifest: ResearchManifest) -> None:
@@ -129,7 +125,7 @@ def _show_standings(perspectives: Sequence[Perspective], manifest: ResearchManif
         size = sizes.get(each.id)
         told = "" if size is None else _against(size, manifest.limits.summary_bytes_max)
         rows.append([*cells, *([told] if sizes else []), each.title])
-    _show_table([name for name in heads if sizes or name != "summary"], rows)
+    show_table([name for name in heads if sizes or name != "summary"], rows)
 
 
 def summary_bytes(manifest: ResearchManifest) -> dict[str, int]:
@@ -147,7 +143,7 @@ def show_summaries(manifest: ResearchManifest, pack: SummaryPack, flagged: Mappi
         size = _against(sizes.get(entry.perspective_id, 0), manifest.limits.summary_bytes_max)
         counts = (str(len(entry.key_claims)), str(flagged.get(entry.perspective_id, 0)))
         rows.append([entry.perspective_id, size, *counts, entry.summary_md])
-    _show_table(("", "summary", "key claims", "flagged", "file"), rows)
+    show_table(("", "summary", "key claims", "flagged", "file"), rows)
     total, most = sum(sizes.values()), manifest.limits.total_bytes_max
     click.echo(f"in all: {total:,} of {most:,} bytes, about {pack.total_estimated_tokens:,} tokens with the pack")
 
@@ -278,36 +274,3 @@ def _bar(part: float, whole: float) -> str:
 
 def _against(size: int, most: int) -> str:
     return f"{_bar(size, most)} {size:,}"
-
-
-Cell = str | tuple[str, str]
-"""A text, or a text and its colour."""
-
-
-def _show_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Columns as wide as they need to be; the last one gets what is left of the line, or a line of its own."""
-    from rich.cells import cell_len, set_cell_size
-
-    texts = [[one_line(each if isinstance(each, str) else each[0], 200) for each in row] for row in (heads, *rows)]
-    widths = [max(map(cell_len, column)) for column in list(zip(*texts, strict=True))[:-1]]
-    before = sum(widths) + 2 * len(widths)
-    columns = shutil.get_terminal_size((_WIDTH_ELSEWHERE, 1)).columns
-    is_beside = columns - before >= _TITLE_CELLS_MIN
-    left = columns - (before if is_beside else len(_INDENT))
-    for at, (*cells, last) in enumerate(texts):
-        line = "  ".join(
-            click.style(text, fg="bright_black" if at == 0 else _colour(rows[at - 1][place]))
-            + " " * (width - cell_len(text))
-            for place, (text, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        title = last if cell_len(last) <= left else set_cell_size(last, left - 1).rstrip() + "…"
-        if is_beside:
-            click.echo(f"{line}  {title}".rstrip())
-        else:
-            click.echo(line.rstrip())
-            if at > 0:
-                click.echo(f"{_INDENT}{title}")
-
-
-def _colour(cell: Cell) -> str | None:
-    return None if isinstance(cell, str) else cell[1]

@@ -36,6 +36,23 @@ _WRITTEN = {
     "decade": "decade decades",
     "degree": "° degree degrees 度 도",
     "people": "people persons 人 명",
+    "percentage point": "percentage pp pps 个百分点 퍼센트포인트",
+    "gallon": "gallon gallons 加仑 갤런",
+    "watt": "watt watts 와트",
+    "kilowatt": "kw kilowatt kilowatts 千瓦 킬로와트",
+    "megawatt": "mw megawatt megawatts 兆瓦 메가와트",
+    "gigawatt": "gw gigawatt gigawatts 吉瓦 기가와트",
+    "terawatt": "tw terawatt terawatts 太瓦 테라와트",
+    "kilowatt hour": "kwh 千瓦时 킬로와트시",
+    "megawatt hour": "mwh 兆瓦时 메가와트시",
+    "gigawatt hour": "gwh 吉瓦时 기가와트시",
+    "terawatt hour": "twh 太瓦时 테라와트시",
+    "volt": "volt volts 伏特 볼트",
+    "ampere": "amp amps ampere amperes 安培 암페어",
+    "kilobyte": "kb kilobyte kilobytes",
+    "megabyte": "mb megabyte megabytes",
+    "gigabyte": "gb gigabyte gigabytes",
+    "terabyte": "tb terabyte terabytes",
 }
 _UNITS = {form: unit for unit, forms in _WRITTEN.items() for form in forms.split()}
 _SIGNS_BEFORE = frozenset("$€£¥₩")
@@ -45,7 +62,7 @@ _CJK_UNITS = sorted((form for form in _UNITS if not form.isascii() and form[0].i
 def unit_of(text: str, words: Sequence[Word], at: int) -> str | None:
     """The unit of the number at a place: a sign before or behind it, or the word behind it."""
     word = words[at]
-    before, behind = text[word.start - 1 : word.start], text[word.end : word.end + 4].lstrip(" -")
+    before, behind = text[word.start - 1 : word.start], text[word.end : word.end + 8].lstrip(" -")
     if before in _SIGNS_BEFORE:
         return _UNITS.get(before)
     if behind[:1] in ("%", "％", "°"):

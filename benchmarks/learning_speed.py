@@ -1,0 +1,224 @@
+"""What learning costs: a recall beside a bare search, a fold beside a bare append, memory over many runs.
+
+    python -m benchmarks.learning_speed            everything (a bank of 100,000 records; ten minutes or more)
+    python -m benchmarks.learning_speed --quick    small sizes, for a look
+
+Each figure is a ratio within one process. `recall`: the whole of `run.recall`, told to the run and written, against the
+ten best of the same index for the same words. `fold`: `run.learn` of a run of so many steps, in a bank with as many
+earlier runs as a fold looks at, against the append of one entry that holds what the fold writes as the EventLog,
+byte for byte. `memory`: the process's resident size while one bank takes run after run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import muniment
+from benchmarks.harness import report, timed, versus
+from muniment.ports.engine import Select
+from muniment.records.learning import IntentParts
+from muniment.runtime.searching import find_turns
+from muniment.semantics.keys import intent_key
+
+FAMILIES = 20
+WORDS = tuple(f"word{number}" for number in range(5_000))
+PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
+FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}
+BATCH = 500
+TOP = 10
+
+
+@contextmanager
+def a_store(**options: Any) -> Iterator[muniment.Memory]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        muniment.open(Path(folder, "m.db"), embedder="none", **options) as mem,
+    ):
+        yield mem
+
+
+# -- recall -------------------------------------------------------------------------------------------
+
+
+def records(count: int, random: Random) -> Iterator[dict[str, Any]]:
+    """Episodes of twenty families, about thirty words each."""
+    keys = [intent_key(IntentParts(domain_tag="d", task_family=f"f{number}")) for number in range(FAMILIES)]
+    for number in range(count):
+        passed = random.random() < 0.5
+        yield {
+            "schema_version": "0.5.15",
+            "memory_id": f"rm_{number}",
+            "kind": "episode",
+            "created_at": "2026-01-01T00:00:00Z",
+            "status": "active",
+            "summary": f"Asked: {' '.join(random.choices(WORDS, k=25))}. Passed. Did: search, then book.",
+            "intent_key": keys[number % FAMILIES],
+            "state_key": "state|mode=main",
+            "tags": ["pass" if passed else "fail"],
+            "pass_p_hat": float(passed),
+        }
+
+
+def fill(mem: muniment.Memory, count: int) -> None:
+    bank = mem.bank(user_id="ana")
+    listed = list(records(count, Random(1)))
+    for at in range(0, count, BATCH):
+        actions = [
+            {"op": "WRITE", "target_store": "ReasoningBank", "payload": record} for record in listed[at : at + BATCH]
+        ]
+        bank.apply(bank.plan(actions).plan_id)
+
+
+def recall_against_search(sizes: Sequence[int], rounds: int) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for size in sizes:
+        with a_store() as mem:
+            fill(mem, size)
+            rows[f"recall of {size:,} records"] = _recall(mem, rounds)
+    return rows
+
+
+def _recall(mem: muniment.Memory, rounds: int) -> dict[str, Any]:
+    random, ctx = Random(2), mem._ctx
+    asked = [" ".join(random.choices(WORDS, k=8)) for _ in range(rounds + 1)]
+    run = mem.run(user_id="ana", agent_id="agent")
+
+    def recall(round_: int) -> float:
+        intent = {"domain_tag": "d", "task_family": f"f{round_ % FAMILIES}"}
+        return timed(lambda: run.recall(asked[round_], intent=intent, state={"mode": "main"}))
+
+    def search(round_: int) -> float:
+        policy, now = ctx.policy.recall, ctx.now()
+        return timed(
+            lambda: ctx.engine.read(
+                "default",
+                lambda reader: find_turns(ctx, reader, "default", "bank:user:ana", asked[round_], TOP, now, policy),
+            )
+        )
+
+    recall(rounds), search(rounds)
+    ours, reference, ratio = versus(recall, search, rounds)
+    return {"recall_ms": ours * 1e3, "search_ms": reference * 1e3, "times": 1 / ratio}
+
+
+# -- folds --------------------------------------------------------------------------------------------
+
+
+def a_run(mem: muniment.Memory, number: int, steps: int) -> muniment.Run:
+    """A run that searched and booked, with so many steps."""
+    run = mem.run(user_id="ana", agent_id="agent")
+    tools = ("search", "read", "book", "verify")
+    events: list[dict[str, Any]] = [{"role": "user", "content": f"Find a table for {number % 9 + 1} in Berlin."}]
+    events += [
+        {
+            "role": "tool",
+            "content": f"row {step} of {number}: 12 tables",
+            "tool": {"name": tools[(step * (number % 3 + 1)) % 4], "args": {"row": step}, "ok": step % 7 != 3},
+        }
+        for step in range(steps)
+    ]
+    events.append({"role": "assistant", "content": f"Booked table {number}."})
+    run.observe_many(events)
+    return run
+
+
+def learn(run: muniment.Run, number: int) -> None:
+    strategy = "careful" if number % 3 else "quick"
+    passed = (number * 7 % 10) < (8 if number % 3 else 3)
+    run.learn(
+        PASS if passed else FAIL,
+        intent={"domain_tag": "travel", "task_family": "booking"},
+        state={"mode": "main"},
+        features={"strategy": strategy},
+    )
+
+
+def fold_against_append(steps: int, peers: int, rounds: int) -> dict[str, dict[str, Any]]:
+    with a_store() as mem:
+        for number in range(peers):
+            learn(a_run(mem, number, steps), number)
+        bare = mem.run(user_id="bo", agent_id="agent")
+
+        def fold(round_: int) -> float:
+            run = a_run(mem, peers + round_, steps)
+            return timed(lambda: learn(run, peers + round_))
+
+        def append(_round: int) -> float:
+            told = _newest_log(mem)
+            return timed(lambda: bare.observe("assistant", told))
+
+        append(0)
+        ours, reference, ratio = versus(fold, append, rounds)
+        size = len(_newest_log(mem))
+    return {
+        f"fold of {steps} steps, {peers} earlier runs": {
+            "fold_ms": ours * 1e3,
+            "append_ms": reference * 1e3,
+            "times": 1 / ratio,
+            "event_log_bytes": size,
+        }
+    }
+
+
+def _newest_log(mem: muniment.Memory) -> str:
+    """What the last fold wrote of its run."""
+    select = Select("items", where=(("kind", "=", "event_log"),), order=("created_at",), descending=True, limit=1)
+    rows = mem._ctx.engine.read("default", lambda reader: reader.do(select))
+    return str(rows[0][11])
+
+
+# -- memory -------------------------------------------------------------------------------------------
+
+
+def memory_over_runs(counts: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Runs of four steps, one after another, in one bank; resident size after so many."""
+    rows: dict[str, dict[str, Any]] = {}
+    with a_store() as mem:
+        done = 0
+        for count in counts:
+            start = time.perf_counter()
+            size = count - done
+            while done < count:
+                learn(a_run(mem, done, 4), done)
+                done += 1
+            rows[f"memory after {count:,} runs"] = {
+                "resident_mb": resident_mb(),
+                "ms_a_run": (time.perf_counter() - start) * 1e3 / size,
+            }
+    sizes = [row["resident_mb"] for row in rows.values()]
+    rows["memory, last over first"] = {"ratio": sizes[-1] / sizes[0], "runs": counts[-1]}
+    return rows
+
+
+def resident_mb() -> float:
+    told = Path("/proc/self/statm")
+    if told.exists():
+        return int(told.read_text().split()[1]) * resource.getpagesize() / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--runs", type=int, default=10_000, help="how many runs memory is watched over")
+    given = parser.parse_args(argv)
+    sizes = [2_000] if given.quick else [10_000, 100_000]
+    runs = [100, 300] if given.quick else [given.runs // 10, given.runs // 2, given.runs]
+    peers, rounds = (40, 5) if given.quick else (200, 21)
+    rows = recall_against_search(sizes, rounds)
+    rows |= fold_against_append(200, peers, rounds)
+    rows |= memory_over_runs(runs)
+    arguments = {"quick": given.quick, "sizes": sizes, "runs": runs, "peers": peers, "rounds": rounds}
+    report("learning_speed", rows, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The commands of the guide on learning, one after the other, as somebody would type them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import muniment
+from muniment.surfaces.cli.bank import bank
+from muniment.surfaces.cli.plan import plan
+from muniment.surfaces.cli.reuse import reuse
+
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
+
+
+def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+    (block,) = re.findall(
+        r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
+    )
+    note = {
+        "schema_version": "0.5.15", "memory_id": "rm_1", "kind": "episode", "created_at": "2026-01-01T00:00:00Z",
+        "status": "active", "summary": "Numbers are on the receipt.",
+    }  # fmt: skip
+    actions = [{"op": "WRITE", "target_store": "ReasoningBank", "payload": note}]
+    (tmp_path / "actions.json").write_text(json.dumps({"plan_id": "p1", "actions": actions}), "utf-8")
+    with muniment.open(tmp_path / "agent.db") as mem:
+        run = mem.run(user_id="ana", agent_id="clerk", run_id="run_7")
+        run.observe("user", "Find order 7.")
+        run.observe_tool("by_number", content="found")
+    muniment_ = f'muniment() {{ {shlex.quote(sys.executable)} -m muniment "$@"; }}\nset -eu\n'
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+    done = subprocess.run(
+        ["bash", "-c", muniment_ + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for piece in ("0 hints", "episode:  mem_", "p1 would be applied", "p1 is applied", "p1 is undone", "1 seeds"):
+        assert piece in done.stdout
+
+
+def test_every_command_is_in_the_guide() -> None:
+    text = GUIDE.read_text("utf-8")
+    for group in (bank, plan, reuse):
+        for name in group.commands:
+            assert f"muniment {group.name} {name}" in text or f"`{group.name} {name}`" in text, f"{group.name} {name}"

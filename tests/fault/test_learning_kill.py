@@ -1,0 +1,91 @@
+"""kill -9 at every transaction of learning, planning, applying, undoing: before its commit, and right after.
+
+The store then verifies and a rebuild finds nothing to repair; told again from the beginning, the story comes to the
+same end as one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kill_learner import ENDED, PLANS, tell
+
+import muniment
+from muniment.runtime.memory import Memory
+
+LEARNER = Path(__file__).parent / "kill_learner.py"
+POLICY = {"learn": {"fold": {"support_min": 1, "confidence_min": 0.5}}}
+STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 4
+"""Every transaction with `make soak`; else every fourth, the two moments in turn."""
+
+
+def end_of(mem: Memory) -> dict[str, Any]:
+    """What the story comes to, times apart."""
+    bank = mem.bank(user_id="ana")
+    records = bank.records(include_all=True)
+    return {
+        "records": sorted((each.id, each.kind, each.status, each.record.get("summary"), each.parents) for each in records),
+        "tallies": sorted((each.id, each.with_tally.n, each.with_tally.passes) for each in records),
+        "plans": sorted((each.plan.plan_id, each.status) for each in bank.plans() if each.plan.notes != "tidy"),
+        "logs": sorted((log.trace_id, log.verifier.verdict) for log in bank.event_logs()),
+        "drafts": sorted(draft.draft_id for draft in bank.drafts()),
+        "runs": sorted(run.run_id for run in mem.runs(user_id="ana") if run.finished_at is not None),
+    }
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    with muniment.open(":memory:", policy=POLICY) as mem:
+        tell(mem)
+        return end_of(mem)
+
+
+def die_at(path: Path, number: int, moment: str) -> bool:
+    """Whether there was such a transaction to die at."""
+    done = subprocess.run([sys.executable, str(LEARNER), str(path), str(number), moment], check=False)
+    assert done.returncode in (-signal.SIGKILL, ENDED), done.returncode
+    return done.returncode != ENDED
+
+
+def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
+    with muniment.open(path, policy=POLICY) as mem:
+        assert mem.verify().ok
+        assert mem.rebuild().repaired == ()
+        for plan in mem.bank(user_id="ana").plans():  # of each plan all was done, or nothing
+            if plan.plan.plan_id in PLANS and plan.status == "applied":
+                assert all(mem.bank(user_id="ana").get(id_).version >= left for id_, _, left in plan.touched)
+        tell(mem)
+        assert end_of(mem) == whole
+        assert mem.verify().ok
+        assert mem.rebuild().repaired == ()
+
+
+@pytest.mark.slow
+@pytest.mark.req("RC-11", "LG-06")
+def test_a_learner_is_killed_at_each_transaction(tmp_path: Path, whole: dict[str, Any]) -> None:
+    number, died = 1, 0
+    while True:
+        path = tmp_path / f"{number}.db"
+        if not die_at(path, number, ("inside", "after")[number // STRIDE % 2]):
+            break
+        check_and_tell_again(path, whole)
+        died += 1
+        number += STRIDE
+    assert died > 8, "the story has more transactions than that"
+
+
+@pytest.mark.slow
+def test_it_is_killed_again_and_again(tmp_path: Path, whole: dict[str, Any]) -> None:
+    """One store, and a process that gets a little further each time."""
+    path = tmp_path / "store.db"
+    for number in (3, 11, 9, 14, 8, 20):
+        die_at(path, number, "inside")
+        with muniment.open(path, policy=POLICY) as mem:
+            assert mem.verify().ok
+    check_and_tell_again(path, whole)

@@ -1,0 +1,53 @@
+"""How sure a research run is of a claim: verdict, words and the checker's number together."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from muniment.errors import InvalidRecord
+from muniment.records.policy import Policy
+from muniment.runtime.study_judging import SourceJudge
+
+PAGE = (
+    "The field study followed 550 homes in Norway for three winters. "
+    "At minus 10 degrees the heat pumps delivered a coefficient of performance of 2.4."
+)
+
+
+def judge(claim: str, research: dict[str, Any] | None = None):
+    corpus = SimpleNamespace(chunk=lambda _: SimpleNamespace(text=PAGE))
+    shelved = cast("Any", {"cid_a": SimpleNamespace(chunk_ids=("c1",))})
+    policy = Policy.from_wire({"research": research or {}})
+    return SourceJudge(cast("Any", corpus), shelved, policy)(claim, ["cid_a"])["cid_a"]
+
+
+@pytest.mark.req("RP-08")
+def test_confidence_is_above_half_where_the_checker_says_yes_and_below_where_it_does_not():
+    verbatim = judge("The field study followed 550 homes in Norway for three winters.")
+    reworded = judge("For three winters the study followed 550 homes in Norway.")
+    foreign = judge("Solar panels were banned from all roofs of Portugal by a court in Lisbon.")
+    assert verbatim.support == reworded.support == "supported"
+    assert foreign.support == "not_supported"
+    assert verbatim.confidence >= reworded.confidence >= 50 > foreign.confidence
+
+
+@pytest.mark.req("RP-08")
+def test_a_figure_that_the_source_gives_otherwise_has_no_confidence():
+    judged = judge("The field study followed 950 homes in Norway for three winters.")
+    assert judged.support == "refuted"
+    assert judged.confidence == 0
+
+
+def test_a_threshold_above_half_asks_for_nearer_wording():
+    claim = "For three winters a study followed 550 homes in Norway."
+    least = judge(claim).confidence
+    assert judge(claim, {"support_min": least / 100}).support == "supported"
+    assert judge(claim, {"support_min": (least + 1) / 100}).support == "not_supported"
+
+
+def test_shares_of_nothing_are_refused():
+    with pytest.raises(InvalidRecord, match="confidence"):
+        Policy.from_wire({"research": {"confidence": {"verdict": 0, "wording": 0, "support": 0}}})
