@@ -14,6 +14,7 @@ again with the same keys and, numbers included, the same values.
 import json
 import threading
 from collections.abc import Mapping
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin
 
@@ -231,6 +232,14 @@ class Record(BaseModel):
         put(record, "__pydantic_extra__", None)
         put(record, "__pydantic_private__", None)
         return record
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's, but for what was worked out of the fields and kept beside them: a copy works it out anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            if isinstance(getattr(type(self), name), cached_property):
+                del copied.__dict__[name]
+        return copied
 
     def to_wire(self) -> dict[str, Any]:
         """Plain JSON data with exactly the fields that were set."""

@@ -1,5 +1,6 @@
 """The numbers and switches of the ground, as one frozen record whose hash can be cited. Units stand last in names."""
 
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -56,6 +57,6 @@ class Policy(Record):
     research: ResearchPolicy = ResearchPolicy.model_construct()
     learn: LearnPolicy = LearnPolicy.model_construct()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))

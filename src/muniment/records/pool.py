@@ -3,12 +3,17 @@
 Bodies are included, so that composing again needs nothing but these records (MP-16).
 """
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
+
+from pydantic_core import to_json
 
 from muniment.records.base import Count, Items, Number, Record
 from muniment.records.entry import Trust
 from muniment.records.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.records.scope import IdText, Scope
+from muniment.text.canonical import Written, canonical_text, ordered_members
 
 __all__ = [
     "ComposeRequest",
@@ -39,6 +44,11 @@ class Turn(Record):
     text: str
     trust: Trust
     flags: Items[str]
+
+    @cached_property
+    def written(self) -> Written:
+        """The turn as canonical JSON: it stands in many pools, and is written once."""
+        return Written(canonical_text(self.to_wire()))
 
 
 class HitCandidate(Record):
@@ -142,3 +152,32 @@ class Pool(Record):
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
+
+    @property
+    def written(self) -> Written:
+        """The pool as canonical JSON: the text of `to_wire`, with its turns as they were written before."""
+        plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"hits", "window"})
+        window = [turn.written for turn in self.window]
+        return Written(canonical_text(plain | {"hits": _write_hits(self.hits), "window": window}))
+
+
+def _write_hits(hits: Sequence[HitCandidate]) -> list[Written]:
+    """Each hit as canonical JSON. They hold hundreds of numbers, which are written together."""
+    numbers = iter(_write_numbers([number for hit in hits for number in (hit.score, *hit.parts.values())]))
+    written = []
+    for hit in hits:
+        score, parts = next(numbers), dict(zip(hit.parts, numbers, strict=False))
+        told = ",".join([label + parts[name] for name, label in ordered_members(tuple(parts))])
+        by = "null" if hit.superseded_by is None else canonical_text(hit.superseded_by)
+        said = f'"reasons":{canonical_text(hit.reasons)},"score":{score},"superseded_by":{by}'
+        written.append(Written(f'{{"parts":{{{told}}},{said},"turn":{hit.turn.written}}}'))
+    return written
+
+
+def _write_numbers(numbers: list[float]) -> list[str]:
+    """As `canonical_text` writes each: without an exponent, every writer of shortest numbers writes the same digits."""
+    texts = to_json(numbers).decode()[1:-1].split(",")[: len(numbers)]
+    return [
+        text if text[-1] in "123456789" and "e" not in text else canonical_text(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]

@@ -194,7 +194,7 @@ def _change(build: Build, counter: str) -> Change:
         status="composed",
         body={
             "request": build.request.to_wire(),
-            "pool": build.pool.to_wire(),
+            "pool": build.pool.written,
             "policy": build.policy.to_wire(),
             "counter": counter,
             "packet_hash": digest(build.packet_bytes).hex(),

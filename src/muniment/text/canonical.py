@@ -25,9 +25,11 @@ from muniment.text.patterns import lazy_pattern
 __all__ = [
     "MAX_DEPTH",
     "MAX_INT_DIGITS",
+    "Written",
     "canonical_bytes",
     "canonical_text",
     "child_path",
+    "ordered_members",
     "parse_json",
     "read_canonical",
 ]
@@ -58,6 +60,12 @@ class _Duplicate(dict[str, Any]):
 # -- writing ------------------------------------------------------------------------------------------
 
 
+class Written(str):
+    """Canonical JSON text of a part that was written before: it stands in the whole as it is."""
+
+    __slots__ = ()
+
+
 def canonical_text(value: Any) -> str:
     """The canonical JSON text of plain data: dict, list or tuple, str, int, float, bool, None."""
     try:
@@ -83,19 +91,23 @@ def _encode(value: Any, room: int) -> str:
     kind = type(value)
     if kind is str:
         return _quote(value)
+    if kind is float:
+        return _format_float(value)
     if kind is int:
         return _format_int(value)
     if value is None:
         return "null"
     if kind is bool:
         return "true" if value else "false"
+    if kind is Written:
+        return str.__str__(value)
     if kind is dict:
         if not room:
             raise _Unencodable
         room -= 1
         parts = [
             label + (_quote(item) if type(item := value[key]) is str else _encode(item, room))
-            for key, label in _members(tuple(value))
+            for key, label in ordered_members(tuple(value))
         ]
         return "{" + ",".join(parts) + "}"
     if kind is list or kind is tuple:
@@ -103,13 +115,11 @@ def _encode(value: Any, room: int) -> str:
             raise _Unencodable
         room -= 1
         return "[" + ",".join([_quote(item) if type(item) is str else _encode(item, room) for item in value]) + "]"
-    if kind is float:
-        return _format_float(value)
     return _encode_subclass(value, room)
 
 
 @lru_cache(maxsize=4096)
-def _members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     """The keys of an object in their order, each as it is written: objects of one kind share them."""
     try:
         ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
@@ -145,13 +155,13 @@ def _format_int(value: int) -> str:
 
 def _format_float(value: float) -> str:
     """ECMAScript's Number::toString over Python's shortest repr."""
-    if not isfinite(value):
-        raise _Unencodable
-    if value == 0:
-        return "0"
     text = repr(value)
-    if "e" not in text:  # both write these numbers alike, but for a whole one's ".0"
-        return text.removesuffix(".0")
+    if text[-2:] == ".0":  # both write numbers without an exponent alike, but for this of a whole one
+        return text[:-2] if value else "0"
+    if "e" not in text:
+        if not isfinite(value):
+            raise _Unencodable
+        return text
     sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
     mantissa, _, exponent = text.partition("e")
     whole, _, fraction = mantissa.partition(".")
