@@ -88,7 +88,7 @@ def compose_build(
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
-        build = _composed(id_, request, pool, policy, ctx.counter)
+        build = _composed(id_, request, pool, policy, ctx.line_counts)
         change = _change(build, ctx.counter.name)
         held = _versions(pool, scope.run_id)
         if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
@@ -265,7 +265,7 @@ def _reload(ctx: Context, item: Item) -> Build:
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
     """The same request and pool under another policy; kept nowhere."""
     request = build.request.model_copy(update={"policy_id": policy.policy_id})
-    return _composed(build.id, request, build.pool, policy, ctx.counter)
+    return _composed(build.id, request, build.pool, policy, ctx.line_counts)
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:

@@ -1,21 +1,25 @@
-"""What is kept in memory between calls: indexes put together, turns read. Never the only copy of anything."""
+"""What is kept in memory between calls: indexes put together, turns read, lines counted. Never the only copy."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muniment.recall.stored import StoredIndex
 
 if TYPE_CHECKING:
+    from muniment.ports.tokens import TokenCounter
     from muniment.runtime.turn_reading import LiveTurn
 
-__all__ = ["IndexCache", "TurnCache"]
+__all__ = ["IndexCache", "LineCounts", "TurnCache"]
 
 INDEXES_MAX = 64
 TURNS_MAX = 4096
+LINES_MAX = 8192
+LINE_CHARS_MAX = 1000
+"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
 
 
 class IndexCache:
@@ -77,3 +81,38 @@ class TurnCache:
         """After a forget: nothing that was read stays in memory."""
         with self._lock:
             self._held.clear()
+
+
+class LineCounts:
+    """A token counter that remembers lines: the turns of a scope are priced again for every packet. Thread-safe."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self._counter.name
+
+    @property
+    def is_exact(self) -> bool:
+        return self._counter.is_exact
+
+    def count(self, text: str) -> int:
+        known = self._known.get(text)
+        return self.count_many([text])[0] if known is None else known
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        known = self._known
+        fresh = [text for text in texts if text not in known]
+        if not fresh:
+            return [known[text] for text in texts]
+        counted = dict(zip(fresh, self._counter.count_many(fresh), strict=True))
+        if len(known) > LINES_MAX:
+            self.clear()
+        self._known.update((text, count) for text, count in counted.items() if len(text) <= LINE_CHARS_MAX)
+        return [known[text] if text in known else counted[text] for text in texts]
+
+    def clear(self) -> None:
+        """After a forget, and when there are too many: a new table, so that whoever reads the old one still can."""
+        self._known = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from muniment.errors import MissingDependency
 from muniment.recall.segments import Segment
 from muniment.runtime.blocks import BlockCache
-from muniment.runtime.caches import IndexCache, TurnCache
+from muniment.runtime.caches import IndexCache, LineCounts, TurnCache
 from muniment.runtime.indexing import SEGMENTS
 from muniment.text.instants import format_instant
 
@@ -67,6 +67,11 @@ class Context:
         from muniment.adapters.token_counters import load_token_counter
 
         return load_token_counter()
+
+    @cached_property
+    def line_counts(self) -> LineCounts:
+        """The same counter, with a memory for lines."""
+        return LineCounts(self.counter)
 
     @cached_property
     def derivations(self) -> Mapping[str, Derivation]:
