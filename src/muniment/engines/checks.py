@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from types import NoneType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 from muniment.ports.engine import Condition, Row, Select, Value
@@ -97,8 +97,7 @@ class Shape(NamedTuple):
                 raise InvalidInput(f"in takes a tuple of values for {name}, not {type(value).__name__}")
             if len(value) > IN_MAX:
                 raise TooLarge(f"in takes at most {IN_MAX} values, not {len(value)}", hint="split the question")
-            for one in value:
-                check_value(self, column, one, null=False)
+            _check_values(self, column, value)
             return bool(value)
         if comparison not in _COMPARISONS:
             raise InvalidInput(f"unknown comparison {comparison!r}")
@@ -186,6 +185,14 @@ def check_value(shape: Shape, column: Column, value: Value, *, null: bool | None
         _check_text(f"{shape.spec.name}.{column.name}", value)
     elif type(value) is int and not _INT_MIN <= value <= _INT_MAX:
         raise InvalidInput(f"{shape.spec.name}.{column.name} takes 64-bit numbers")
+
+
+def _check_values(shape: Shape, column: Column, values: tuple[Value, ...]) -> None:
+    """The values of an `in`: texts all at once as long as they are plain, everything else one by one."""
+    if set(map(type, values)) == {str} == {_PYTHON_TYPE[column.type]} and _is_plain("".join(cast("Any", values))):
+        return
+    for value in values:
+        check_value(shape, column, value, null=False)
 
 
 def check_key(shape: Shape, key: Row) -> None:

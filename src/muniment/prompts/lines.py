@@ -72,12 +72,12 @@ _CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
 
 def flat(text: str) -> str:
     """On one line: what is no evidence has no need of line breaks, and with none it cannot pass for another line."""
-    return " ".join(text.split()) if _BREAK.search(text) else text
+    return text if text.isprintable() or not _BREAK.search(text) else " ".join(text.split())
 
 
 def quoted(text: str) -> str:
     """Evidence as it was said, except that a line of it that would pass for a heading or a citation is marked `>`."""
-    return _FORGED.sub("> ", text) if _BREAK.search(text) else text
+    return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
 
 
 def shown(value: Any) -> str:

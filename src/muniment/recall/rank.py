@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
@@ -43,19 +43,24 @@ def rank(
     pool, places = _diverse(asked, index, policy, pool, scores)
     order = newest_first(asked, index, policy, pool, places)
     outdated = superseded(asked, index, policy, order.alike)
-    held = _Held(asked, index, order.ordinals[:k])
+    best = order.ordinals[:k]
+    held = _Held(asked, index, best)
+    names = list(scores.parts)
+    columns = [part[best].tolist() for part in scores.parts.values()]
+    values = list(zip(*columns, strict=True)) or [()] * len(best)
+    worths = places[: len(best)].tolist()
+    shifts = (places[: len(best)] - scores.total[best]).tolist()
     ranked = []
-    for place, ordinal in enumerate(order.ordinals[:k].tolist()):
-        parts = {name: float(part[ordinal]) for name, part in scores.parts.items() if part[ordinal]}
+    for place, ordinal in enumerate(best.tolist()):
+        parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
         reasons = held.reasons(place, parts) + _reasons(parts, index, ordinal)
-        shift = float(places[place] - scores.total[ordinal])
-        if shift:
-            parts["order"] = shift
+        if shifts[place]:
+            parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
             reasons.append(f"newest of {len(order.alike)} that answer alike")
         if ordinal in outdated:
             reasons.append("superseded by a later statement")
-        ranked.append(Ranked(ordinal, float(places[place]), parts, outdated.get(ordinal), tuple(reasons)))
+        ranked.append(Ranked(ordinal, worths[place], parts, outdated.get(ordinal), tuple(reasons)))
     return ranked
 
 
@@ -102,28 +107,37 @@ class _Held:
 
     def __init__(self, query: Query, index: ScopeIndex, ordinals: Ints) -> None:
         self._query = query
-        self._slots = [held_by(index, [slot.term], ordinals) for slot in query.slots]
-        self._kinds = [held_by(index, kind.terms, ordinals) for kind in query.kinds]
+        slots = [held_by(index, [slot.term], ordinals) for slot in query.slots]
+        kinds = [held_by(index, kind.terms, ordinals) for kind in query.kinds]
+        self._held = np.array(slots + kinds).T.tolist() if slots or kinds else [()] * len(ordinals)
+        """What each turn holds, of the slots and then of the kinds."""
+        self._known: dict[tuple[bool, ...], tuple[str, ...]] = {}
 
     def reasons(self, place: int, parts: Mapping[str, float]) -> list[str]:
-        said = [slot.word for slot, held in zip(self._query.slots, self._slots, strict=True) if held[place]]
-        words = [word for word in said if name_of(word) is None]
-        states = [name for word in said if (name := name_of(word)) is not None]
-        kinds = [
-            " ".join(self._query.slots[slot].word for slot in kind.slots)
-            for kind, held in zip(self._query.kinds, self._kinds, strict=True)
-            if held[place]
-        ]
-        reasons = []
-        if words:
-            reasons.append("says " + ", ".join(words))
-        if states:
-            reasons.append("states " + ", ".join(dict.fromkeys(states)))
-        if kinds:
-            reasons.append("may speak of " + ", ".join(dict.fromkeys(kinds)))
+        held = tuple(self._held[place])
+        if held not in self._known:
+            self._known[held] = tuple(self._told(held))
+        reasons = list(self._known[held])
         if not reasons and ("words" in parts or "kinds" in parts):
             reasons.append("stands beside what matches")
         return reasons
+
+    def _told(self, held: tuple[bool, ...]) -> Iterator[str]:
+        slots = self._query.slots
+        said = [slot.word for slot, is_held in zip(slots, held, strict=False) if is_held]
+        words = [word for word in said if name_of(word) is None]
+        states = [name for word in said if (name := name_of(word)) is not None]
+        kinds = [
+            " ".join(slots[slot].word for slot in kind.slots)
+            for kind, is_held in zip(self._query.kinds, held[len(slots) :], strict=True)
+            if is_held
+        ]
+        if words:
+            yield "says " + ", ".join(words)
+        if states:
+            yield "states " + ", ".join(dict.fromkeys(states))
+        if kinds:
+            yield "may speak of " + ", ".join(dict.fromkeys(kinds))
 
 
 def _reasons(parts: Mapping[str, float], index: ScopeIndex, ordinal: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from muniment.contracts.semantics import check_packet
@@ -50,17 +51,17 @@ def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
     """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
     if wire["meta"]["purpose"] == "responder":
         for section in ("short_term", "long_term"):
-            yield from _unvalidated(wire[section], f"$.{section}")
+            yield from _unvalidated(wire[section], (section,))
 
 
 _HOLDERS = (dict, list, tuple, Mapping)
 
 
-def _unvalidated(value: Mapping[str, Any] | Sequence[Any], path: str) -> Iterator[Issue]:
+def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | int, ...]) -> Iterator[Issue]:
     if isinstance(value, Mapping) and value.get("validation_state", "validated") != "validated":
         said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
-        yield Issue(f"{path}.validation_state", said, "MP-12")
+        yield Issue(f"{reduce(child_path, place, '$')}.validation_state", said, "MP-12")
     parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, part in parts:
-        if isinstance(part, _HOLDERS):
-            yield from _unvalidated(part, child_path(path, key))
+        if type(part) is not str and isinstance(part, _HOLDERS):
+            yield from _unvalidated(part, (*place, key))

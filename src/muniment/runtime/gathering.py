@@ -42,6 +42,7 @@ HITS_MIN = 20
 AROUND = 3
 """An episode reaches this many turns before its first hit and after its last."""
 AROUND_MAX = 16
+_HIT_FIELDS = set(HitCandidate.model_fields)
 
 
 def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
@@ -71,14 +72,16 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
 
 
 def _hit(found: Found) -> HitCandidate:
+    ranked = found.ranked
     return HitCandidate.unchecked(
         {
             "turn": found.turn.read.turn,
-            "score": found.ranked.score,
-            "parts": dict(found.ranked.parts),
-            "reasons": found.ranked.reasons,
+            "score": ranked.score,
+            "parts": dict(ranked.parts),
+            "reasons": ranked.reasons,
             "superseded_by": found.superseded_by,
-        }
+        },
+        _HIT_FIELDS,
     )
 
 
