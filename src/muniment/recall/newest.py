@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from muniment.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
 from muniment.recall.query import Query
-from muniment.recall.score import USER, held_by, idf
+from muniment.recall.score import USER, held_by, idf, stand_in
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.analyzer import term_hash
 from muniment.text.attributes import CHANGE, OWN, QUANTITY, name_of, newly
@@ -202,7 +202,7 @@ def _likely(
 
 def _may_answer(query: Query, index: ScopeIndex, among: Ints) -> Bools:
     asking, counts = index.postings(_QUESTION)
-    may = ~np.isin(among, asking[counts >= ONLY_ASKS])
+    may = ~stand_in(asking[counts >= ONLY_ASKS], among)
     return may & held_by(index, [_QUANTITY], among) if query.quantity else may
 
 

@@ -22,7 +22,7 @@ from muniment.text.analyzer import term_hash
 from muniment.text.attributes import QUANTITY
 from muniment.text.when import Window
 
-__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "spread"]
+__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "spread", "stand_in"]
 
 USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
 _QUESTION, _QUANTITY = term_hash(QUESTION), term_hash(QUANTITY)
@@ -54,22 +54,14 @@ def spread(index: ScopeIndex, ordinals: Ints, values: Array, weights: Mapping[in
     """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later."""
     session = index.session
     size = len(session)
-    targets, received = [], []
-    for offset, weight in weights.items():
-        if not weight:
-            continue
-        if offset == 0:
-            targets.append(ordinals)
-            received.append(values * weight)
-            continue
-        there = ordinals + offset
-        inside = (there >= 0) & (there < size)
-        inside[inside] = session[there[inside]] == session[ordinals[inside]]
-        targets.append(there[inside])
-        received.append(values[inside] * weight)
-    if not targets:
+    offsets = [[offset] for offset, weight in weights.items() if weight]
+    if not offsets or not len(ordinals):
         return np.zeros(size)
-    gathered = np.bincount(np.concatenate(targets), np.concatenate(received), minlength=size)
+    there = ordinals + np.array(offsets, ordinals.dtype)
+    near = there.clip(0, size - 1)
+    received = values * np.array([[weight] for weight in weights.values() if weight])
+    received *= (near == there) & (session[near] == session[ordinals])
+    gathered = np.bincount(near.ravel(), received.ravel(), minlength=size)
     return gathered.astype(np.float64, copy=False)
 
 
@@ -121,8 +113,16 @@ def held_by(index: ScopeIndex, terms: Sequence[int], among: Ints) -> npt.NDArray
     for term in terms:
         ordinals, _ = index.postings(term)
         if len(ordinals):
-            places = np.minimum(np.searchsorted(ordinals, among), len(ordinals) - 1)
-            found |= ordinals[places] == among
+            found |= stand_in(ordinals, among)
+    return found
+
+
+def stand_in(ordinals: Ints, among: Ints) -> npt.NDArray[np.bool_]:
+    """Which of the turns `among` stand in a list of ordinals that ascend."""
+    if not len(ordinals):
+        return np.zeros(len(among), bool)
+    places = np.minimum(ordinals.searchsorted(among), len(ordinals) - 1)
+    found: npt.NDArray[np.bool_] = ordinals[places] == among
     return found
 
 
@@ -227,5 +227,6 @@ def _recency(ts: Ints) -> Array:
 def _standard(near: Floats) -> Array:
     """Standard deviations from the mean."""
     values = near.astype(np.float64)
-    deviation = float(values.std())
-    return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(values))
+    apart = values - values.mean()
+    deviation = math.sqrt(float((apart * apart).mean()))
+    return apart / deviation if deviation > 0 else np.zeros(len(values))
