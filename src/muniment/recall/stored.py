@@ -7,7 +7,7 @@ imported store ranks like the one it came from. The index holds no names; who sp
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -84,15 +84,13 @@ class StoredIndex:
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
 
-    def aligned(self, state: Hashable, ids: Callable[[], Iterable[str]]) -> Ints | None:
+    def aligned(self, state: Hashable, ids: Callable[[], Sequence[str]]) -> Ints | None:
         """For each turn its place among `ids`, or None where one is missing: rows kept elsewhere, in ordinal order.
 
         `state` names what `ids` gives; it is asked for again only when another state is.
         """
         if self._aligned is None or self._aligned[0] != state:
-            places = {id_: place for place, id_ in enumerate(ids())}
-            found = [places.get(id_, -1) for id_ in self.ids()]
-            self._aligned = state, None if -1 in found else np.array(found, np.int64)
+            self._aligned = state, _places(self.ids(), ids())
         return self._aligned[1]
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
@@ -158,6 +156,14 @@ class _Directory:
         return list(
             zip(self._blocks[at:end].tolist(), self._begins[at:end].tolist(), self._ends[at:end].tolist(), strict=True)
         )
+
+
+def _places(wanted: Sequence[str], among: Sequence[str]) -> Ints | None:
+    if wanted == among:
+        return np.arange(len(wanted))
+    places = {id_: place for place, id_ in enumerate(among)}
+    found = [places.get(id_, -1) for id_ in wanted]
+    return None if -1 in found else np.array(found, np.int64)
 
 
 def _flat(arrays: Sequence[Ints]) -> Ints:

@@ -116,7 +116,7 @@ def dense_for(
     state, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, embedder.identity), cache)
     if not query.strip() or sum(map(len, blocks)) < len(index) or not len(index):
         return None
-    places = index.aligned(state, lambda: (id_ for block in blocks for id_ in block.ids))
+    places = index.aligned(state, lambda: [id_ for block in blocks for id_ in block.ids])
     if places is None:
         return None
     asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
@@ -129,13 +129,13 @@ def dense_for(
 def _window(turn: npt.NDArray[np.float64], index: StoredIndex) -> npt.NDArray[np.float64]:
     """The mean nearness of a turn and those beside it in its session."""
     total, count = np.zeros(len(turn)), np.zeros(len(turn))
-    places = np.arange(len(turn))
     for offset in WINDOW:
-        there = places + offset
-        inside = (there >= 0) & (there < len(turn))
-        inside[inside] = index.session[there[inside]] == index.session[places[inside]]
-        total[inside] += turn[there[inside]]
-        count[inside] += 1
+        if abs(offset) < len(turn):
+            here = slice(max(-offset, 0), len(turn) - max(offset, 0))
+            there = slice(max(offset, 0), len(turn) - max(-offset, 0))
+            beside = index.session[here] == index.session[there]
+            total[here] += np.where(beside, turn[there], 0.0)
+            count[here] += beside
     return total / count
 
 
