@@ -30,6 +30,8 @@ __all__ = [
 
 FANOUT = 8
 CACHE_BYTES_MAX = 256 * 1024 * 1024
+WRITTEN_BYTES_MAX = 64 * 1024 * 1024
+"""Blocks that were only written are kept while the cache holds no more than this: a long import is not a reader."""
 
 B = TypeVar("B")
 
@@ -42,6 +44,10 @@ class Codec(Protocol[B]):
     def encode(self, block: B) -> bytes: ...
 
     def decode(self, data: bytes) -> B: ...
+
+    def hold(self, block: B) -> B:
+        """A block that was just made, as decoding what it was encoded to would give it."""
+        ...
 
     def merge(self, blocks: Sequence[B]) -> B: ...
 
@@ -96,8 +102,13 @@ def _level(count: int) -> int:
     return level
 
 
-def append_block(tx: Transaction, place: Place, codec: Codec[B], block: B) -> None:
-    """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it."""
+def append_block(
+    tx: Transaction, place: Place, codec: Codec[B], block: B, kept: tuple[str, BlockCache[B]] | None = None
+) -> None:
+    """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it.
+
+    `kept` is a tenant and the cache that its searches look into: what was just written is often asked for next.
+    """
     listed = list_blocks(tx, place)
     first = listed[-1].first + listed[-1].turns if listed else 0
     count, taken = codec.size(block), 0
@@ -117,11 +128,32 @@ def append_block(tx: Transaction, place: Place, codec: Codec[B], block: B) -> No
     if taken:
         older = listed[-taken:]
         firsts = [entry.first for entry in older]
-        parts = [codec.decode(data) for data in _data(tx, place, firsts)]
+        parts = _taken(tx, place, codec, older, kept)
         block = codec.merge([*parts, block])
         tx.do(Delete(place.table, (*place.where, ("first", "in", tuple(firsts)))))
         first, count = older[0].first, sum(entry.turns for entry in older) + count
-    tx.do(Insert(place.table, [place.row(first, count, max(level, _level(count)), codec.encode(block))]))
+    data = codec.encode(block)
+    row = place.row(first, count, max(level, _level(count)), data)
+    tx.do(Insert(place.table, [row]))
+    if kept is not None:
+        tenant_id, cache = kept
+        cache.offer((tenant_id, place, cast("bytes", row[-2])), codec.hold(block), len(data))
+
+
+def _taken(
+    tx: Transaction,
+    place: Place,
+    codec: Codec[B],
+    older: Sequence[Listed],
+    kept: tuple[str, BlockCache[B]] | None,
+) -> list[B]:
+    """Blocks that are to be merged: nobody asks for them again."""
+    if kept is None:
+        return [codec.decode(data) for data in _data(tx, place, [entry.first for entry in older])]
+    tenant_id, cache = kept
+    parts = load_blocks(tx, tenant_id, place, older, cache)
+    cache.drop([(tenant_id, place, entry.digest) for entry in older])
+    return parts
 
 
 def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[str]) -> int:
@@ -166,6 +198,17 @@ class BlockCache(Generic[B]):
             while self._held > self._max and len(self._blocks) > 1:
                 _, (_, gone) = self._blocks.popitem(last=False)
                 self._held -= gone
+
+    def offer(self, key: tuple[str, Place, bytes], block: B, size: int) -> None:
+        """Keep a block that nobody has asked for yet, as long as there is plenty of room."""
+        if self._held + size <= min(WRITTEN_BYTES_MAX, self._max):
+            self.put(key, block, size)
+
+    def drop(self, keys: Sequence[tuple[str, Place, bytes]]) -> None:
+        with self._lock:
+            for key in keys:
+                _, size = self._blocks.pop(key, (None, 0))
+                self._held -= size
 
     def clear(self) -> None:
         """After a forget: nothing that was decoded stays in memory."""

@@ -20,7 +20,7 @@ from muniment.recall.segments import (
     merge_segments,
 )
 from muniment.records.entry import LedgerEntry
-from muniment.runtime.blocks import Place, append_block, drop_from_blocks
+from muniment.runtime.blocks import BlockCache, Place, append_block, drop_from_blocks
 from muniment.text.analyzer import term_hash
 from muniment.text.instants import parse_instant
 
@@ -56,6 +56,9 @@ class SegmentCodec:
 
     def decode(self, data: bytes) -> Segment:
         return decode_segment(data)
+
+    def hold(self, block: Segment) -> Segment:
+        return block
 
     def merge(self, blocks: Sequence[Segment]) -> Segment:
         return merge_segments(blocks)
@@ -108,12 +111,17 @@ def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
     )
 
 
-def index_turns(tx: Transaction, user_id: str, turns: Iterable[tuple[LedgerEntry, str]]) -> None:
+def index_turns(
+    tx: Transaction,
+    user_id: str,
+    turns: Iterable[tuple[LedgerEntry, str]],
+    kept: tuple[str, BlockCache[Segment]] | None = None,
+) -> None:
     """Add turns, each with its full text, to the user's index, in the transaction that writes them."""
     made = [indexed(entry, text) for entry, text in turns]
     if made:
         tx.do(Lock(("index", user_id)))
-        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made))
+        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made), kept)
 
 
 def unindex(tx: Transaction, lost: Sequence[str]) -> int:

@@ -197,7 +197,8 @@ def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
     _project(ctx, tx, entries)
     if ctx.policy.ledger.index_turns:
         turns = zip(entries, admitted, strict=True)
-        index_turns(tx, scope.user_id, [(entry, item.text) for entry, item in turns if is_turn(entry)])
+        said = [(entry, item.text) for entry, item in turns if is_turn(entry)]
+        index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.segments))
         _keep_vectors(ctx, tx, batch, fresh)
     written = entries[1:] if opens else entries
     if not any(batch.keys):
@@ -224,7 +225,8 @@ def _keep_vectors(ctx: Context, tx: Transaction, batch: Batch, fresh: Sequence[i
     places = [place for place in fresh if place in batch.vectors]
     if ctx.embedder is not None and places:
         rows = np.stack([batch.vectors[place] for place in places])
-        add_vectors(tx, batch.scope.user_id, ctx.embedder, [batch.ids[place] for place in places], rows)
+        ids, kept = [batch.ids[place] for place in places], (batch.scope.tenant_id, ctx.vectors)
+        add_vectors(tx, batch.scope.user_id, ctx.embedder, ids, rows, kept)
 
 
 def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:

@@ -17,7 +17,14 @@ from muniment.ports.embedding import Embedder
 from muniment.ports.engine import Condition, Delete, Lock, Reader, Select, Transaction
 from muniment.recall.score import Dense
 from muniment.recall.stored import StoredIndex
-from muniment.recall.vectors import VectorBlock, decode_vectors, drop_vectors, encode_vectors, merge_vectors
+from muniment.recall.vectors import (
+    VectorBlock,
+    decode_vectors,
+    drop_vectors,
+    encode_vectors,
+    merge_vectors,
+    to_single,
+)
 from muniment.runtime.blocks import BlockCache, Place, append_block, drop_from_blocks, read_blocks
 from muniment.runtime.indexing import is_turn, speaker_of, text_of
 
@@ -53,6 +60,9 @@ class VectorCodec:
     def decode(self, data: bytes) -> VectorBlock:
         return decode_vectors(data)
 
+    def hold(self, block: VectorBlock) -> VectorBlock:
+        return block if block.rows.dtype == np.float32 else VectorBlock(block.ids, to_single(block.rows))
+
     def merge(self, blocks: Sequence[VectorBlock]) -> VectorBlock:
         return merge_vectors(blocks)
 
@@ -74,12 +84,18 @@ def embed_turns(embedder: Embedder, turns: Sequence[tuple[str, str]]) -> npt.NDA
 
 
 def add_vectors(
-    tx: Transaction, user_id: str, embedder: Embedder, ids: Sequence[str], rows: npt.NDArray[np.float16]
+    tx: Transaction,
+    user_id: str,
+    embedder: Embedder,
+    ids: Sequence[str],
+    rows: npt.NDArray[np.float16],
+    kept: tuple[str, BlockCache[VectorBlock]] | None = None,
 ) -> None:
     """Keep the vectors of turns, in the transaction that writes them."""
     if ids:
         tx.do(Lock(("index", user_id)))
-        append_block(tx, vectors_of(user_id, embedder.identity), VECTORS, VectorBlock(tuple(ids), rows))
+        block = VectorBlock(tuple(ids), rows)
+        append_block(tx, vectors_of(user_id, embedder.identity), VECTORS, block, kept)
 
 
 def remove_vectors(tx: Transaction, users: Sequence[str], lost: Set[str]) -> int:
