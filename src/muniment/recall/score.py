@@ -58,7 +58,7 @@ def spread(index: ScopeIndex, ordinals: Ints, values: Array, weights: Mapping[in
     if not offsets or not len(ordinals):
         return np.zeros(size)
     there = ordinals + np.array(offsets, ordinals.dtype)
-    near = there.clip(0, size - 1)
+    near = np.minimum(np.maximum(there, 0), size - 1)
     received = values * np.array([[weight] for weight in weights.values() if weight])
     received *= (near == there) & (session[near] == session[ordinals])
     gathered = np.bincount(near.ravel(), received.ravel(), minlength=size)
@@ -68,13 +68,14 @@ def spread(index: ScopeIndex, ordinals: Ints, values: Array, weights: Mapping[in
 def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | None = None) -> Scores:
     """The features of every turn and their sum."""
     lexical, kinds = _words(query, index, policy)
-    best = float((lexical + kinds).max(initial=0.0))
+    words = lexical + kinds
+    best = float(words.max(initial=0.0))
     parts: dict[str, Array] = {}
     if best > 0:
         parts["words"] = lexical / best
         if kinds.any():
             parts["kinds"] = kinds / best
-    eligible = (lexical + kinds) > 0
+    eligible = words > 0
     if query.speaker is not None:
         parts["speaker"] = np.where(index.speaker == query.speaker, policy.speaker, 0.0)
     wanted = _ASSISTANT if query.addressed else USER if query.asker else None
@@ -136,7 +137,7 @@ def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array
     if not size:
         return lexical, kinds
     length = np.maximum(index.length, 1)
-    shorten = 1 / (1 - policy.length + policy.length * length / length.mean())
+    mean = length.mean()
     weights = {
         0: policy.own,
         1: policy.before_1,
@@ -144,12 +145,21 @@ def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array
         -1: policy.after_1,
         -2: policy.after_2,
     }
+
+    def shortened(ordinals: Ints, counts: Ints) -> Array:
+        """The longer a turn, the less each of its words counts."""
+        weights = counts * (1 / (1 - policy.length + policy.length * length[ordinals] / mean))
+        return np.asarray(weights, np.float64)
+
     dates = _Dates(index.ts)
     covered, whole = np.zeros(size), 0.0
     for slot in query.slots:
         ordinals, counts = index.postings(slot.term)
-        heard = spread(index, ordinals, counts * shorten[ordinals], weights)
         dated = dates.holding(slot.word)
+        if dated is None and not len(ordinals):
+            whole += min(slot.repeats, policy.term_repeats_max) * idf(size, 0)
+            continue
+        heard = spread(index, ordinals, shortened(ordinals, counts), weights)
         if dated is not None:
             heard += policy.session_date * dated
         places = np.flatnonzero(heard > 0)
@@ -168,7 +178,7 @@ def _words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array
         if not len(ordinals):
             continue
         counts = np.concatenate([counts for _, counts in found])
-        heard = spread(index, ordinals, counts * shorten[ordinals], weights)
+        heard = spread(index, ordinals, shortened(ordinals, counts), weights)
         places = np.flatnonzero(heard > 0)
         got = heard[places]
         kinds[places] += damped * idf(size, len(places)) * got / (got + 1)
