@@ -88,6 +88,8 @@ _BARE_MONTH = lazy_pattern(
     r"|\b(?:in|of|since|until|till|by|last|next|this|early|late|mid|every|during|before|after|from|to)[ -](may|march)\b"
 )
 _DIGIT = re.compile(r"\d")
+_MAY_BE_DATE = re.compile(r"\d(?:\d{3}[-/.]\d| ?[月월])")
+"""What a date holds that does not name its month by a word."""
 
 
 def year_term(year: int) -> str:
@@ -110,7 +112,7 @@ def analyze(text: str) -> list[str]:
         folded, pattern = _fold(text), _TOKEN
     tokens = pattern.findall(folded)
     terms: list[str] = []
-    if _DIGIT.search(folded) or not MONTHS.keys().isdisjoint(tokens):  # every date has one or the other
+    if not MONTHS.keys().isdisjoint(tokens) or _MAY_BE_DATE.search(folded):  # every date has one or the other
         tokens = pattern.findall(_take_dates(folded, terms))
     terms.extend(chain.from_iterable(map(_TERMS.__getitem__, tokens)))
     return terms
