@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from muniment.compose.budget import Purse
@@ -25,6 +26,7 @@ __all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
 _INSTRUCTION_LIKE = "instruction_like"
 _QUERY_CHARS_MAX = 10_000
 _EARLIEST = Instant(0, "")
+_ORDER = attrgetter("order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Desk:
         """Words of evidence that stand on the page."""
         self.terms = frozenset(analyze(request.query[:_QUERY_CHARS_MAX]))
         self.placed: list[Placed] = []
+        self._by_block: dict[BlockName, list[Placed]] = {}
         self.shown: dict[str, str] = {}
         """Turns that stand on the page, by id, with as much of their text as is shown."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
@@ -128,6 +131,7 @@ class Desk:
     def place(self, placed: Placed, score: float, rules: Iterable[str]) -> None:
         self.purse.pay(placed.block, placed.tokens)
         self.placed.append(placed)
+        self._by_block.setdefault(placed.block, []).append(placed)
         if isinstance(placed.item, Said):
             self.shown[placed.item.turn.id] = placed.item.text
         self.tally.select(placed.name, score, rules)
@@ -135,6 +139,7 @@ class Desk:
     def take_back(self, placed: Placed) -> None:
         """The page as a whole came out too long: this one goes after all."""
         self.placed.remove(placed)
+        self._by_block[placed.block].remove(placed)
         if isinstance(placed.item, Said):
             self.shown.pop(placed.item.turn.id, None)
         self.purse.take_back(placed.block, placed.tokens)
@@ -142,7 +147,7 @@ class Desk:
 
     def items(self, block: BlockName) -> list[Placed]:
         """What stands in a block, in reading order."""
-        return sorted((each for each in self.placed if each.block == block), key=lambda each: each.order)
+        return sorted(self._by_block.get(block, ()), key=_ORDER)
 
 
 @lru_cache(maxsize=4096)
@@ -151,6 +156,7 @@ def instant_order(ts: str | None) -> Instant:
     return (parse_rfc3339(ts) if ts else None) or _EARLIEST
 
 
+@lru_cache(maxsize=4096)
 def emitted_ts(ts: str) -> str | None:
     """A time stamp as it may stand in a packet, or None when it names no instant."""
     return ts if instant_order(ts).seconds else None

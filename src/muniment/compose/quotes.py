@@ -6,6 +6,8 @@ supersedes it. Whole turns are tried first; what is left over takes the best sen
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from muniment.compose.budget import TYPICAL_MARK
 from muniment.compose.degrade import cut_text
 from muniment.compose.desk import Desk, Placed, Said, emitted_ts, instant_order
@@ -168,6 +170,7 @@ class Quotes:
         self._desk.said.add(text, name)
 
 
+@lru_cache(maxsize=1024)
 def _reversed(day: str) -> tuple[int, ...]:
     """Sorts days newest first, undated ones last."""
     return tuple(-ord(char) for char in day) if day != "undated" else (1,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from muniment.prompts.lines import (
@@ -52,12 +52,12 @@ class _Marks:
 def lay_out(packet: MemoryPacket, purpose: Purpose | None = None) -> Page:
     """The page; nothing on it that the matrix keeps from the purpose. An empty packet makes an empty page."""
     purpose = purpose or packet.meta.purpose
-    marks = _Marks()
+    marks, names = _Marks(), _speakers(packet)
     sections: dict[Section, str] = dict.fromkeys(SECTIONS, "")
     for block in BLOCKS:
         if not may_show(block.name, purpose):
             continue
-        lines = list(_lines(block.name, packet, purpose, marks))
+        lines = list(_lines(block.name, packet, purpose, marks, names))
         if lines:
             sections[block.section] += "".join(f"{line}\n" for line in (block.heading, *lines))
     text = "".join(sections.values())
@@ -66,7 +66,9 @@ def lay_out(packet: MemoryPacket, purpose: Purpose | None = None) -> Page:
     return Page(text, {str(number): name for name, number in marks.numbers.items()}, sections)
 
 
-def _lines(name: BlockName, packet: MemoryPacket, purpose: Purpose, mark: Mark) -> Iterator[str]:
+def _lines(
+    name: BlockName, packet: MemoryPacket, purpose: Purpose, mark: Mark, names: Mapping[str, str]
+) -> Iterator[str]:
     short, long = packet.short_term, packet.long_term
     if name == "state":
         units = state_units(short.working_state, purpose)
@@ -79,26 +81,24 @@ def _lines(name: BlockName, packet: MemoryPacket, purpose: Purpose, mark: Mark) 
         if short.rolling_summary:
             yield summary_text(short.rolling_summary, {citation.id: None for citation in packet.citations}, mark)
     elif name == "quotes":
-        yield from _quotes(packet, mark)
+        yield from _quotes(packet, mark, names)
     elif name == "loops":
         yield from (loop_line(loop, mark) for loop in short.open_loops or () if loop.status == "open")
     elif name == "window":
-        names = _speakers(packet)
         for turn in short.conversation_window or ():
             yield quote_line(mark(turn.evidence_id), names.get(turn.evidence_id, turn.role), turn.content)
     elif name == "tools":
         yield from (tool_line(tool, mark) for tool in short.last_tool_evidence or ())
     elif name == "episodes":
-        names = _speakers(packet)
         yield from (episode_text(episode, names.get, mark) for episode in long.episodes)
     elif purpose == "planner" or packet.insight.usage_policy.allow_in_responder:
         yield from _insights(packet, purpose, mark)
 
 
-def _quotes(packet: MemoryPacket, mark: Mark) -> Iterator[str]:
+def _quotes(packet: MemoryPacket, mark: Mark, names: Mapping[str, str]) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
     quotes: tuple[KeyQuote, ...] = packet.short_term.key_quotes or ()
-    names, present = _speakers(packet), {quote.evidence_id for quote in quotes}
+    present = {quote.evidence_id for quote in quotes}
     newer = {
         str(extra.get("evidence_id")): str(extra.get("superseded_by"))
         for note in packet.explain.conflicts

@@ -158,20 +158,21 @@ class Pool(Record):
         """The pool as canonical JSON: the text of `to_wire`, with its turns as they were written before."""
         plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"hits", "window"})
         window = [turn.written for turn in self.window]
-        return Written(canonical_text(plain | {"hits": _write_hits(self.hits), "window": window}))
+        return Written(canonical_text(plain | {"hits": Written(_write_hits(self.hits)), "window": window}))
 
 
-def _write_hits(hits: Sequence[HitCandidate]) -> list[Written]:
-    """Each hit as canonical JSON. They hold hundreds of numbers, which are written together."""
+def _write_hits(hits: Sequence[HitCandidate]) -> str:
+    """Hits as canonical JSON. They hold hundreds of numbers, which are written together, and share their reasons."""
     numbers = iter(_write_numbers([number for hit in hits for number in (hit.score, *hit.parts.values())]))
+    reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}
     written = []
     for hit in hits:
         score, parts = next(numbers), dict(zip(hit.parts, numbers, strict=False))
         told = ",".join([label + parts[name] for name, label in ordered_members(tuple(parts))])
         by = "null" if hit.superseded_by is None else canonical_text(hit.superseded_by)
-        said = f'"reasons":{canonical_text(hit.reasons)},"score":{score},"superseded_by":{by}'
-        written.append(Written(f'{{"parts":{{{told}}},{said},"turn":{hit.turn.written}}}'))
-    return written
+        said = f'"reasons":{reasons[hit.reasons]},"score":{score},"superseded_by":{by}'
+        written.append(f'{{"parts":{{{told}}},{said},"turn":{hit.turn.written}}}')
+    return f"[{','.join(written)}]"
 
 
 def _write_numbers(numbers: list[float]) -> list[str]:

@@ -71,9 +71,8 @@ def turns_by_id(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]
     known = ctx.turns.get(tenant_id, ids)
     if known:
         asked = Select("entries", where=(("id", "in", tuple(known)),), columns=("id", "receipt_id"))
-        for id_, receipt_id in reader.do(asked):
-            if receipt_id is not None:
-                del known[cast("str", id_)]
+        for id_ in [row[0] for row in reader.do(asked) if row[1] is not None]:
+            del known[cast("str", id_)]
     return known | _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
 
 
@@ -82,12 +81,9 @@ def last_turns(
 ) -> list[LiveTurn]:
     """The turns among the last `count` entries of a user that meet the conditions, oldest first."""
     order, columns = ("user_id", "session_id", "seq"), ("id", "kind", "role", "receipt_id")
-    rows = reader.do(Select("entries", where=where, order=order, descending=True, limit=count, columns=columns))
-    ids = [
-        cast("str", id_)
-        for id_, kind, role, receipt_id in reversed(rows)
-        if receipt_id is None and can_be_turn(cast("str", kind), cast("str", role))
-    ]
+    select = Select("entries", where=where, order=order, descending=True, limit=count, columns=columns)
+    rows = cast("list[tuple[str, str, str, str | None]]", reader.do(select))
+    ids = [id_ for id_, kind, role, receipt_id in reversed(rows) if receipt_id is None and can_be_turn(kind, role)]
     known = ctx.turns.get(tenant_id, ids)
     known |= _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
     return [known[id_] for id_ in ids]

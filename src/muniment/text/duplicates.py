@@ -10,6 +10,7 @@ __all__ = ["Seen", "words_of"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _FIRST_CJK = re.compile(f"[{_CJK}]")
 _TURNS = frozenset(
     (
@@ -37,7 +38,7 @@ _SIGNS_THAT_TURN = frozenset("不没未无非")
 def words_of(text: str) -> list[str]:
     """Words in order, folded; runs of CJK as pairs of neighbours."""
     if text.isascii():
-        return _WORD.findall(text.lower().replace("'", ""))
+        return _ASCII_WORD.findall(text.lower().replace("'", ""))
     text = unicodedata.normalize("NFKC", text)
     words: list[str] = []
     for run in _WORD.findall(text.casefold().replace("'", "").replace("’", "")):
