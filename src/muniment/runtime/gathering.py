@@ -46,13 +46,14 @@ _HIT_FIELDS = set(HitCandidate.model_fields)
 
 
 def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
-    """Everything the composer may choose from."""
+    """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten."""
     scope = request.scope
     asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
     found: list[Found] = []
     if asked.strip():
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
-        found = find_turns(ctx, reader, scope.tenant_id, scope.user_id, asked, k, request.now, policy.recall)
+        whose = scope.tenant_id, scope.user_id
+        found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, is_asked_later=True)
     hits = tuple(_hit(each) for each in found)
     session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[len(session) - policy.compose.window_turns :] if policy.compose.window_turns else []

@@ -88,8 +88,12 @@ def find_turns(
     now: str,
     policy: RecallPolicy,
     without: Set[str] = frozenset(),
+    is_asked_later: bool = False,
 ) -> list[Found]:
-    """The best `k` turns for a query, best first; of all sessions but those that it is `without`."""
+    """The best `k` turns for a query, best first; of all sessions but those that it is `without`.
+
+    `is_asked_later`: see `turns_by_id`.
+    """
     index = load_index(ctx, reader, tenant_id, user_id, without)
     dense = None
     if ctx.embedder is not None:
@@ -100,7 +104,7 @@ def find_turns(
             dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense)
     ids = [index.id(hit.ordinal) for hit in ranked]
-    turns = turns_by_id(ctx, reader, tenant_id, ids)
+    turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
     found = []
     for id_, hit in zip(ids, ranked, strict=True):
         if id_ in turns:

@@ -66,10 +66,16 @@ def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[Le
     return [by_id[id_] for id_ in ids if id_ in by_id]
 
 
-def turns_by_id(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:
-    """The turns with these ids that were not forgotten."""
+def turns_by_id(
+    ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str], *, is_asked_later: bool = False
+) -> dict[str, LiveTurn]:
+    """The turns with these ids that were not forgotten.
+
+    With `is_asked_later`, the caller asks the store about all of them before it shows any: those that are known here
+    are not asked about twice.
+    """
     known = ctx.turns.get(tenant_id, ids)
-    if known:
+    if known and not is_asked_later:
         asked = Select("entries", where=(("id", "in", tuple(known)),), columns=("id", "receipt_id"))
         for id_ in [row[0] for row in reader.do(asked) if row[1] is not None]:
             del known[cast("str", id_)]
