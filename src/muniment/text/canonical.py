@@ -42,6 +42,8 @@ _BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 _PLAIN_KEY = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAY_OVERFLOW = lazy_pattern(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
+_read = json.JSONDecoder().raw_decode
+"""What `json.loads` comes to for a text without white space around it."""
 
 
 def child_path(path: str, key: str | int) -> str:
@@ -260,9 +262,10 @@ def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
 def read_canonical(text: str) -> Any:
     """Read back what `canonical_text` wrote and we stored: where it is not damaged there is nothing to refuse."""
     try:
-        return json.loads(text)
+        value, end = _read(text)
     except (ValueError, RecursionError):
         return parse_json(text)
+    return value if end == len(text) else parse_json(text)
 
 
 def _decode(source: bytes) -> str:
