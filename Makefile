@@ -51,7 +51,7 @@ bench-quick: setup
 soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
 		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
-		tests/unit/runtime/test_resume.py
+		tests/unit/runtime/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py
 
 serve:
 	@echo "muniment $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) has no server yet: use the library or the command line" >&2; exit 1

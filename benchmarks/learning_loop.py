@@ -355,7 +355,7 @@ def plot(played: Sequence[tuple[dict[str, Trace], dict[str, Any]]], path: Path, 
     edge = 0
     for phase, words in zip(phases, ("learning", "new puzzles", "a fifth of the tactics poisoned"), strict=True):
         axes.axvline(edge, color="0.8", linewidth=1)
-        axes.text(edge + 2, axes.get_ylim()[1], words, va="top", fontsize=8)
+        axes.text(edge + 2, 0.98 * axes.get_ylim()[1], words, va="top", fontsize=8)
         edge += len(played[0][0][phase].arms["without"])
     axes.set_xlabel("runs")
     axes.set_ylabel(f"tries per solved puzzle (windows of {window} runs)")

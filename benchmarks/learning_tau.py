@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks import data as sets
-from benchmarks.harness import report
+from benchmarks.harness import RESULTS, report
 from benchmarks.learn_blame import CHANGING
 from benchmarks.reference import words
 from muniment.adapters.embedders import load_embedder
@@ -72,8 +72,10 @@ class Asked:
     """The episode of each run of the bank, as a search reads it."""
     hints: tuple[tuple[int, Mapping[str, float]], ...]
     """Places in the bank with the parts of their scores, best first."""
+    mixed: tuple[int, ...] = ()
+    """The first five of all that is kept, as a run gets them; -1 for a tactic, which comes from many runs."""
 
-    def right(self, kind: str) -> Array:
+    def right(self, kind: str) -> npt.NDArray[np.bool_]:
         """Which runs of the bank passed and are of the family that is asked for."""
         wanted = getattr(self.trial, kind)
         return np.array([one.passed and getattr(one, kind) == wanted for one in self.bank])
@@ -127,7 +129,8 @@ def ingest(mem: muniment.Memory, trial: Trial) -> str:
         "outcome": "OK" if trial.passed else "FAIL",
     }
     run.finish(verifier_result=result, intent=intent_of(trial), state={"mode": "main"})
-    (episode,) = mem.bank(user_id="airline").event_logs(newest=1)[0].memory_fold.produced_reasoning_ids  # type: ignore[union-attr]
+    folded = mem.bank(user_id="airline").event_logs(newest=1)[0].memory_fold
+    (episode,) = () if folded is None else folded.produced_reasoning_ids or ()
     return episode
 
 
@@ -162,7 +165,9 @@ def _ask(failing: Sequence[Trial], bank: tuple[Trial, ...], embedder: str) -> li
                 query_of(trial), intent=intent_of(trial), state={"mode": "main"}, sources=["ReasoningBank"], top_k=POOL
             )
             hints = tuple((places[hint.memory_id], dict((hint.model_extra or {})["parts"])) for hint in recalled.hints)
-            found.append(Asked(trial, bank, texts, hints))
+            usual = run.recall(query_of(trial), intent=intent_of(trial), state={"mode": "main"}, top_k=TOP)
+            mixed = tuple(places.get(hint.memory_id, -1) for hint in usual.hints)
+            found.append(Asked(trial, bank, texts, hints, mixed))
         return found
 
 
@@ -226,7 +231,7 @@ def shares(asked: Sequence[Asked], orders: Sequence[Sequence[int]], kind: str) -
     """For each question, the share of right ones among the first five; nan where nothing right is there."""
     found = []
     for one, order in zip(asked, orders, strict=True):
-        right = one.right(kind)
+        right = np.append(one.right(kind), False)
         found.append(float(right[list(order[:TOP])].sum()) / TOP if right.any() else np.nan)
     return np.array(found)
 
@@ -271,11 +276,32 @@ def _row(values: Array, tasks: npt.NDArray[np.int_]) -> dict[str, Any]:
 def measure(data: Path, embedders: Sequence[str]) -> dict[str, dict[str, Any]]:
     asked = ask_all(load(data))
     ours = [[place for place, _ in one.hints] for one in asked]
-    others = references(asked, embedders)
+    others = references(asked, embedders) | {"recall, tactics among the hints": [one.mixed for one in asked]}
     rows: dict[str, dict[str, Any]] = {}
     for kind in FAMILIES:
         rows |= compare(asked, ours, others, kind)
     return rows
+
+
+def plot(rows: Mapping[str, Mapping[str, Any]], path: Path, kind: str = "family") -> None:
+    """The share of right hints by every way to search, with the middle 95 % over tasks."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    shown = {key.partition(": ")[2]: row for key, row in rows.items() if key.startswith(f"{kind}: ") and "low" in row}
+    names = sorted(shown, key=lambda name: shown[name]["share"])
+    values = np.array([shown[name]["share"] for name in names])
+    ends = np.array([[shown[name][end] for name in names] for end in ("low", "high")])
+    figure, axes = plt.subplots(figsize=(9, 5))
+    colours = ["tab:blue" if name == "recall" else "0.65" for name in names]
+    axes.barh(names, values, xerr=np.abs(ends - values), color=colours, ecolor="0.3", capsize=2)
+    axes.axvline(rows[f"{kind}: by chance"]["share"], color="0.3", linestyle=":", linewidth=1)
+    axes.set_xlabel("share of the first five that come from passing runs of the family (dotted: by chance)")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -284,7 +310,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--embedders", default="wordllama,minilm")
     given = parser.parse_args(argv)
     embedders = [name for name in given.embedders.split(",") if name]
-    report("learning_tau", measure(given.data, embedders), {"embedders": embedders, "top": TOP, "draws": DRAWS})
+    rows = measure(given.data, embedders)
+    plot(rows, RESULTS / "learning_tau.png")
+    report("learning_tau", rows, {"embedders": embedders, "top": TOP, "draws": DRAWS})
 
 
 if __name__ == "__main__":

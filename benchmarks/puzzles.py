@@ -18,7 +18,8 @@ __all__ = ["FAMILIES", "STRATEGIES", "Puzzle", "make_puzzle", "read_puzzle"]
 class Puzzle(Protocol):
     """A puzzle as its text tells it."""
 
-    domain: str
+    @property
+    def domain(self) -> str: ...
 
     @property
     def text(self) -> str: ...
@@ -218,10 +219,10 @@ class Grid:
 
 
 def _walk(grid: Grid, strategy: str, random: Random) -> str:
-    at, goal, key = grid.find("s"), grid.find("g"), grid.find("k")
-    assert at is not None
+    start, goal, key = grid.find("s"), grid.find("g"), grid.find("k")
+    assert start is not None
     assert goal is not None
-    facing, path = "r", ""
+    at, facing, path = start, "r", ""
     towards = key if strategy == "fetching" and key is not None else goal
     while len(path) < _WALK:
         ways = [name for name, (r, c) in _MOVES.items() if grid.is_open((at[0] + r, at[1] + c))]

@@ -34,10 +34,10 @@ ALL = 100_000
 
 
 def policy_for(checked: int) -> muniment.Policy:
-    """Limits raised so that outputs of a megabyte are taken."""
+    """Limits raised so that outputs of a megabyte are taken, and the list of 60,000 checked claims is kept."""
     return muniment.Policy.from_wire(
         {
-            "ledger": {"index_turns": False},
+            "ledger": {"index_turns": False, "content_bytes_max": 128 * 1024 * 1024},
             "research": {
                 "limits": {"max_wave1_agents": PERSPECTIVES},
                 "contract": {"max_words": 1_000_000, "max_sources": 2_000},

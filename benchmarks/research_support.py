@@ -84,14 +84,14 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 
 def nearest(name: str) -> Score:
-    """The cosine of the nearest sentence, of the 16 that BM25 ranks first."""
+    """The cosine of the nearest sentence, of the four that BM25 ranks first."""
     from muniment.adapters.embedders import load_embedder
 
     embedder = load_embedder(name)
 
     def score(claim: str, sentences: Sequence[str]) -> float:
         ranked = np.argsort(-Bm25([words(sentence) for sentence in sentences]).scores(words(claim)), kind="stable")
-        vectors = embedder.embed([sentences[at] for at in ranked[:16]])
+        vectors = embedder.embed([sentences[at] for at in ranked[:4]])
         return float(np.max(vectors @ embedder.embed([claim])[0]))
 
     return score

@@ -38,7 +38,7 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
         ["bash", "-c", muniment_ + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for piece in ("0 hints", "episode:  mem_", "p1 would be applied", "p1 is applied", "p1 is undone", "1 seeds"):
+    for piece in ("0 hints", "episode:  mem_", "p1 would be applied", "p1 is applied", "p1 is undone", "1 seed\n"):
         assert piece in done.stdout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,25 @@ from muniment.runtime.run import Run
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}
-WORDS = ("Quokkaword", "quokkaarg", "quokkafeature", "Quokkaanswer", "Quokkanote", "Quokkaplan", "Quokkamerge", "quokkakey")
+WORDS = (
+    "Quokkaword",
+    "quokkaarg",
+    "quokkafeature",
+    "Quokkaanswer",
+    "Quokkanote",
+    "Quokkaplan",
+    "Quokkamerge",
+    "quokkakey",
+)
 """Each stands in another part of a run of the user who is forgotten."""
 
 
 @pytest.fixture
 def mem(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "s").mkdir()
-    context = Context(engine=open_engine(tmp_path / "s" / "store.db"), policy=Policy(), clock=TickingClock(), ids=CountingIds("f"))
+    context = Context(
+        engine=open_engine(tmp_path / "s" / "store.db"), policy=Policy(), clock=TickingClock(), ids=CountingIds("f")
+    )
     with Memory(context) as memory:
         yield memory
 
@@ -43,7 +54,12 @@ def one_run(mem: Memory, number: int, *, passed: bool, user_id: str, level: str,
     run = mem.run(user_id=user_id, agent_id="solver", grants=("agent", "tenant"))
     run.observe("user", f"Quokkaword: reach {number}." if user_id == "ana" else f"Reach {number}.")
     if recalls:
-        run.recall("reach", intent=INTENT, state={"mode": "main"}, features={"kind": "quokkafeature" if user_id == "ana" else "k"})
+        run.recall(
+            "reach",
+            intent=INTENT,
+            state={"mode": "main"},
+            features={"kind": "quokkafeature" if user_id == "ana" else "k"},
+        )
         run.compose("planner", query="reach")
     said = "quokkaarg" if user_id == "ana" else "plain"
     run.observe_tool("back" if passed else "greedy", content=f"{said} came back", args={"way": said, "n": number})
@@ -78,8 +94,16 @@ def live(mem: Memory, level: str) -> list[Run]:
     trace = sorted(own)[0]
     first = bank.plan(
         [
-            {"op": "WRITE", "target_store": "ReasoningBank", "payload": record("rm_1", "Quokkaplan", trace_ids=[trace])},
-            {"op": "WRITE", "target_store": "ReasoningBank", "payload": record("rm_2", "Quokkaplan two", trace_ids=[trace])},
+            {
+                "op": "WRITE",
+                "target_store": "ReasoningBank",
+                "payload": record("rm_1", "Quokkaplan", trace_ids=[trace]),
+            },
+            {
+                "op": "WRITE",
+                "target_store": "ReasoningBank",
+                "payload": record("rm_2", "Quokkaplan two", trace_ids=[trace]),
+            },
         ]
     )
     bank.apply(first.plan_id)
@@ -88,13 +112,17 @@ def live(mem: Memory, level: str) -> list[Run]:
     bank.apply(merged.plan_id)
     bank.undo(merged.plan_id)
     bank.plan([merge | {"payload": record("rm_4", "Quokkamerge again")}])  # never applied
-    bank.plan([{"op": "WRITE", "target_store": "ReasoningBank", "payload": record("rm_5", "Quokkaplan", trace_ids=[trace])}])
+    bank.plan(
+        [{"op": "WRITE", "target_store": "ReasoningBank", "payload": record("rm_5", "Quokkaplan", trace_ids=[trace])}]
+    )
     bank.tidy()
     return runs
 
 
 def bank_of(mem: Memory, level: str) -> Any:
-    return mem.bank(user_id="ana") if level == "user" else mem.bank(agent_id="solver") if level == "agent" else mem.bank()
+    return (
+        mem.bank(user_id="ana") if level == "user" else mem.bank(agent_id="solver") if level == "agent" else mem.bank()
+    )
 
 
 def trace_of(mem: Memory, run: Run) -> str:
@@ -188,7 +216,8 @@ def test_what_was_forgotten_can_be_learnt_anew(mem: Memory) -> None:
         one_run(mem, number + 50, passed=False, user_id="bo", level="user")
     assert bank.plans()[-1].status == "applied"
     after = {held.id for held in bank.records(kind="tactic")}
-    assert after and not after & before
+    assert after
+    assert not after & before
 
 
 # -- races --------------------------------------------------------------------------------------------
@@ -218,7 +247,11 @@ def test_words_never_come_back_in_a_race(shared: Memory, level: str) -> None:
     def learner(user: str) -> None:
         start.wait()
         for number in range(4):
-            attempt(lambda number=number: one_run(mem, number, passed=number % 2 == 0, user_id=user, level=level, recalls=True))
+            attempt(
+                lambda number=number: one_run(
+                    mem, number, passed=number % 2 == 0, user_id=user, level=level, recalls=True
+                )
+            )
 
     def merger() -> None:
         start.wait()
@@ -253,10 +286,8 @@ def test_words_never_come_back_in_a_race(shared: Memory, level: str) -> None:
     for worker in workers:
         worker.join(120)
     assert problems == []
-    try:
+    with suppress(UnknownScope):
         mem.forget(user_id="ana")  # what she said after
-    except UnknownScope:
-        pass
     assert "uokka" not in b"".join(mem.export()).decode()
     assert mem.verify().ok
     assert mem.rebuild().repaired == ()
@@ -280,7 +311,8 @@ def test_a_hint_that_is_forgotten_while_it_is_recalled_is_not_told(mem: Memory) 
     engine.write = slow  # type: ignore[method-assign]
     recalled = other.recall("reach", intent=INTENT)
     engine.write = write  # type: ignore[method-assign]
-    assert calls and not any("uokkaword" in (hint.summary or "") for hint in recalled.hints)
+    assert calls
+    assert not any("uokkaword" in (hint.summary or "") for hint in recalled.hints)
     assert "uokkaword" not in b"".join(mem.export()).decode()
 
 

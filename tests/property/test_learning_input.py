@@ -17,7 +17,22 @@ INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 
 ODD_TEXT = st.sampled_from(
-    ["", " ", "\x00", "\ud800", "a\nb", "x" * 300, "é" * 257, "bank:user:ana", "rm_1", "days:0", "$.x", "|", "%ZZ", "🙂" * 90]
+    [
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "a\nb",
+        "x" * 300,
+        "é" * 257,
+        "bank:user:ana",
+        "rm_1",
+        "days:0",
+        "$.x",
+        "|",
+        "%ZZ",
+        "🙂" * 90,
+    ]
 )
 SCALARS = st.one_of(
     st.none(),
@@ -75,7 +90,9 @@ ACTIONS = st.one_of(
             "target_ids": TARGETS,
             "payload_ref": ODD,
             "reason_keys": ODD,
-            "safety": st.one_of(ODD, st.fixed_dictionaries({}, optional={"ttl_days": ODD, "max_bytes": ODD, "dry_run": ODD})),
+            "safety": st.one_of(
+                ODD, st.fixed_dictionaries({}, optional={"ttl_days": ODD, "max_bytes": ODD, "dry_run": ODD})
+            ),
         },
     ),
 )
@@ -89,7 +106,9 @@ PLANS = st.one_of(
 LEARNING = st.fixed_dictionaries(
     {},
     optional={
-        "intent": st.one_of(ODD, st.dictionaries(st.sampled_from(["domain_tag", "task_family", "required_tools"]), ODD)),
+        "intent": st.one_of(
+            ODD, st.dictionaries(st.sampled_from(["domain_tag", "task_family", "required_tools"]), ODD)
+        ),
         "state": st.one_of(ODD, st.dictionaries(st.sampled_from(["mode", "tool_availability"]), ODD)),
         "bucket_key": ODD,
         "features": st.one_of(ODD, st.dictionaries(st.text(max_size=5), SCALARS, max_size=3)),
@@ -108,7 +127,15 @@ RESULTS = st.one_of(
 )  # fmt: skip
 RECALLS = st.fixed_dictionaries(
     {},
-    optional={"intent": ODD, "state": ODD, "bucket_key": ODD, "features": ODD, "sources": ODD, "top_k": ODD, "now": ODD},
+    optional={
+        "intent": ODD,
+        "state": ODD,
+        "bucket_key": ODD,
+        "features": ODD,
+        "sources": ODD,
+        "top_k": ODD,
+        "now": ODD,
+    },
 )
 
 FAST = settings(
@@ -125,7 +152,8 @@ def answered(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except MunimentError as error:
-        assert error.code and error.message
+        if not (error.code and error.message):
+            raise
         return None
 
 
@@ -145,14 +173,15 @@ def fresh(mem: Memory) -> Any:
 @given(given_plan=PLANS, payloads=st.one_of(st.none(), ODD, st.dictionaries(st.text(max_size=3), PAYLOADS, max_size=2)))
 def test_plans(mem: Memory, given_plan: Any, payloads: Any) -> None:
     bank = mem.bank(user_id="ana")
-    before = bank.records(include_all=True)
+    before, known = bank.records(include_all=True), {each.plan.plan_id for each in bank.plans()}
     plan = answered(lambda: bank.plan(given_plan, payloads=payloads))
     assert bank.records(include_all=True) == before
     if plan is not None:
         rehearsed = bank.apply(plan.plan_id, dry_run=True)
         assert bank.records(include_all=True) == before
         applied = bank.apply(plan.plan_id)
-        assert rehearsed.aborted == applied.aborted or plan.plan_id in {each.plan.plan_id for each in bank.plans()}
+        if plan.plan_id not in known:  # else it answers what came of it then
+            assert rehearsed.aborted == applied.aborted
         if applied.aborted:
             assert bank.records(include_all=True) == before
         assert bank.apply(plan.plan_id).records == applied.records
@@ -205,7 +234,9 @@ def test_banks(mem: Memory, id_: Any, other: Any, tags: Any, store: Any, kind: A
 
 
 @FAST
-@given(parts=st.dictionaries(st.sampled_from(["facts", "decisions", "opinions", "constraints"]), ODD, max_size=2), ttl=ODD)
+@given(
+    parts=st.dictionaries(st.sampled_from(["facts", "decisions", "opinions", "constraints"]), ODD, max_size=2), ttl=ODD
+)
 def test_working_sets(mem: Memory, parts: dict[str, Any], ttl: Any) -> None:
     run = fresh(mem)
     answered(lambda: run.note(**parts))

@@ -181,7 +181,7 @@ def runs(draw: st.DrawFn) -> tuple[list[list[str]], dict[str, float]]:
 
 
 @pytest.mark.req("RP-04", "RP-05")
-@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(run=runs())
 def test_whatever_the_limits_no_byte_is_over_and_no_sentence_cut(
     place: Path, run: tuple[list[list[str]], dict[str, float]]

@@ -386,7 +386,7 @@ def test_reuse_lists_the_buffer_and_selects_with_every_term(store: Path) -> None
     assert (len(buffer.seed_entries), len(buffer.tactic_entries)) == (6, 1)
     shown = text("reuse", "list", *ANA)
     assert "6 seeds" in shown
-    assert "1 tactics" in shown
+    assert "1 tactic\n" in shown
     chosen = document("reuse", "select", *ANA)
     meta = ReuseSelectMeta.from_wire(chosen["select"])
     assert meta.selected_state_id == chosen["terms"][0]["state_id"]

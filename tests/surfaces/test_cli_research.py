@@ -258,8 +258,8 @@ def test_a_rejected_output_says_what_to_tell_the_agent(folder: Path) -> None:
     assert "what has to change" in text("prompt", RUN, "p1")
     told = document("ingest", RUN, "p1", "p1.md", *TOOLS, code=1)["result"]
     assert [breach["kind"] for breach in told["breaches"]] == ["missing_change_note"]
-    assert "p1 accepted, attempt 3" in text("ingest", RUN, "p1", "p1.md", *TOOLS, "--change-note", "added the sources")
-    assert "accepted (3)" in text("status", RUN)
+    assert "p1 accepted, attempt 2" in text("ingest", RUN, "p1", "p1.md", *TOOLS, "--change-note", "added the sources")
+    assert "accepted (2)" in text("status", RUN)
 
 
 def test_an_agent_result_with_its_pages(folder: Path) -> None:

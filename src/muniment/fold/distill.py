@@ -18,7 +18,7 @@ from muniment.fold.features import features_of
 from muniment.fold.wording import Writer
 from muniment.records.base import RULECRAFT_VERSION, JsonObject
 from muniment.records.learn_policy import LearnPolicy
-from muniment.records.learning import RunFacts, StoredMemory, Tally
+from muniment.records.learning import IntentParts, RunFacts, StoredMemory, Tally
 from muniment.records.memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.semantics.keys import intent_key, state_key
 from muniment.semantics.verdicts import score_of
@@ -35,10 +35,14 @@ __all__ = [
     "learnt_of",
     "seed",
     "seed_id",
+    "shared_intent",
+    "shared_keys_of",
     "tactic",
     "tactic_id",
+    "with_clean_names",
 ]
 
+_UNNAMED = "a tool"
 _TASK_CHARS = 240
 _DETAIL_CHARS = 80
 _ACTIONS_MAX = 12
@@ -89,6 +93,17 @@ def keys_of(run: RunFacts) -> dict[str, str]:
     return {name: key for name, key in keys.items() if key is not None}
 
 
+def shared_intent(run: RunFacts) -> IntentParts:
+    """What it has in common with the runs it is compared with: domain and family; tools and form may differ."""
+    known = {"domain_tag": run.intent.domain_tag, "task_family": run.intent.task_family}
+    return IntentParts.model_validate({name: value for name, value in known.items() if value is not None})
+
+
+def shared_keys_of(run: RunFacts) -> dict[str, str]:
+    """The keys of what was learnt by comparing: it holds for all runs that were compared."""
+    return keys_of(run.model_copy(update={"intent": shared_intent(run)}))
+
+
 # -- episodes -----------------------------------------------------------------------------------------
 
 
@@ -117,6 +132,18 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     if is_judged(run):
         plain["pass_p_hat"] = float(run.passed)
     return ReasoningMemory.from_wire(plain)
+
+
+def with_clean_names(run: RunFacts, writer: Writer) -> RunFacts:
+    """The run, where tools or codes have names that may not be quoted, without those names."""
+    names = {*(step.action for step in run.steps), *run.reason_codes, *run.violated}
+    if writer.clean("\n".join(sorted(names))):
+        return run
+    unfit = {name for name in names if not writer.clean(name)}
+    steps = [step.model_copy(update={"action": _UNNAMED}) if step.action in unfit else step for step in run.steps]
+    codes = {"reason_codes": run.reason_codes, "violated": run.violated}
+    kept = {key: tuple(name for name in named if name not in unfit) for key, named in codes.items()}
+    return run.model_copy(update={"steps": tuple(steps), **kept})
 
 
 def _ending(run: RunFacts) -> str:
@@ -164,7 +191,7 @@ def _tags(run: RunFacts) -> list[str]:
 
 def tactic_id(run: RunFacts, feature: str, *, helps: bool, place: Place) -> str:
     """One for each bank, intent, feature and direction."""
-    return place.id_of("tac", [intent_key(run.intent), feature, "do" if helps else "avoid"])
+    return place.id_of("tac", [intent_key(shared_intent(run)), feature, "do" if helps else "avoid"])
 
 
 def tactic(
@@ -186,7 +213,7 @@ def tactic(
         "schema_version": RULECRAFT_VERSION,
         "tactic_id": tactic_id(run, separation.feature, helps=separation.helps, place=distilling.place),
         "created_at": distilling.now if old is None else old.record.get("created_at", distilling.now),
-        **keys_of(run),
+        **shared_keys_of(run),
         "status": "active",
         "ttl": distilling.policy.tactic_ttl,
         "summary": content,

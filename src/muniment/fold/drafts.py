@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from muniment.fold.advice import advice_line, conditions_of, intent_conditions, support_words
 from muniment.fold.blame import blame
 from muniment.fold.contrast import Separation
-from muniment.fold.distill import ANYWHERE, Place, is_judged
+from muniment.fold.distill import ANYWHERE, Place, is_judged, shared_intent
 from muniment.fold.features import features_of, group_of
 from muniment.fold.wording import Writer
 from muniment.records.base import RULECRAFT_VERSION, JsonObject
@@ -175,7 +175,7 @@ def _separation_drafts(
     place: Place,
 ) -> list[DistillDraft]:
     """Strong separations: do this, or leave that."""
-    made = []
+    made: list[DistillDraft] = []
     for one in separations:
         if len(made) == policy.drafts_max:
             break
@@ -220,7 +220,7 @@ def _draft(
     features: Sequence[str],
     place: Place,
 ) -> dict[str, Any]:
-    draft_id = place.id_of("draft", [type_, intent_key(run.intent), *basis])
+    draft_id = place.id_of("draft", [type_, intent_key(shared_intent(run)), *basis])
     sources = list(trace_ids[:_TRACES_MAX]) or [run.trace_id]
     foreseen = _foreseen(features)
     return {

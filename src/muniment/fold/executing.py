@@ -18,7 +18,7 @@ from muniment.records.base import RULECRAFT_VERSION, JsonObject
 from muniment.records.fold import MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.records.learn_policy import LearnPolicy
 from muniment.records.learning import StoredMemory
-from muniment.records.scope import ID_MAX_CHARS
+from muniment.records.scope import ID_MAX_BYTES, ID_MAX_CHARS
 from muniment.records.words import ScopeLevel
 from muniment.text.hashing import short_id
 from muniment.text.instants import parse_instant
@@ -61,8 +61,8 @@ def check_plan(plain: Any) -> MemoryActionPlan:
     """A plan from plain data; raises `InvalidRecord` with every issue found: unknown stores and operations too."""
     plan = MemoryActionPlan.from_wire(plain)
     issues = []
-    if not 0 < len(plan.plan_id) <= ID_MAX_CHARS:
-        issues.append(Issue("$.plan_id", f"wanted a string of 1 to {ID_MAX_CHARS} characters"))
+    if not _is_id(plan.plan_id):
+        issues.append(Issue("$.plan_id", f"wanted 1 to {ID_MAX_CHARS} characters, none of them a control character"))
     try:
         parse_instant(plan.created_at, path="$.created_at")
     except InvalidInput as error:
@@ -70,6 +70,11 @@ def check_plan(plain: Any) -> MemoryActionPlan:
     if issues:
         raise InvalidRecord("not a valid MemoryActionPlan", issues)
     return plan
+
+
+def _is_id(text: str) -> bool:
+    sized = 0 < len(text) <= ID_MAX_CHARS and len(text.encode("utf-8", "replace")) <= ID_MAX_BYTES
+    return sized and not any(char < " " or char == "\x7f" for char in text)
 
 
 def ids_touched(plan: MemoryActionPlan, payloads: Mapping[str, JsonObject]) -> tuple[str, ...]:

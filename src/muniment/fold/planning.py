@@ -20,8 +20,10 @@ from muniment.fold.distill import (
     keys_of,
     learnt_of,
     seed,
+    shared_keys_of,
     tactic,
     tactic_id,
+    with_clean_names,
 )
 from muniment.fold.drafts import drafts
 from muniment.fold.features import with_features
@@ -95,6 +97,7 @@ def fold(
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:
+    run = with_clean_names(run, distilling.writer)
     found = [_product(episode(run, distilling), ("episode",))]
     made = seed(run, peers, distilling)
     return found if made is None else [*found, _product(made, ("seed",))]
@@ -129,7 +132,7 @@ def _turned(
         memory.id: learnt
         for memory in kept.values()
         if memory.kind == "tactic" and memory.status not in _GONE and (learnt := learnt_of(memory))
-        if memory.record.get("intent_key") == keys_of(run).get("intent_key")
+        if memory.record.get("intent_key") == shared_keys_of(run).get("intent_key")
     }
     found = separations_of([learnt["feature"] for learnt in ours.values()], runs, policy.fold) if ours else {}
     return sorted(name for name, learnt in ours.items() if _points_away(found.get(learnt["feature"]), learnt, policy))

@@ -98,7 +98,7 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         plain["bucket_key"] = run.bucket_key
     if run.reuse is not None and run.reuse.selected_state_id is not None:
         plain["seed_id"] = run.reuse.selected_state_id
-    if run.result is not None:
+    if run.result is not None and not _says_nothing(run.result):
         plain |= {
             "verdict": run.result.verdict,
             "outcome": run.result.outcome,
@@ -111,6 +111,12 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     if answered is not None and _line(answered):
         plain["y_summary"] = _line(answered)
     return RunFacts.model_validate(plain)
+
+
+def _says_nothing(result: VerifierResult) -> bool:
+    """A verifier that could not do its work neither passed the run nor failed it."""
+    told = result.verdict, result.outcome
+    return told == ("PARTIAL", "UNKNOWN") and "exec_unavailable" in (result.reason_codes or ())
 
 
 def _given(run: Finished) -> dict[str, Any]:

@@ -21,7 +21,18 @@ from muniment.stats.beta import Prior, posterior
 from muniment.stats.counts import Tally
 from muniment.text.instants import parse_instant
 
-__all__ = ["Asked", "Dropped", "Injection", "Recallable", "Weighed", "history_of", "inject", "quality_of", "weigh"]
+__all__ = [
+    "Asked",
+    "Dropped",
+    "Injection",
+    "Recallable",
+    "Weighed",
+    "best_of",
+    "history_of",
+    "inject",
+    "quality_of",
+    "weigh",
+]
 
 _LIVE = frozenset({"active", "pinned"})
 _DAY_S = 86_400

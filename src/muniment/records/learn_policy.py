@@ -37,10 +37,10 @@ class RecallWeights(Record):
     on tasks they were not learnt from); `state` was the same in all of those runs and is set by hand.
     """
 
-    sem: Weight = 0.5
-    intent: Weight = 0.7
+    sem: Weight = 0.32
+    intent: Weight = 0.64
     state: Weight = 0.3
-    quality: Weight = 1.6
+    quality: Weight = 1.84
 
 
 class PuctPolicy(Record):
@@ -107,7 +107,7 @@ class LearnPolicy(Record):
     injection: InjectionBudget = InjectionBudget.model_construct()
     weights: RecallWeights = RecallWeights.model_construct()
     top_k: Positive = 5
-    gather_max: Positive = 200
+    gather_max: Positive = 100
     """Candidates of one source before the filter."""
     hopeless_rate: Share = 0.2
     """A record whose pass rate lies below this beyond doubt is not recalled."""

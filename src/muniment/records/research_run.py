@@ -1,7 +1,7 @@
 """A research run as we keep it: manifest, wave results, citations, gates, and the check of a draft.
 
-The two contracts, perspectives.json and summary-pack.json, are in `records.research`. A *breach* is what an agent's output
-does against its contract; a *gap* is what nobody found out; a *finding* is what is wrong with a draft report.
+The two contracts, perspectives.json and summary-pack.json, are in `records.research`. A *breach* is what an agent's
+output does against its contract; a *gap* is what nobody found out; a *finding* is what is wrong with a draft report.
 """
 
 from typing import Annotated, Literal

@@ -1,4 +1,7 @@
-"""What a check of a claim against its sources says. The fact checker is another room's: whoever orders the steps hands it in."""
+"""What a check of a claim against its sources says.
+
+The fact checker is another room's: whoever orders the steps hands it in.
+"""
 
 from __future__ import annotations
 

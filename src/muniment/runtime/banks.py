@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.errors import NotFound
@@ -96,8 +99,13 @@ def list_memories(
     *,
     name: str | None = None,
     newest: int | None = None,
+    without: Container[str] = (),
+    statuses: Container[str] | None = None,
 ) -> Iterator[Held]:
-    """The records of one kind in a bank, each as it stands now; of one name, or the newest so many versions' worth."""
+    """The records of one kind in a bank, each as it stands now; of one name, or the newest so many versions' worth.
+
+    Of one name, those are passed over that the caller has already: `without`. Of all, those of other `statuses`.
+    """
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner))
     if name is not None:
         where = (*where, ("name", "=", name))
@@ -105,23 +113,19 @@ def list_memories(
     select = Select("items", where=where, order=order, descending=name is not None, limit=newest)
     seen: set[str] = set()
     rows = reader.do(select) if newest is not None else reader.stream(select)
+    items: Iterator[Item] = map(Item._make, cast("Iterable[Any]", rows))
     if name is not None:
-        for row in rows:
-            item = Item._make(cast("Any", row))
-            if item.id not in seen and item.body is not None:
+        for item in items:
+            if item.id not in seen and item.id not in without and item.body is not None:
                 seen.add(item.id)
                 standing = latest(reader, item.id)
                 if standing is not None and standing.body is not None:
                     yield held_of(standing)
         return
-    last: Item | None = None
-    for row in rows:
-        item = Item._make(cast("Any", row))
-        if last is not None and last.id != item.id and last.body is not None:
+    for _, versions in groupby(items, key=attrgetter("id")):
+        (last,) = deque(versions, maxlen=1)
+        if last.body is not None and (statuses is None or last.status in statuses):  # no other is read
             yield held_of(last)
-        last = item
-    if last is not None and last.body is not None:
-        yield held_of(last)
 
 
 # -- writing ------------------------------------------------------------------------------------------

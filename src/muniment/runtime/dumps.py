@@ -23,7 +23,7 @@ from muniment.ledger.chain import Head, genesis, link_fault
 from muniment.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.ports.engine import Row
 from muniment.ports.schema import column_names, table
-from muniment.semantics.owners import holder_of
+from muniment.semantics.owners import holder_of, is_nobody_s
 from muniment.text.canonical import parse_json
 from muniment.text.hashing import salted_digest
 
@@ -234,6 +234,8 @@ class _Check:
         user_id, session_id = cast("tuple[str, str]", row[:2])
         if not (is_id(user_id) and is_id(session_id) and is_instant(row[5])):
             raise InvalidInput(f"line {number}: not a session", path="$.row")
+        if is_nobody_s(user_id):
+            raise InvalidInput(f"line {number}: {user_id!r:.60} is no user's name", path="$.row.user_id")
         self._in_scope(user_id, session_id, number)
         self.session = row
         self.head = genesis(self.header.tenant_id, user_id, session_id)

@@ -192,10 +192,17 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
             for body in bodies
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
+        peers = [peer for peer in peers if _is_alike(peer, facts)]
         existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
         return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, tuple(entry.id for entry in entries))
 
     return ctx.engine.read(scope.tenant_id, work)
+
+
+def _is_alike(peer: RunFacts, facts: RunFacts) -> bool:
+    """Is it the same kind of work? What one of them does not say of it does not speak against it."""
+    theirs, ours = peer.intent.domain_tag, facts.intent.domain_tag
+    return theirs is None or ours is None or theirs == ours
 
 
 def _finished(
@@ -368,7 +375,8 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         return _told_before(tx, ready, logged)
     if not _stands(tx, scope, seen, folded):
         return None
-    tallied, reasons = _tallies(tx, owner, seen.facts, seen.peers, ctx)
+    is_counted = is_final and seen.facts.verdict is not None  # once, and only by what a verifier said
+    tallied, reasons = _tallies(tx, owner, seen.facts, seen.peers, ctx) if is_counted else ([], {})
     plan = _with_retirements(folded.plan, tallied, reasons)
     overlay = {memory.id: memory for memory in tallied}
     ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, overlay=overlay)

@@ -25,8 +25,7 @@ from muniment.semantics.keys import read_intent_key, read_state_key
 
 if TYPE_CHECKING:
     from muniment.fold.wording import Wording
-    from muniment.ports.engine import Reader
-    from muniment.records.scope import Scope
+    from muniment.ports.engine import Reader, Transaction
     from muniment.records.words import ScopeLevel
     from muniment.runtime.patches import Desk
 
@@ -186,25 +185,28 @@ def _budgets(desk: Desk) -> dict[str, float] | None:
 
 def _keep_result(desk: Desk, result: VerifierResult) -> str | None:
     """The id under which the run keeps this result; kept now, where nobody did and the run goes on."""
-    scope = desk.scope
-    found = desk.ctx.engine.read(scope.tenant_id, lambda reader: _kept(reader, scope, result))
+    found = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: _kept(reader, desk, result))
     if found is not None:
         return found
-    id_ = desk.ctx.ids.new("vrf")
-    said = {"id": id_, "result": result.to_wire(), "sources": []}
+    said = {"id": desk.ctx.ids.new("vrf"), "result": result.to_wire(), "sources": []}
+
+    def decide(tx: Transaction) -> Decided:  # somebody else may have kept it meanwhile
+        is_new = _kept(tx, desk, result) is None
+        return Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)] if is_new else [])
+
     try:
-        write_patches(
-            desk, lambda _tx: Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)]), lambda _reader: None
-        )
+        return write_patches(desk, decide, lambda reader: _kept(reader, desk, result))
     except RunFinished:  # it has ended: the EventLog alone says what came of it
         return None
-    return id_
 
 
-def _kept(reader: Reader, scope: Scope, result: VerifierResult) -> str | None:
+def _kept(reader: Reader, desk: Desk, result: VerifierResult) -> str | None:
+    """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
+    scope, wanted = desk.scope, cleaned(desk.ctx, result.to_wire())
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
     for row in reader.do(Select("items", where=where)):
         item = Item._make(cast("Any", row))
-        if item.body is not None and item.user_id == scope.user_id and item.plain()["result"] == result.to_wire():
+        is_own = item.body is not None and item.user_id == scope.user_id
+        if is_own and cleaned(desk.ctx, item.plain()["result"]) == wanted:
             return item.id
     return None

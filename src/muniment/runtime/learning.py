@@ -191,13 +191,10 @@ class Bank:
         from muniment.reuse.puct import SeedState, select_seed
         from muniment.runtime.patches import texts_of
         from muniment.runtime.recalling import bucket_given
-        from muniment.runtime.patches import texts_of
-        from muniment.runtime.recalling import bucket_given
         from muniment.semantics.ttl import has_expired
 
         bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")
         now, policy = self._ctx.now(), self._ctx.policy.learn.puct
-        bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")
         seeds = [
             SeedState(ReuseStateRecord.from_wire(memory.record), _rewards(memory), memory.with_tally.n)
             for memory in self.records(kind="seed")

@@ -378,7 +378,7 @@ class Memory:
 
         state = get_run(self._ctx, tenant_id, run_id)
         run = Run(self._ctx, state.scope, state.task_type, None, None, _granted(grants))
-        return run.learn(verifier_result, **more)
+        return run._learn(verifier_result, None, more, is_final=True)
 
     def runner(
         self,

@@ -43,7 +43,10 @@ def trace_id_of(run_id: str) -> str:
 
 
 def core_name(intent_key: str | None) -> str | None:
-    """What records and runs of one kind of work are looked up by: domain and family of the intent."""
+    """What records and runs of one kind of work are looked up by: the family of the intent or, without one, the domain.
+
+    So a question that knows the family alone finds them too; those of another domain clash, and are left out later.
+    """
     from muniment.semantics.keys import read_intent_key
 
     if intent_key is None:
@@ -51,7 +54,7 @@ def core_name(intent_key: str | None) -> str | None:
     parts = read_intent_key(intent_key)
     if parts is None:
         return digest_name(intent_key)
-    return digest_name(f"{parts.domain_tag or ''}\n{parts.task_family or ''}")
+    return digest_name(f"family:{parts.task_family}" if parts.task_family else f"domain:{parts.domain_tag or ''}")
 
 
 def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:

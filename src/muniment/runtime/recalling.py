@@ -269,8 +269,8 @@ def gather(
         if name is None:
             continue
         for kind in sorted(kinds):
-            for held in list_memories(reader, owner, kind, name=name, newest=most):
-                found.setdefault(held.memory.id, Recallable(held.memory, store_of(kind), 0.0))
+            for held in list_memories(reader, owner, kind, name=name, newest=most, without=found.keys()):
+                found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0)
     return list(found.values())
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RunLearning"]
 
+MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
+"""Why a run that goes on is folded (RC-10)."""
+
 
 class RunLearning:
     """The part of a run that learns."""
@@ -117,6 +120,8 @@ class RunLearning:
         **learning: Any,
     ) -> FoldResult:
         """Fold a run that goes on: what it did so far becomes an episode, and its working set is named."""
+        if trigger not in MIDWAY:
+            raise InvalidInput(f"{trigger!r:.40} is no reason to fold midway", path="$.trigger", hint=", ".join(MIDWAY))
         records = self.working_set()[1]
         return self._learn(
             verifier_result, trigger, learning, is_final=False, ws_id=records[-1].ws_id if records else None

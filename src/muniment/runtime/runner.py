@@ -21,6 +21,7 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.runs import VerifierResult
 from muniment.records.verification import Output, Usage
 from muniment.runtime.calling import outcome_of
+from muniment.runtime.patches import need_grant
 from muniment.runtime.recalling import bucket_given, features_given, intent_given, state_given
 from muniment.semantics.buckets import parse_bucket_key
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["AgentTask", "Done", "Runner"]
 
 _SCOPE = ("user_id", "agent_id", "session_id", "tenant_id", "grants")
+_UNJUDGED = ("PARTIAL", "UNKNOWN")
+"""What is said where the verifier itself failed: the run counts neither for nor against anything."""
 _LEVELS = ("user", "agent", "tenant")
 _SETTINGS: dict[str, Any] = {"recall": True, "reuse": False, "level": "user", "verifier_id": "runner"}
 
@@ -121,6 +124,7 @@ class Runner:
         family, features = intent_given(intent).task_family, features_given(features)
         standing = {"mode": "main"} | state_given(state).to_wire()
         run = self._memory.run(**self._scope, run_id=run_id, task_type=family or "generic")
+        need_grant(run._desk(), self._settings["level"])  # before the agent works for nothing
         run.observe("user", task)
         handed, reuse = self._hand(run, task, query, intent, standing, bucket_key, features)
         output, told, crash = self._call(handed)
@@ -175,6 +179,7 @@ class Runner:
         try:
             plain: dict[str, Any] = {"text": given} if isinstance(given, str) else dict(given)
             features = features_given(plain.pop("features", None))
+            features_given({**handed.features, **features})  # both together are told of the run
             return Output.model_validate(plain), features, None
         except (InvalidInput, ValueError, TypeError):
             told = "the agent answered neither text nor an output"
@@ -184,7 +189,7 @@ class Runner:
         answer = outcome_of(lambda: self._verifier(output, task))
         error = answer.exception()
         if error is not None:
-            return self._failed("exec_unavailable", f"the verifier raised {type(error).__name__}: {error}", "UNKNOWN")
+            return self._failed("exec_unavailable", f"the verifier raised {type(error).__name__}: {error}", _UNJUDGED)
         given = answer.result()
         if isinstance(given, VerifierResult):
             return given
@@ -195,15 +200,15 @@ class Runner:
         try:
             return VerifierResult.from_wire({"schema_version": RULECRAFT_VERSION, **dict(told)})
         except (InvalidRecord, ValueError, TypeError):
-            return self._failed("exec_unavailable", "the verifier answered no result", "UNKNOWN")
+            return self._failed("exec_unavailable", "the verifier answered no result", _UNJUDGED)
 
-    def _failed(self, code: str, notes: str, outcome: str = "FAIL") -> VerifierResult:
+    def _failed(self, code: str, notes: str, told: tuple[str, str] = ("FAIL", "FAIL")) -> VerifierResult:
         return VerifierResult.from_wire(
             {
                 "schema_version": RULECRAFT_VERSION,
                 "verifier_id": self._settings["verifier_id"],
-                "verdict": "FAIL",
-                "outcome": outcome,
+                "verdict": told[0],
+                "outcome": told[1],
                 "reason_codes": [code],
                 "notes": notes[:500],
             }

@@ -581,4 +581,5 @@ def _limits(ctx: Context, given: Any) -> ResearchLimits:
     except ValidationError as error:
         issues = [issue._replace(path=f"$.limits{issue.path[1:]}") for issue in issues_of(error, plain)]
         names = ", ".join(ResearchLimits.model_fields)
-        raise InvalidRecord("not valid limits", issues, hint=f"there are {names}; all but max_wave2_agents are above zero") from None
+        hint = f"there are {names}; all but max_wave2_agents are above zero"
+        raise InvalidRecord("not valid limits", issues, hint=hint) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.fold.executing import check_plan
-from muniment.ports.engine import Get
+from muniment.ports.engine import Count, Get
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.reuse.eviction import to_evict
 from muniment.runtime.banks import list_memories, lock_bank, store_of, write_bank
@@ -86,7 +86,9 @@ def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: i
     }
     actions: list[dict[str, Any]] = []
     for kind, most in sizes.items():
-        live = [held.memory for held in list_memories(reader, owner, kind) if held.memory.status in _LIVE]
+        if leave and _versions(reader, owner, kind) + leave <= most:
+            continue  # there is room, however many of these are live; and what has run out is not recalled meanwhile
+        live = [held.memory for held in list_memories(reader, owner, kind, statuses=_LIVE)]
         expired = [memory for memory in live if has_expired(memory, now)]
         gone = {memory.id for memory in expired}
         rest = [memory for memory in live if memory.id not in gone]
@@ -94,6 +96,10 @@ def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: i
         actions += [_retire(memory, "ttl_expired") for memory in expired]
         actions += [_retire(memory, "over_capacity") for memory in rest if memory.id in evicted]
     return actions
+
+
+def _versions(reader: Reader, owner: str, kind: MemoryKind) -> int:
+    return reader.do(Count("items", where=(("kind", "=", kind), ("user_id", "=", owner))))
 
 
 def _retire(memory: StoredMemory, reason: str) -> dict[str, Any]:

@@ -256,9 +256,12 @@ def _write_heads(tx: Transaction, tenant_id: str, sessions: list[Row], entries: 
 
 def _lost_traces(tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
     """The EventLogs of runs that lost an event here, which fall with it, and the receipts."""
-    where: tuple[Condition, ...] = (("id", "in", tuple(gone)),)
-    rows = tx.do(Select("entries", where=where, columns=("id", "run_id"))) if gone else []
-    return {trace_id_of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows)}
+    ids, lost = sorted(gone), dict[str, str]()
+    for at in range(0, len(ids), BATCH_ROWS):
+        where: tuple[Condition, ...] = (("id", "in", tuple(ids[at : at + BATCH_ROWS])),)
+        rows = tx.do(Select("entries", where=where, columns=("id", "run_id")))
+        lost |= {trace_id_of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows)}
+    return lost
 
 
 def _write_item(
@@ -291,9 +294,8 @@ def _write_item(
     if receipt_id is None and not here:
         sources = [cast("str", link[0]) for link in links if link[1] == id_]
         receipt_id = _lost_source(tx, cast("str", id_), sources, gone) or _lost_run(tx, versions[0], gone)
-        traces = [id_, *sources] if receipt_id is None else []
-        new_here = (each for each in traces if each in lost and latest(tx, cast("str", each)) is None)
-        receipt_id = receipt_id or next((lost[cast("str", each)] for each in new_here), None)
+        new_here = (each for each in (cast("str", id_), *sources) if each in lost and latest(tx, each) is None)
+        receipt_id = receipt_id or next((lost[each] for each in new_here), None)
     new = [row for row in versions if row[1] not in here]
     if receipt_id is not None:
         new = [row if row[_BODY] is None else _emptied(row, receipt_id) for row in new]

@@ -10,7 +10,17 @@ from muniment.records.scope import ID_MAX_BYTES, ID_MAX_CHARS, Scope
 from muniment.records.words import ScopeLevel
 from muniment.text.hashing import short_id
 
-__all__ = ["PREFIX", "bank_holder", "bank_owner", "bank_scope", "holder_of", "is_bank", "level_of", "owners_seen"]
+__all__ = [
+    "PREFIX",
+    "bank_holder",
+    "bank_owner",
+    "bank_scope",
+    "holder_of",
+    "is_bank",
+    "is_bank_name",
+    "level_of",
+    "owners_seen",
+]
 
 PREFIX = "bank:"
 _USER = f"{PREFIX}user:"
@@ -36,6 +46,12 @@ def owners_seen(scope: Scope) -> tuple[str, ...]:
 
 def is_bank(owner: str) -> bool:
     return owner.startswith(PREFIX)
+
+
+def is_bank_name(owner: str) -> bool:
+    """Whether a bank could have this name."""
+    kind, _, name = owner.removeprefix(PREFIX).partition(":")
+    return owner == f"{PREFIX}tenant" or (kind in ("user", "agent") and bool(name))
 
 
 def level_of(owner: str) -> ScopeLevel:

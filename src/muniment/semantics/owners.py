@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from muniment.semantics import banks, corpora
 
-__all__ = ["RESERVED_PREFIXES", "holder_of", "is_reserved"]
+__all__ = ["RESERVED_PREFIXES", "holder_of", "is_nobody_s", "is_reserved"]
 
 RESERVED_PREFIXES = (banks.PREFIX, corpora.PREFIX)
 
 
 def is_reserved(owner: str) -> bool:
     return owner.startswith(RESERVED_PREFIXES)
+
+
+def is_nobody_s(owner: str) -> bool:
+    """A reserved name that no corpus and no bank has."""
+    return is_reserved(owner) and not (corpora.is_corpus(owner) or banks.is_bank_name(owner))
 
 
 def holder_of(owner: str) -> str | None:

@@ -44,8 +44,8 @@ _FINDINGS = (
 )
 
 
-def output_for(study: Study, perspective_id: str) -> str:
-    """What an agent hands back for a perspective: findings in another order for each, and one citation that is laundered."""
+def output_for(_study: Study, perspective_id: str) -> str:
+    """What an agent hands back for a perspective: findings in another order for each, and one laundered citation."""
     number = int(perspective_id[1:])
     turned = [_FINDINGS[(at + number) % len(_FINDINGS)] for at in range(len(_FINDINGS))]
     lines = [f"- {sentence} [{source}]" for sentence, source in turned]
@@ -75,5 +75,13 @@ def draft_for(given: SynthesisInput) -> str:
     claims = {claim.claim: claim for entry in given.pack.summaries for claim in entry.key_claims}
     lines = [f"{claim.claim} [{claim.citation_cids[0]}]" for claim in claims.values() if claim.citation_cids]
     sources = [f"- {source['url']}" for source in (given.pack.model_extra or {}).get("sources", ())]
-    parts = ["# Report", "## Summary", lines[0], "## Findings", *lines, "## Limitations", "Little is known of old houses."]
+    parts = [
+        "# Report",
+        "## Summary",
+        lines[0],
+        "## Findings",
+        *lines,
+        "## Limitations",
+        "Little is known of old houses.",
+    ]
     return "\n\n".join([*parts, "## Sources", "\n".join(sources)]) + "\n"

@@ -49,12 +49,15 @@ def test_a_finished_run_is_logged(mem):
     run = one_run(mem, 99, recalls=True)
     log = mem.bank(user_id="ana").event_logs(newest=1)[0]
     assert EventLog.from_wire(log.to_wire()) == log
-    assert log.run.mode == "main" and log.verifier.verdict == "PASS"
-    assert log.memory_recall.used_ids and log.praxis.used_tactic_ids
+    assert log.run.mode == "main"
+    assert log.verifier.verdict == "PASS"
+    assert log.memory_recall.used_ids
+    assert log.praxis.used_tactic_ids
     assert log.memory_fold.action_plan_id == log.memory_actions.plan_id
     assert log.cost.tool_calls == 1
     entries = {entry.id: entry for entry in run.entries()}
-    assert entries[log.x_ref].role == "user" and entries[log.outputs.y_ref].role == "assistant"
+    assert entries[log.x_ref].role == "user"
+    assert entries[log.outputs.y_ref].role == "assistant"
     capsule = mem.bank(user_id="ana").get(f"{log.trace_id}.capsule")
     assert TraceCapsule.from_wire(capsule.record).refs.y_ref == log.outputs.y_ref
 
@@ -71,7 +74,8 @@ def test_contrast_becomes_a_tactic_that_is_recalled(mem):
     assert any(hint.source == "ReuseBuffer" and "backward" in (hint.summary or "") for hint in recalled.hints)
     assert recalled.injection.tokens <= mem.policy.learn.injection.total_tokens_max
     for hint in recalled.hints:
-        assert hint.model_extra["parts"].keys() == {"sem", "intent", "state", "quality"} and hint.reason
+        assert hint.model_extra["parts"].keys() == {"sem", "intent", "state", "quality"}
+        assert hint.reason
 
 
 @pytest.mark.req("RC-08")
@@ -82,7 +86,8 @@ def test_another_intent_is_not_recalled_and_no_keys_is_a_fallback(mem):
     assert other.hints == ()
     assert {each.reason for each in other.dropped} == {"intent_mismatch"}
     plain = run.recall("Reach 24 with 3 and 8")
-    assert plain.response.fallback_used and plain.hints
+    assert plain.response.fallback_used
+    assert plain.hints
     assert all(hint.source != "seed" and not hint.memory_id.startswith("seed") for hint in plain.hints)
 
 
@@ -124,11 +129,13 @@ def test_plan_apply_record_undo(mem):
     plan = bank.plan([write(memory()), {"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}])
     assert bank.records() == []
     rehearsed = bank.apply(plan.plan_id, dry_run=True)
-    assert [record.status for record in rehearsed.records] == ["SKIPPED", "SKIPPED"] and bank.records() == []
+    assert [record.status for record in rehearsed.records] == ["SKIPPED", "SKIPPED"]
+    assert bank.records() == []
     applied = bank.apply(plan.plan_id)
     assert [record.status for record in applied.records] == ["APPLIED", "APPLIED"]
     assert bank.apply(plan.plan_id).records == applied.records
-    assert bank.get("rm_1").status == "pinned" and bank.get("rm_1").version == 2
+    assert bank.get("rm_1").status == "pinned"
+    assert bank.get("rm_1").version == 2
     undone = bank.undo(plan.plan_id)
     assert bank.undo(plan.plan_id) == undone
     assert bank.get("rm_1").status == "retired"
@@ -152,8 +159,10 @@ def test_a_plan_that_may_not_be_changes_nothing(mem, actions, code):
     plan = bank.plan([write(memory("rm_5")), *actions])
     applied = bank.apply(plan.plan_id)
     assert applied.aborted
-    assert applied.records[0].error == "plan_aborted" and applied.records[0].status == "SKIPPED"
-    assert applied.records[1].status == "FAILED" and code in applied.records[1].error
+    assert applied.records[0].error == "plan_aborted"
+    assert applied.records[0].status == "SKIPPED"
+    assert applied.records[1].status == "FAILED"
+    assert code in applied.records[1].error
     assert bank.records(include_all=True) == before
     assert bank.plans()[-1].status == "aborted"
 
@@ -240,7 +249,8 @@ def test_working_set_is_a_stack_that_folds_when_it_grows(mem):
     run.note(facts=["the target is 24"], constraints=["each number once"])
     run.push_working_set(ttl="hours:6", decisions=["try division first"])
     stack, records = run.working_set()
-    assert stack.stack == tuple(record.ws_id for record in records) and len(records) == 2
+    assert stack.stack == tuple(record.ws_id for record in records)
+    assert len(records) == 2
     assert run.pop_working_set().status == "retired"
     small = run.note(facts=[f"a long fact, number {number}: {'x' * 80}" for number in range(200)])
     assert small.constraints == ("each number once",)
@@ -280,7 +290,8 @@ def test_runner_learns_and_a_crash_is_an_outcome(mem):
     runner = mem.runner(agent, lambda output, task: output.text.startswith("done"), user_id="ana")
     assert runner.run("Say it.", intent=INTENT).passed
     crashed = runner.run("boom", intent=INTENT)
-    assert not crashed.passed and crashed.result.reason_codes == ("tool_failure",)
+    assert not crashed.passed
+    assert crashed.result.reason_codes == ("tool_failure",)
     assert len(mem.bank(user_id="ana").event_logs()) == 2
 
 

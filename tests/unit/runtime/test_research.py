@@ -122,7 +122,7 @@ def test_an_edited_file_is_named_and_never_read(study):
     pack = study.directory / "summaries/summary-pack.json"
     pack.write_text(pack.read_text().replace("summary_pack.v1", "summary_pack.v1 "))
     for call in (study.synthesis_input, study.pack, study.citations):
-        with pytest.raises(ArtifactEdited, match="summary-pack.json"):
+        with pytest.raises(ArtifactEdited, match=r"summary-pack\.json"):
             call()
     assert study.status().edited == ("summaries/summary-pack.json",)
     assert study.resume() == ["summaries/summary-pack.json"]
@@ -158,7 +158,8 @@ def test_second_caller_is_told(mem, study):
 def test_retry_needs_a_change_note(study):
     walk_to(study, "wave1")
     rejected = study.ingest("p1", "Nothing here.")
-    assert not rejected.accepted and rejected.directive is not None
+    assert not rejected.accepted
+    assert rejected.directive is not None
     assert {breach.kind for breach in rejected.breaches} >= {"missing_section", "tool_use_unknown"}
     assert rejected.directive.text in study.prompt("p1")
     good = output_for(study, "p1")

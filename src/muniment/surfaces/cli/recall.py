@@ -139,12 +139,12 @@ def _show_hints(found: Recall) -> None:
     for number, hint in enumerate(found.hints, 1):
         extra: Mapping[str, Any] = hint.model_extra or {}
         parts = [f"{extra['parts'][name]:.2f}" for name in _PARTS]
-        rows.append([str(number), f"{hint.score:.3f}", *parts, hint.source, hint.memory_id])
-    show_table(("", "score", *_PARTS.values(), "store", "record"), rows)
+        rows.append([str(number), f"{hint.score:.3f}", *parts, hint.source])
+    show_table(("", "score", *_PARTS.values(), "store"), rows)
     click.echo()
     for number, hint in enumerate(found.hints, 1):
         click.echo(f"{number:>2}  {one_line(hint.summary or '(left out)', 1_000)}")
-        click.echo(f"    {click.style(one_line(hint.reason or '', 300), fg='bright_black')}")
+        click.echo(f"    {hint.memory_id}  {click.style(one_line(hint.reason or '', 300), fg='bright_black')}")
 
 
 def _overflow(each: Mapping[str, Any]) -> str:

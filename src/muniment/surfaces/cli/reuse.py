@@ -8,6 +8,7 @@ from muniment.surfaces.cli.bank import show_records
 from muniment.surfaces.cli.learning_desk import bank_options, bucket_given, bucket_option, opened, told, whose
 from muniment.surfaces.cli.options import json_option
 from muniment.surfaces.cli.output import emit_json, handles_errors
+from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, show_table
 
 __all__ = ["reuse"]
@@ -29,8 +30,8 @@ def list_(db: str | None, tenant: str | None, user: str | None, agent: str | Non
             emit_json(bank.reuse_buffer().to_wire())
             return
         where = whose(bank)
-        for kind, held in (("seeds", bank.records(kind="seed")), ("tactics", bank.records(kind="tactic"))):
-            click.echo(click.style(f"{len(held)} {kind}", bold=True) if held else f"no {kind} in {where}")
+        for noun, held in (("seed", bank.records(kind="seed")), ("tactic", bank.records(kind="tactic"))):
+            click.echo(click.style(many(len(held), noun), bold=True) if held else f"no {noun}s in {where}")
             if held:
                 show_records(held)
 

@@ -1,0 +1,110 @@
+"""Learning memory: every figure, and whether it is what was asked for.
+
+    python -m benchmarks.learning              everything (an hour on two busy cores)
+    python -m benchmarks.learning --quick      small sizes, for a look
+    python -m benchmarks.learning --gather     nothing is run; what the parts wrote last is put together
+
+The parts are programs of their own, each with a result file: `learning_tau` (what worked, recalled for real runs that
+failed), `learning_traces` (the step to blame; trial after trial), `learning_loop` (a loop that learns), and
+`learning_speed`. The weights of recall come from `learn_recall_weights`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import learning_loop, learning_speed, learning_tau, learning_traces
+from benchmarks.harness import RESULTS, report
+
+Results = dict[str, dict[str, Any]]
+
+
+def read(name: str) -> Results:
+    return dict(json.loads((RESULTS / f"{name}.json").read_text())["results"])
+
+
+def _row(asked: str, found: float, met: bool, **more: Any) -> dict[str, Any]:
+    return {"asked": asked, "found": round(found, 4), "met": met} | more
+
+
+def real_runs() -> Results:
+    """Ahead of every keyword search and every vector search, by the lower end of the interval over tasks."""
+    rows = read("learning_tau")
+    ours = rows["family: recall"]["share"]
+    others = {key: row for key, row in rows.items() if key.startswith("family: ") and " over " in key}
+    found: Results = {}
+    for name, belongs in (("keyword search", True), ("vector search", False)):
+        group = {key: row for key, row in others.items() if ("keywords" in key) == belongs}
+        best = max(group, key=lambda key: group[key]["share"])
+        row = group[best]
+        interval = f"{row['ahead_low']:.3f} to {row['ahead_high']:.3f}"
+        found[f"hints of passing runs of the family, against {name}"] = _row(
+            "ahead", ours, row["ahead"] > 0, best_other=row["share"], other=best, ahead_95=interval,
+            is_beyond_chance=row["ahead_low"] > 0,
+        )  # fmt: skip
+    traces = read("learning_traces")
+    covers = traces["whowhen: the guardrail's evidence"]
+    least = max(row["covers"] for key, row in traces.items() if "as many" in key)
+    found["guardrail's evidence covers the marked step"] = _row(
+        "more than a random or last step", covers["covers"], covers["low"] > least, others=round(least, 4)
+    )
+    return found
+
+
+def the_loop() -> Results:
+    rows = read("learning_loop")
+    late = next(row for key, row in rows.items() if key.startswith("poisoned, runs after") and "alone" in key)
+    seen, unseen = rows["seen families, with memory"], rows["unseen families, with memory"]
+    shuffled, tactics = rows["seen families, shuffled hints"], rows["tactics"]
+    return {
+        "cost per pass, seen families": _within("at most 0.6", seen, seen["high"] <= 0.6),
+        "cost per pass, unseen families": _within("at most 1.02", unseen, unseen["high"] <= 1.02),
+        "cost per pass, shuffled hints": _within("the gain is lost", shuffled, shuffled["low"] >= 0.95),
+        "poisoned tactics that were retired": _row("the harmful ones", tactics["share"], tactics["share"] > 0.9),
+        "cost per pass 50 runs after poison": _within(
+            "as without poison (interval holds 1, or below)", late, late["low"] <= 1.0
+        ),
+    }
+
+
+def _within(asked: str, row: dict[str, Any], met: bool) -> dict[str, Any]:
+    return _row(asked, row["ratio"], met, interval_95=f"{row['low']:.3f} to {row['high']:.3f}")
+
+
+def the_speed() -> Results:
+    rows = read("learning_speed")
+    recalls = {key: row for key, row in rows.items() if key.startswith("recall of")}
+    largest = max(recalls, key=lambda key: int(key.split()[2].replace(",", "")))
+    fold = next(key for key in rows if key.startswith("fold of"))
+    flat = rows["memory, last over first"]
+    return {
+        f"{largest}, over a bare search": _row(
+            "at most 5 times", recalls[largest]["times"], recalls[largest]["times"] <= 5
+        ),
+        f"{fold}, over a bare append": _row("at most 50 times", rows[fold]["times"], rows[fold]["times"] <= 50),
+        "resident memory, last over first": _row("flat", flat["ratio"], flat["ratio"] <= 1.1, runs=flat["runs"]),
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--gather", action="store_true", help="run nothing")
+    given = parser.parse_args(argv)
+    quick = ["--quick"] if given.quick else []
+    parts: list[tuple[Callable[[Sequence[str]], None], list[str]]] = [
+        (learning_tau.main, ["--embedders", "wordllama"] if given.quick else []),
+        (learning_traces.main, []),
+        (learning_loop.main, quick),
+        (learning_speed.main, quick),
+    ]
+    for run, arguments in [] if given.gather else parts:
+        run(arguments)
+    report("learning", real_runs() | the_loop() | the_speed(), {"quick": given.quick, "gather": given.gather})
+
+
+if __name__ == "__main__":
+    main()
