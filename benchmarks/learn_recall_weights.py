@@ -46,14 +46,29 @@ class Choice(NamedTuple):
     right: npt.NDArray[np.bool_]
 
 
+def parts_of(one: Asked) -> Array:
+    """A row for each record of the bank; nought for one that was not recalled at all."""
+    parts = np.zeros((len(one.bank), len(PARTS)))
+    for place, scored in one.hints:
+        parts[place] = [scored[name] for name in PARTS]
+    return parts
+
+
 def choices(asked: Sequence[Asked], kinds: Sequence[str] = FAMILIES) -> list[Choice]:
-    found = []
-    for one in asked:
-        parts = np.zeros((len(one.bank), len(PARTS)))
-        for place, scored in one.hints:
-            parts[place] = [scored[name] for name in PARTS]
-        found += [Choice(one.trial.task, parts, right) for kind in kinds if (right := one.right(kind)).any()]
-    return found
+    return [
+        Choice(one.trial.task, parts_of(one), right)
+        for one in asked
+        for kind in kinds
+        if (right := one.right(kind)).any()
+    ]
+
+
+def held_out_orders(asked: Sequence[Asked]) -> list[list[int]]:
+    """The records of each question's bank, ordered by weights that were learnt from all other tasks."""
+    given = choices(asked)
+    tasks = {one.trial.task for one in asked}
+    learned = {task: learn([one for one in given if one.task != task]) for task in sorted(tasks)}
+    return [np.argsort(-(parts_of(one) @ learned[one.trial.task]), kind="stable").tolist() for one in asked]
 
 
 def prior() -> Array:

@@ -107,7 +107,7 @@ class LearnPolicy(Record):
     injection: InjectionBudget = InjectionBudget.model_construct()
     weights: RecallWeights = RecallWeights.model_construct()
     top_k: Positive = 5
-    gather_max: Positive = 100
+    gather_max: Positive = 64
     """Candidates of one source before the filter."""
     hopeless_rate: Share = 0.2
     """A record whose pass rate lies below this beyond doubt is not recalled."""
