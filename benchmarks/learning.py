@@ -85,7 +85,9 @@ def the_speed() -> Results:
             "at most 5 times", recalls[largest]["times"], recalls[largest]["times"] <= 5
         ),
         f"{fold}, over a bare append": _row("at most 50 times", rows[fold]["times"], rows[fold]["times"] <= 50),
-        "resident memory, last over first": _row("flat", flat["ratio"], flat["ratio"] <= 1.1, runs=flat["runs"]),
+        "resident memory, last over first": _row(
+            "flat over 100,000 runs", flat["ratio"], flat["ratio"] <= 1.1 and flat["runs"] >= 100_000, runs=flat["runs"]
+        ),
     }
 
 

@@ -170,8 +170,7 @@ def _weighed(candidate: Recallable, asked: Asked, policy: LearnPolicy, intent: L
     parts = {"sem": candidate.similarity, "intent": intent.score, "state": state.score, "quality": quality}
     if asked.is_fallback:
         parts |= {"intent": 0.0, "state": 0.0}
-    weights = policy.weights.model_dump()
-    score = sum(weights[name] * value for name, value in parts.items())
+    score = sum(getattr(policy.weights, name) * value for name, value in parts.items())
     reasons = [f"reads like the task ({candidate.similarity:.2f})"] if candidate.similarity > 0 else []
     if not asked.is_fallback:
         reasons += [*(f"intent: {why}" for why in intent.why), *(f"state: {why}" for why in state.why)]
@@ -210,14 +209,14 @@ def _own_outcome(memory: StoredMemory) -> bool | None:
     return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
 
 
+_instant = lru_cache(maxsize=1024)(parse_instant)
+
+
 def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[float, str]:
     """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
     tally = history_of(memory)
     careful = _quantile(tally, _prior(policy), _CAREFUL)
-    age_days = (
-        max(0.0, (parse_instant(now) - parse_instant(memory.last_used_at or memory.created_at)).total_seconds())
-        / _DAY_S
-    )
+    age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
     recent = 0.5 ** (age_days / policy.recency_half_life_days)
     value = (1 - _RECENCY_SHARE) * careful + _RECENCY_SHARE * recent
     told = f"passed {tally.passes} of {tally.n}" if tally.n else "not tried yet"

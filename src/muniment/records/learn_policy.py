@@ -37,10 +37,10 @@ class RecallWeights(Record):
     on tasks they were not learnt from); `state` was the same in all of those runs and is set by hand.
     """
 
-    sem: Weight = 0.32
-    intent: Weight = 0.64
+    sem: Weight = 0.33
+    intent: Weight = 0.66
     state: Weight = 0.3
-    quality: Weight = 1.84
+    quality: Weight = 1.81
 
 
 class PuctPolicy(Record):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.errors import NotFound
 from muniment.ports.engine import Condition, Lock, Select
 from muniment.records.entry import EntryDraft, ToolCall
-from muniment.records.learning import STORES, StoredMemory
+from muniment.records.learning import STORES, StoredMemory, Tally
 from muniment.runtime.ingest import append_in, opening_draft
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import MEMORY_KEPT
@@ -35,6 +35,8 @@ __all__ = [
     "list_memories",
     "lock_bank",
     "memory_drafts",
+    "memory_of",
+    "newest_versions",
     "searchable_text",
     "store_of",
     "write_bank",
@@ -42,7 +44,7 @@ __all__ = [
 
 KINDS: tuple[MemoryKind, ...] = tuple(kind for kinds in STORES.values() for kind in kinds)
 _TOOL = ToolCall(name="bank", ok=True)
-_PAGE = 500
+_FEW = 8
 
 
 class Held(NamedTuple):
@@ -60,7 +62,17 @@ def store_of(kind: MemoryKind) -> Store:
 
 def held_of(item: Item) -> Held:
     body = read_canonical(item.body) if item.body is not None else item.plain()
-    return Held(StoredMemory.from_wire(body["memory"]), item.user_id or "", body.get("text_entry"))
+    return Held(memory_of(body["memory"]), item.user_id or "", body.get("text_entry"))
+
+
+_UNSAID = dict(StoredMemory(id="m", kind="rule", level="user", version=0, record={}, status="active", created_at=""))
+
+
+def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
+    """A record as it was kept. It was checked then and is not again: a recall reads hundreds."""
+    said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+    said |= {name: Tally.from_wire(kept[name]) for name in ("with_tally", "without_tally") if name in kept}
+    return StoredMemory.unchecked(_UNSAID | said, set(kept))
 
 
 def find_memory(reader: Reader, owners: Sequence[str], memory_id: str) -> Held | None:
@@ -111,21 +123,39 @@ def list_memories(
         where = (*where, ("name", "=", name))
     order = ("created_at", "id", "version") if name is not None else ("id", "version")
     select = Select("items", where=where, order=order, descending=name is not None, limit=newest)
-    seen: set[str] = set()
     rows = reader.do(select) if newest is not None else reader.stream(select)
     items: Iterator[Item] = map(Item._make, cast("Iterable[Any]", rows))
     if name is not None:
+        first: dict[str, Item] = {}
         for item in items:
-            if item.id not in seen and item.id not in without and item.body is not None:
-                seen.add(item.id)
-                standing = latest(reader, item.id)
-                if standing is not None and standing.body is not None:
-                    yield held_of(standing)
+            if item.id not in without and item.body is not None:
+                first.setdefault(item.id, item)
+        known = newest_versions(reader, {item.id: item.version for item in first.values()})
+        for item in first.values():
+            standing = item if known.get(item.id) == item.version else latest(reader, item.id)
+            if standing is not None and standing.body is not None:
+                yield held_of(standing)
         return
     for _, versions in groupby(items, key=attrgetter("id")):
         (last,) = deque(versions, maxlen=1)
         if last.body is not None and (statuses is None or last.status in statuses):  # no other is read
             yield held_of(last)
+
+
+def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
+    """Of records known by id and version, the newest version of each, in one question.
+
+    A caller that finds its version here need not read the record again. Nothing is said of those with many versions,
+    nor of those of which something was forgotten.
+    """
+    few = tuple(id_ for id_, version in known.items() if version <= _FEW)
+    asked = Select("items", where=(("id", "in", few),), columns=("id", "version", "receipt_id"))
+    found: dict[str, int] = {}
+    gone: set[str] = set()
+    for id_, version, receipt_id in cast("list[tuple[str, int, str | None]]", reader.do(asked) if few else []):
+        found[id_] = max(version, found.get(id_, 0))
+        gone |= set() if receipt_id is None else {id_}
+    return {id_: version for id_, version in found.items() if id_ not in gone}
 
 
 # -- writing ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from muniment.recall.hints import Asked, Dropped, Injection, Recallable, best_of
 from muniment.records.base import RULECRAFT_VERSION, ValidationError, issues_of
 from muniment.records.learning import IntentParts, StateParts, Store
 from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse
-from muniment.runtime.banks import Held, find_memory, list_memories, store_of
+from muniment.runtime.banks import find_memory, list_memories, memory_of, newest_versions, store_of
 from muniment.runtime.memory_events import MEMORY_RECALLED
 from muniment.runtime.memory_locks import lock_shared
 from muniment.runtime.patches import Decided, draft_patch, write_patches
@@ -19,12 +19,12 @@ from muniment.runtime.project_learning import core_name
 from muniment.runtime.recall_reading import latest_recall
 from muniment.runtime.searching import check_search, find_turns
 from muniment.semantics.banks import owners_seen
-from muniment.semantics.keys import intent_key, state_key
+from muniment.semantics.keys import intent_key, intent_likeness, state_key
 from muniment.text.canonical import canonical_bytes
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
-    from muniment.records.learning import MemoryKind
+    from muniment.records.learning import MemoryKind, StoredMemory
     from muniment.records.memory import MemoryHint
     from muniment.records.scope import Scope
     from muniment.runtime.context import Context
@@ -257,37 +257,60 @@ def _ask(
 def gather(
     ctx: Context, reader: Reader, scope: Scope, query: str, asked: Asked, stores: tuple[Store, ...]
 ) -> list[Recallable]:
-    """Candidates: what reads like the query, and what is of the same intent, newest first; each once."""
+    """Candidates: what reads like the query, and what is of the same intent, newest first; each once.
+
+    What a search finds of a clashing intent is not looked up: it will be dropped, whatever has become of it.
+    """
     kinds = {kind for store in stores for kind in _TEXT_KINDS[store]}
     found: dict[str, Recallable] = {}
+    clashing: dict[str, Recallable] = {}
     most = ctx.policy.learn.gather_max
     name = core_name(asked.intent_key)
     for owner in owners_seen(scope):
-        for held, similarity in _by_words(ctx, reader, scope.tenant_id, owner, query, asked.now, most):
-            if held.memory.kind in kinds:
-                found.setdefault(held.memory.id, Recallable(held.memory, store_of(held.memory.kind), similarity))
+        worded = _by_words(ctx, reader, scope.tenant_id, owner, query, asked.now, most)
+        newest = newest_versions(reader, {memory.id: memory.version for memory, _, _ in worded})
+        for memory, entry_id, similarity in worded:
+            if memory.kind not in kinds:
+                continue
+            if _clashes(asked.intent_key, memory.record.get("intent_key")):
+                clashing[memory.id] = Recallable(memory, store_of(memory.kind), similarity)
+                continue
+            standing = memory if newest.get(memory.id) == memory.version else _standing(reader, owner, memory, entry_id)
+            if standing is not None:
+                found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity))
         if name is None:
             continue
         for kind in sorted(kinds):
             for held in list_memories(reader, owner, kind, name=name, newest=most, without=found.keys()):
                 found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0)
-    return list(found.values())
+    return [*found.values(), *(each for id_, each in clashing.items() if id_ not in found)]
+
+
+def _standing(reader: Reader, owner: str, worded: StoredMemory, entry_id: str) -> StoredMemory | None:
+    """The record as it is now; nothing where it is worded otherwise, or gone."""
+    held = find_memory(reader, (owner,), worded.id)
+    return held.memory if held is not None and held.text_entry == entry_id else None
+
+
+def _clashes(asked: str | None, key: Any) -> bool:
+    """Are these two intents that have nothing to say to each other? The same one is asked about again and again."""
+    return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
 
 
 def _by_words(
     ctx: Context, reader: Reader, tenant_id: str, owner: str, query: str, now: str, most: int
-) -> list[tuple[Held, float]]:
-    """Records of a bank that a search finds, their scores as shares of the best; older wordings are passed over."""
+) -> list[tuple[StoredMemory, str, float]]:
+    """What a search finds in a bank: the record as it was then worded, the entry, its score as a share of the best."""
     if not query.strip():
         return []
     turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
     best = max((each.ranked.score for each in turns), default=0.0)
-    found: list[tuple[Held, float]] = []
-    for each in turns:
-        held = find_memory(reader, (owner,), str(each.turn.entry.metadata.get("id", "")))
-        if held is not None and held.text_entry == each.turn.entry.id and best > 0:
-            found.append((held, max(0.0, each.ranked.score / best)))
-    return found
+    found = ((each.turn.entry, each.ranked.score) for each in turns if best > 0)
+    return [
+        (memory_of(kept), entry.id, max(0.0, score / best))
+        for entry, score in found
+        if isinstance(kept := entry.metadata.get("memory"), dict)
+    ]
 
 
 # -- what is told -------------------------------------------------------------------------------------
