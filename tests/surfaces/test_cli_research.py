@@ -542,3 +542,9 @@ def test_the_demo_ends_with_a_report_that_holds(folder: Path) -> None:
     ):
         assert piece in part
     assert not (folder / "config").exists()
+
+
+def test_a_question_that_is_none_leaves_no_store_behind(folder: Path) -> None:
+    result = call("init", "  ", "--db", "new.db", "--user", "ana")
+    assert (result.exit_code, Path("new.db").exists()) == (2, False)
+    assert "error[invalid_input]" in result.stderr

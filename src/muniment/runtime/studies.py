@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from muniment.runtime.corpora import Corpus
     from muniment.runtime.run import Run
 
-__all__ = ["Study", "StudyStatus", "open_study", "start_study"]
+__all__ = ["Study", "StudyStatus", "check_question", "open_study", "start_study"]
 
 T = TypeVar("T")
 Agent = Callable[["str", "Perspective"], "str | Mapping[str, Any] | AgentResult"]
@@ -468,7 +468,7 @@ def start_study(
     from muniment.runtime.patches import texts_of
     from muniment.runtime.study_waves import well_formed, without_secrets
 
-    asked = _question(question)
+    asked = check_question(question)
     if mode not in MODES:
         raise InvalidInput(f"{mode!r:.40} is not a mode", path="$.mode", hint=f"one of {', '.join(MODES)}")
     bounds = _limits(ctx, limits)
@@ -545,7 +545,8 @@ def _directory(given: str | PathLike[str] | None, run_id: str | None) -> RunDire
         raise InvalidInput(f"a directory cannot be so named: {error}", path="$.directory") from None
 
 
-def _question(given: Any) -> str:
+def check_question(given: Any) -> str:
+    """The question as it is asked: some words, and not more than a page."""
     if not isinstance(given, str) or not given.strip():
         raise InvalidInput("a research run starts with a question", path="$.question")
     asked = given.strip()

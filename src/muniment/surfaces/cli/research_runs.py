@@ -80,14 +80,17 @@ def init(
 
 
 def _question(given: str | None, file: str | None) -> str:
+    """The question, checked before a store is made for it."""
+    from muniment.runtime.studies import check_question
+
     if (given is None) == (file is None):
         said = "a question is asked" if given is None else "a question is asked once"
         raise InvalidInput(said, path="$.question", hint="as an argument, as - for standard input, or with --file")
     if file is not None:
         from muniment.surfaces.cli.documents import read_text
 
-        return read_text(file)
-    return text_given(given or "")
+        return check_question(read_text(file))
+    return check_question(text_given(given or ""))
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, Any]:
