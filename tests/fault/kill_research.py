@@ -37,7 +37,7 @@ Call = Callable[[Study, int], Any]
 
 def _ingest(perspective_id: str) -> Call:
     return lambda study, at: study.ingest(
-        perspective_id, output_for(study, perspective_id), tool_use=TOOL_USE, expected_revision=at
+        perspective_id, output_for(perspective_id), tool_use=TOOL_USE, expected_revision=at
     )
 
 

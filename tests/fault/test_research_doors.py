@@ -262,7 +262,7 @@ def test_a_perspective_that_is_not_there(mem: Memory, study: Study, name: Any) -
 )
 def test_how_a_file_is_written_makes_no_difference(study: Study, tmp_path: Path, written: Callable[[str], str]) -> None:
     study.route()
-    (tmp_path / "p1.md").write_bytes(written(output_for(study, "p1")).encode())
+    (tmp_path / "p1.md").write_bytes(written(output_for("p1")).encode())
     found = study.ingest("p1", tmp_path / "p1.md", tool_use=TOOL_USE)
     assert (found.accepted, found.sources) == (True, 3)
     assert b"\xef\xbb\xbf" not in files(study.directory)["wave-1/p1.md"]
@@ -276,7 +276,7 @@ def test_a_null_byte_is_kept_or_refused_alike_everywhere(
     with opener(engine, tmp_path, dsn) as opened:
         study = begin(opened(), tmp_path / "dr_1", question="What of \0 and more?")
         study.route()
-        text = output_for(study, "p1").replace("Norway", "Nor\0way")
+        text = output_for("p1").replace("Norway", "Nor\0way")
         assert study.ingest("p1", text, tool_use=TOOL_USE).accepted
         assert study.directory.joinpath("wave-1/p1.md").read_text() == text
         assert in_step(study)
@@ -324,7 +324,7 @@ class Checker:
 def test_a_pivot_is_asked_for_with_yes_or_no(mem: Memory, study: Study, second_wave: Any) -> None:
     walk_to(study, "wave1")
     for perspective in study.perspectives():
-        study.ingest(perspective.id, output_for(study, perspective.id), tool_use=TOOL_USE)
+        study.ingest(perspective.id, output_for(perspective.id), tool_use=TOOL_USE)
     before = everything(mem, study)
     with pytest.raises(InvalidInput) as refused:
         study.pivot(second_wave=second_wave)
@@ -365,7 +365,7 @@ def test_an_agent_that_answers_nonsense_does_not_cost_the_others(study: Study, a
     def agent(_prompt: str, perspective: Any) -> Any:
         if perspective.id == "p1":
             return answer
-        return {"markdown": output_for(study, perspective.id), "tool_use": TOOL_USE}
+        return {"markdown": output_for(perspective.id), "tool_use": TOOL_USE}
 
     with ThreadPoolExecutor(3) as executor, pytest.raises(InvalidInput):
         study.collect(agent, executor=executor if side_by_side else None)
@@ -379,12 +379,12 @@ def test_an_agent_that_raises_does_not_cost_the_others(study: Study) -> None:
     def agent(_prompt: str, perspective: Any) -> Any:
         if perspective.id == "p2":
             raise TimeoutError("gone")
-        return {"markdown": output_for(study, perspective.id), "tool_use": TOOL_USE}
+        return {"markdown": output_for(perspective.id), "tool_use": TOOL_USE}
 
     with pytest.raises(TimeoutError):
         study.collect(agent)
     assert study.manifest().standings == {"p1": "accepted", "p2": "waiting", "p3": "accepted"}
-    assert [each.perspective_id for each in study.collect(lambda *_: output_for(study, "p2"))] == ["p2"]
+    assert [each.perspective_id for each in study.collect(lambda *_: output_for("p2"))] == ["p2"]
 
 
 # -- files --------------------------------------------------------------------------------------------
@@ -462,9 +462,9 @@ def test_a_folder_that_cannot_be_made_is_named_and_the_run_goes_on(study: Study)
     study.route()
     (study.directory / "wave-1").write_text("mine")
     with pytest.raises(StorageFailure, match="wave-1"):
-        study.ingest("p1", output_for(study, "p1"), tool_use=TOOL_USE)
+        study.ingest("p1", output_for("p1"), tool_use=TOOL_USE)
     (study.directory / "wave-1").unlink()
-    assert study.ingest("p1", output_for(study, "p1"), tool_use=TOOL_USE).accepted
+    assert study.ingest("p1", output_for("p1"), tool_use=TOOL_USE).accepted
     assert in_step(study)
     assert study.manifest().revision == 3
 
@@ -477,7 +477,7 @@ def test_what_an_agent_left_in_a_wave_is_not_ours_until_it_is_handed_in(study: S
     study.give_up("p2", "no")
     assert not study.ingest("p1", place).accepted
     assert place.read_text() == "Nothing yet."
-    place.write_text(output_for(study, "p1"))
+    place.write_text(output_for("p1"))
     assert study.ingest("p1", place, tool_use=TOOL_USE, change_note="sections").accepted
     assert in_step(study)
 
@@ -495,14 +495,14 @@ def test_a_secret_is_nowhere(tmp_path: Path) -> None:
         study = begin(opened(), tmp_path / "dr_1", question=f"How do heat pumps compare with boilers? {NAMED}")
         study.route()
         first, second, third = (each.id for each in study.perspectives())
-        text = output_for(study, first).replace("https://energy", f"https://bob:{PASSWORD}@energy")
+        text = output_for(first).replace("https://energy", f"https://bob:{PASSWORD}@energy")
         text = text.replace("\n## Sources", f"- They say {NAMED} in 1999. [1]\n\n## Sources")
         page = PAGES[0] | {"url": f"https://bob:{PASSWORD}@energy.example.org/field-study", "title": NAMED}
         page["text"] += f" {NAMED}"
         assert study.ingest(first, text, tool_use=TOOL_USE, sources=[page], change_note=NAMED).accepted
         study.ingest(second, f"Nothing but {NAMED}", change_note=NAMED)
         study.give_up(second, NAMED)
-        study.ingest(third, output_for(study, third), tool_use=TOOL_USE)
+        study.ingest(third, output_for(third), tool_use=TOOL_USE)
         final = f"https://bob:{PASSWORD}@end.example/?api_key={SECRET}"
         told = {"reason": NAMED, "text": NAMED, "title": NAMED, "final_url": final}
         study.look(Checker(**told), [f"https://bob:{PASSWORD}@x.example/a", f"https://x.example/?api_key={SECRET}"])
@@ -544,7 +544,7 @@ def test_a_sentence_that_gives_orders_goes_into_no_pack(mem: Memory, study: Stud
     """Its source may say the same words: they are no finding. Output and claim are kept, both flagged."""
     study.route()
     for perspective in study.perspectives():
-        text = output_for(study, perspective.id)
+        text = output_for(perspective.id)
         text = text.replace("## Findings", f"## Findings\n\n### {ORDER}")
         text = text.replace("\n## Sources", f"- {ORDER} [1]\n\n## Sources")
         result = study.ingest(perspective.id, text, tool_use=TOOL_USE)

@@ -120,7 +120,7 @@ def test_files_go_wherever_a_revision_put_them(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "one", tmp_path / "two")
         moved = mem.open_research("dr_1", directory=tmp_path / "two")
         place = tmp_path / "two" / "wave-1" / "p2.md"
-        moved.ingest("p1", output_for(moved, "p1"), tool_use=TOOL_USE)
+        moved.ingest("p1", output_for("p1"), tool_use=TOOL_USE)
         place.write_text("The agent left the gigawatts of Norway here.")
         assert not moved.ingest("p2", place).accepted
         mem.forget(user_id="ana")

@@ -31,7 +31,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
 
 
 MOVES: list[tuple[str, Callable[[Study], Any]]] = [
-    ("wave1", lambda study: study.ingest("p1", output_for(study, "p1"), tool_use=TOOL_USE)),
+    ("wave1", lambda study: study.ingest("p1", output_for("p1"), tool_use=TOOL_USE)),
     ("wave1", lambda study: study.give_up("p1", "no")),
     ("wave1", lambda study: study.route()),
     ("synthesis", lambda study: study.citations()),
@@ -94,9 +94,7 @@ def race(study: Study, told: list[type[Exception]]) -> None:
                     study.route(expected_revision=manifest.revision)
                 case "wave1" if "waiting" in manifest.standings.values():
                     waiting = next(each for each, state in manifest.standings.items() if state == "waiting")
-                    study.ingest(
-                        waiting, output_for(study, waiting), tool_use=TOOL_USE, expected_revision=manifest.revision
-                    )
+                    study.ingest(waiting, output_for(waiting), tool_use=TOOL_USE, expected_revision=manifest.revision)
                 case "wave1" if manifest.pivot is None:
                     study.pivot(expected_revision=manifest.revision)
                 case "wave1":

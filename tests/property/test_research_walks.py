@@ -58,7 +58,7 @@ def perspective(study: Study, number: int) -> str:
 
 def ingest(study: Study, which: int, how: int) -> Any:
     id_ = perspective(study, which)
-    text = output_for(study, id_)
+    text = output_for(id_)
     match how % 5:
         case 0:
             return study.ingest(id_, "Nothing here.")

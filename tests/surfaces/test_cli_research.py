@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("COLUMNS", "160")
     for number in (1, 2, 3):
-        Path(f"p{number}.md").write_text(output_for(None, f"p{number}"), "utf-8")  # type: ignore[arg-type]
+        Path(f"p{number}.md").write_text(output_for(f"p{number}"), "utf-8")
     Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in PAGES), "utf-8")
     return tmp_path
 

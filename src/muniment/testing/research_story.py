@@ -44,7 +44,7 @@ _FINDINGS = (
 )
 
 
-def output_for(_study: Study, perspective_id: str) -> str:
+def output_for(perspective_id: str) -> str:
     """What an agent hands back for a perspective: findings in another order for each, and one laundered citation."""
     number = int(perspective_id[1:])
     turned = [_FINDINGS[(at + number) % len(_FINDINGS)] for at in range(len(_FINDINGS))]
@@ -60,7 +60,7 @@ def walk_to(study: Study, stage: str, *, pages: Sequence[dict[str, Any]] = tuple
     if stage == "wave1":
         return
     for perspective in study.perspectives():
-        study.ingest(perspective.id, output_for(study, perspective.id), tool_use=TOOL_USE)
+        study.ingest(perspective.id, output_for(perspective.id), tool_use=TOOL_USE)
     study.pivot()
     if stage == "wave2":
         return

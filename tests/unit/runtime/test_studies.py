@@ -134,7 +134,7 @@ def test_a_manifest_of_an_older_revision_is_refused(study):
     walk_to(study, "wave1")
     (study.directory / "manifest.json").write_bytes(old)
     with pytest.raises(ArtifactEdited, match="revision 1"):
-        study.ingest("p1", output_for(study, "p1"), tool_use={"search_calls": 1, "fetch_calls": 1})
+        study.ingest("p1", output_for("p1"), tool_use={"search_calls": 1, "fetch_calls": 1})
     assert study.manifest().standings["p1"] == "waiting"
 
 
@@ -162,7 +162,7 @@ def test_retry_needs_a_change_note(study):
     assert rejected.directive is not None
     assert {breach.kind for breach in rejected.breaches} >= {"missing_section", "tool_use_unknown"}
     assert rejected.directive.text in study.prompt("p1")
-    good = output_for(study, "p1")
+    good = output_for("p1")
     use = {"search_calls": 1, "fetch_calls": 1}
     again = study.ingest("p1", good, tool_use=use)
     assert [breach.kind for breach in again.breaches] == ["missing_change_note"]
@@ -172,9 +172,9 @@ def test_retry_needs_a_change_note(study):
 def test_same_output_twice_is_one(study):
     walk_to(study, "wave1")
     use = {"search_calls": 1, "fetch_calls": 1}
-    first = study.ingest("p1", output_for(study, "p1"), tool_use=use)
+    first = study.ingest("p1", output_for("p1"), tool_use=use)
     revision = study.manifest().revision
-    assert study.ingest("p1", output_for(study, "p1"), tool_use=use) == first
+    assert study.ingest("p1", output_for("p1"), tool_use=use) == first
     assert study.manifest().revision == revision
 
 
