@@ -6,7 +6,7 @@
 
 The parts are programs of their own, each with a result file: `learning_tau` (what worked, recalled for real runs that
 failed), `learning_traces` (the step to blame; trial after trial), `learning_loop` (a loop that learns), and
-`learning_speed`. The weights of recall come from `learn_recall_weights`.
+`learning_speed`; `learning_memory` takes hours and is run by itself. The weights of recall come from `learn_recall_weights`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def the_speed() -> Results:
     recalls = {key: row for key, row in rows.items() if key.startswith("recall of")}
     largest = max(recalls, key=lambda key: int(key.split()[2].replace(",", "")))
     fold = next(key for key in rows if key.startswith("fold of"))
-    flat = rows["memory, last over first"]
+    flat = read("learning_memory")["memory, last over first"]
     return {
         f"{largest}, over a bare search": _row(
             "at most 5 times", recalls[largest]["times"], recalls[largest]["times"] <= 5

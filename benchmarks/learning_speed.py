@@ -1,4 +1,4 @@
-"""What learning costs: a recall beside a bare search, a fold beside a bare append, memory over many runs.
+"""What learning costs: a recall beside a bare search, a fold beside a bare append.
 
     python -m benchmarks.learning_speed            everything (a bank of 100,000 records; ten minutes or more)
     python -m benchmarks.learning_speed --quick    small sizes, for a look
@@ -6,13 +6,11 @@
 Each figure is a ratio within one process. `recall`: the whole of `run.recall`, told to the run and written, against
 the ten best of the same index for the same words. `fold`: `run.learn` of a run of so many steps, in a bank with as many
 earlier runs as a fold looks at, against the append of one entry of the same bytes as the EventLog that the fold writes.
-`memory`: the process's resident size while one bank takes run after run.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import tempfile
 import time
@@ -197,48 +195,15 @@ def _newest_log(mem: muniment.Memory) -> str:
     return str(rows[0][11])
 
 
-# -- memory -------------------------------------------------------------------------------------------
-
-
-def memory_over_runs(counts: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Runs of four steps, one after another, in one bank; resident size after so many."""
-    rows: dict[str, dict[str, Any]] = {}
-    with a_store() as mem:
-        done = 0
-        for count in counts:
-            start = time.perf_counter()
-            size = count - done
-            while done < count:
-                learn(a_run(mem, done, 4), done)
-                done += 1
-            rows[f"memory after {count:,} runs"] = {
-                "resident_mb": resident_mb(),
-                "ms_a_run": (time.perf_counter() - start) * 1e3 / size,
-            }
-    sizes = [row["resident_mb"] for row in rows.values()]
-    rows["memory, last over first"] = {"ratio": sizes[-1] / sizes[0], "runs": counts[-1]}
-    return rows
-
-
-def resident_mb() -> float:
-    told = Path("/proc/self/statm")
-    if told.exists():
-        return int(told.read_text().split()[1]) * resource.getpagesize() / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
-    parser.add_argument("--runs", type=int, default=5_000, help="how many runs memory is watched over")
     given = parser.parse_args(argv)
     sizes = [2_000] if given.quick else [10_000, 100_000]
-    runs = [100, 300] if given.quick else [given.runs // 10, given.runs // 2, given.runs]
     peers, rounds = (40, 5) if given.quick else (200, 21)
-    rows = memory_over_runs(runs)  # first, while nothing else has made the process grow
-    rows |= recall_against_search(sizes, rounds)
+    rows = recall_against_search(sizes, rounds)
     rows |= fold_against_append(200, peers, rounds)
-    arguments = {"quick": given.quick, "sizes": sizes, "runs": runs, "peers": peers, "rounds": rounds}
+    arguments = {"quick": given.quick, "sizes": sizes, "peers": peers, "rounds": rounds}
     report("learning_speed", rows, arguments)
 
 

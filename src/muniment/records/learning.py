@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.records.base import Absent, Count, Items, JsonObject, Number, Record
+from muniment.records.promotion import CanaryPlan, RuleLayer, RuleStage
 from muniment.records.scope import IdText
 from muniment.records.words import Outcome, ScopeLevel, Verdict
 
@@ -68,6 +69,12 @@ class StoredMemory(Record):
     last_used_at: Absent[str] = None
     reason_keys: Items[str] = ()
     """Why it is as it is: of its last change."""
+    stage: Absent[RuleStage] = None
+    """Of a rule, where it stands between draft and retirement; absent: drafted, or as its status says."""
+    layer: Absent[RuleLayer] = None
+    canary: Absent[CanaryPlan] = None
+    report_id: Absent[IdText] = None
+    """Of an active rule: the report of the promotion that made it so."""
 
 
 class IntentParts(Record):

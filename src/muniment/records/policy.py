@@ -13,6 +13,7 @@ from muniment.records.learn_policy import LearnPolicy
 from muniment.records.memory_policy import MemoryPolicy
 from muniment.records.recall_policy import RecallPolicy
 from muniment.records.research_policy import ResearchPolicy
+from muniment.records.rule_policy import RulePolicy
 from muniment.records.verify_policy import FactCheckPolicy
 from muniment.text.hashing import digest_of
 
@@ -56,6 +57,7 @@ class Policy(Record):
     verify: FactCheckPolicy = FactCheckPolicy.model_construct()
     research: ResearchPolicy = ResearchPolicy.model_construct()
     learn: LearnPolicy = LearnPolicy.model_construct()
+    rules: RulePolicy = RulePolicy.model_construct()
 
     @cached_property
     def digest(self) -> str:

@@ -1,0 +1,1 @@
+"""Patterning (RC-24): data weights from a measured response, offline only. Pure."""
