@@ -1,7 +1,10 @@
-"""Memory over many runs: the resident size of a process while one bank takes run after run.
+"""Memory over many runs: the resident size of a process while it learns from run after run.
 
-    python -m benchmarks.learning_memory            100,000 runs of four steps (two hours or more)
-    python -m benchmarks.learning_memory --runs N   another number
+    python -m benchmarks.learning_memory                       100,000 runs of four steps, of 100 users in turn (two hours)
+    python -m benchmarks.learning_memory --runs N --users M    other numbers
+
+One user's own index grows with what the user says, and parts of it are merged in memory: with one user alone the size
+follows the length of that user's history. Across users it is bounded.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ SHARES = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 """Of the runs, where the size is read."""
 
 
-def memory_over_runs(counts: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Runs of four steps, one after another, in one bank; resident size after so many."""
+def memory_over_runs(counts: Sequence[int], users: int) -> dict[str, dict[str, Any]]:
+    """Runs of four steps, one after another, of these users in turn; resident size after so many."""
     rows: dict[str, dict[str, Any]] = {}
     with a_store() as mem:
         done = 0
@@ -30,7 +33,7 @@ def memory_over_runs(counts: Sequence[int]) -> dict[str, dict[str, Any]]:
             start = time.perf_counter()
             size = count - done
             while done < count:
-                learn(a_run(mem, done, 4), done)
+                learn(a_run(mem, done // users, 4, f"user{done % users}"), done // users)
                 done += 1
             rows[f"memory after {count:,} runs"] = {
                 "resident_mb": resident_mb(),
@@ -53,9 +56,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="300 runs, for a look")
     parser.add_argument("--runs", type=int, default=100_000, help="how many runs memory is watched over")
+    parser.add_argument("--users", type=int, default=100, help="how many users take turns")
     given = parser.parse_args(argv)
     runs = 300 if given.quick else given.runs
-    report("learning_memory", memory_over_runs([round(runs * share) for share in SHARES]), {"runs": runs})
+    rows = memory_over_runs([round(runs * share) for share in SHARES], given.users)
+    report("learning_memory", rows, {"runs": runs, "users": given.users})
 
 
 if __name__ == "__main__":

@@ -140,9 +140,9 @@ def _recall(mem: muniment.Memory, rounds: int) -> dict[str, Any]:
 # -- folds --------------------------------------------------------------------------------------------
 
 
-def a_run(mem: muniment.Memory, number: int, steps: int) -> muniment.Run:
+def a_run(mem: muniment.Memory, number: int, steps: int, user_id: str = "ana") -> muniment.Run:
     """A run that searched and booked, with so many steps."""
-    run = mem.run(user_id="ana", agent_id="agent")
+    run = mem.run(user_id=user_id, agent_id="agent")
     tools = ("search", "read", "book", "verify")
     events: list[dict[str, Any]] = [{"role": "user", "content": f"Find a table for {number % 9 + 1} in Berlin."}]
     events += [

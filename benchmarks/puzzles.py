@@ -226,6 +226,8 @@ def _walk(grid: Grid, strategy: str, random: Random) -> str:
     towards = key if strategy == "fetching" and key is not None else goal
     while len(path) < _WALK:
         ways = [name for name, (r, c) in _MOVES.items() if grid.is_open((at[0] + r, at[1] + c))]
+        if not ways:  # walled in: nobody solves it
+            break
         if strategy == "wandering" or random.random() < _STRAY:
             facing = random.choice(ways)
         elif strategy == "hugging":

@@ -12,6 +12,8 @@ from muniment.runtime import (
     corpora,
     learning,
     memory,
+    memory_learning,
+    rulebooks,
     run,
     run_learning,
     run_recall,
@@ -33,11 +35,25 @@ SYNC = {
     "AsyncCorpus": corpora.Corpus,
     "AsyncStudy": studies.Study,
     "AsyncBank": learning.Bank,
+    "AsyncRulebook": rulebooks.Rulebook,
     "AsyncRunner": runner.Runner,
     "AsyncMemory": memory.Memory,
 }
 TWINS = {sync.__name__: name for name, sync in SYNC.items()} | {"Resumed[Run]": "Resumed[AsyncRun]"}
-MODULES = (memory, run, run_stores, run_recall, run_steps, run_learning, corpora, studies, learning, runner)
+MODULES = (
+    memory,
+    memory_learning,
+    run,
+    run_stores,
+    run_recall,
+    run_steps,
+    run_learning,
+    corpora,
+    studies,
+    learning,
+    rulebooks,
+    runner,
+)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 

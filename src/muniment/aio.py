@@ -23,11 +23,12 @@ from typing import Any
 from muniment.runtime import memory as _memory
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
+from muniment.runtime.rulebooks import Rulebook
 from muniment.runtime.run import Run
 from muniment.runtime.runner import Runner
 from muniment.runtime.studies import Study
 
-__all__ = ["AsyncBank", "AsyncCorpus", "AsyncMemory", "AsyncRun", "AsyncRunner", "AsyncStudy", "open"]
+__all__ = ["AsyncBank", "AsyncCorpus", "AsyncMemory", "AsyncRulebook", "AsyncRun", "AsyncRunner", "AsyncStudy", "open"]
 
 _DONE = object()
 
@@ -123,6 +124,11 @@ class AsyncBank(_Twin):
     pass
 
 
+@_derive(Rulebook, "A rulebook's handle, with `await`. See `muniment.Memory.rulebook`.")
+class AsyncRulebook(_Twin):
+    pass
+
+
 @_derive(Runner, "Something that runs an agent on tasks, with `await`. See `muniment.Memory.runner`.")
 class AsyncRunner(_Twin):
     pass
@@ -142,6 +148,7 @@ _TWINS: dict[type, type[_Twin]] = {
     Corpus: AsyncCorpus,
     Study: AsyncStudy,
     Bank: AsyncBank,
+    Rulebook: AsyncRulebook,
     Runner: AsyncRunner,
     _memory.Memory: AsyncMemory,
 }

@@ -5,7 +5,9 @@
     │   ├── InvalidJson         not JSON, or JSON we refuse (duplicate keys, NaN, lone surrogates, too deep)
     │   ├── InvalidRecord       JSON that does not fit its contract; carries every issue found
     │   ├── UnknownKind         no such contract
-    │   └── TooLarge            over a stated limit
+    │   ├── TooLarge            over a stated limit
+    │   ├── IllConditioned      measurements that say too little of what is asked of them
+    │   └── EvaluationFailed    a function of the caller's crashed, hung or answered nonsense
     ├── NotFound                the thing named does not exist in this scope
     │   └── UnknownScope        no such tenant, user, session
     ├── Conflict                the data is fine, the state of the store says no
@@ -18,6 +20,13 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   └── ClockWentBack       the clock reads earlier than what is recorded already
     ├── Forbidden               the caller lacks the grant for it
+    ├── Refused                 a server did not let the request in; nothing was looked at
+    │   ├── Unauthorized        no key, or one that does not hold
+    │   ├── RateLimited         too many requests under one key
+    │   ├── UnknownRoute        nothing answers at that address
+    │   ├── WrongMethod         the address does not take that method
+    │   ├── UnsupportedMedia    a body in a form that is not taken there
+    │   └── TooSlow             the body did not come in time
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
@@ -62,10 +71,12 @@ __all__ = [
     "EmbedderMalformed",
     "EmbedderRefused",
     "EmbedderUnreachable",
+    "EvaluationFailed",
     "Forbidden",
     "Forgotten",
     "GateFailed",
     "IdempotencyMismatch",
+    "IllConditioned",
     "IntegrityFailure",
     "InvalidInput",
     "InvalidJson",
@@ -76,6 +87,8 @@ __all__ = [
     "NotADatabase",
     "NotFound",
     "QuoteMismatch",
+    "RateLimited",
+    "Refused",
     "RunFinished",
     "RunLocked",
     "SandboxDenied",
@@ -89,8 +102,13 @@ __all__ = [
     "StorageLost",
     "StorageReadOnly",
     "TooLarge",
+    "TooSlow",
+    "Unauthorized",
     "UnknownKind",
+    "UnknownRoute",
     "UnknownScope",
+    "UnsupportedMedia",
+    "WrongMethod",
     "WrongStage",
 ]
 
@@ -198,6 +216,18 @@ class TooLarge(InvalidInput):
     usual_hint = "split it, or raise the limit where the policy sets it"
 
 
+class IllConditioned(InvalidInput):
+    """`details.condition_number` says how much, where it is finite."""
+
+    code = "ill_conditioned"
+    usual_hint = "ask for less at once, choose probes that differ more, or measure with more repeats"
+
+
+class EvaluationFailed(InvalidInput):
+    code = "evaluation_failed"
+    usual_hint = "the function is yours: the details say where it failed; nothing was planned"
+
+
 class NotFound(MunimentError):
     code = "not_found"
     status = 404
@@ -267,6 +297,52 @@ class Forbidden(MunimentError):
     code = "forbidden"
     status = 403
     usual_hint = "name the grant where the run is opened: mem.run(..., grants=(...))"
+
+
+class Refused(MunimentError):
+    """What a server says before it has looked at anything."""
+
+    code = "refused"
+    status = 400
+    usual_hint = "the OpenAPI document at /v1/openapi.json says what is taken where"
+
+
+class Unauthorized(Refused):
+    code = "unauthorized"
+    status = 401
+    usual_hint = "send `Authorization: Bearer KEY`; `muniment keys create` makes one"
+
+
+class RateLimited(Refused):
+    """`details.retry_after_s` says when to come back."""
+
+    code = "rate_limited"
+    status = 429
+    usual_hint = "wait as long as Retry-After says, and ask less often"
+
+
+class UnknownRoute(Refused):
+    code = "unknown_route"
+    status = 404
+
+
+class WrongMethod(Refused):
+    """`details.allowed` are those it takes."""
+
+    code = "wrong_method"
+    status = 405
+
+
+class UnsupportedMedia(Refused):
+    code = "unsupported_media"
+    status = 415
+    usual_hint = "send the body as `Content-Type: application/json`, not encoded"
+
+
+class TooSlow(Refused):
+    code = "too_slow"
+    status = 408
+    usual_hint = "send the whole body at once"
 
 
 class Forgotten(MunimentError):

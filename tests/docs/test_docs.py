@@ -31,7 +31,7 @@ def test_python_snippets_run(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_pages_exist(page: Path) -> None:
-    named = re.findall(r"^    muniment (\w+)", page.read_text("utf-8"), re.MULTILINE)
+    named = re.findall(r"^    muniment ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
     assert set(named) <= set(COMMANDS)
 
 

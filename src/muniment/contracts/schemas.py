@@ -14,12 +14,12 @@ from pydantic_core import core_schema
 
 from muniment.contracts.kinds import record_of
 
-__all__ = ["DIALECT", "schema_id", "schema_of", "schema_text"]
+__all__ = ["DIALECT", "RecordSchema", "schema_id", "schema_of", "schema_text", "without_json_values"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Generator(GenerateJsonSchema):
+class RecordSchema(GenerateJsonSchema):
     """pydantic's generator without titles and defaults: a default fills nothing in (X-03)."""
 
     schema_dialect = DIALECT
@@ -47,8 +47,8 @@ def schema_id(kind: str) -> str:
 
 @cache
 def _generated(kind: str) -> str:
-    made = record_of(kind).model_json_schema(schema_generator=_Generator, by_alias=True, mode="validation")
-    made = _inline_any(made)
+    made = record_of(kind).model_json_schema(schema_generator=RecordSchema, by_alias=True, mode="validation")
+    made = without_json_values(made)
     definitions = made.pop("$defs", {})
     definitions.pop("JsonValue", None)
     body: dict[str, Any] = {"$schema": DIALECT, "$id": schema_id(kind), **made}
@@ -57,14 +57,14 @@ def _generated(kind: str) -> str:
     return json.dumps(body, ensure_ascii=False, indent=2) + "\n"
 
 
-def _inline_any(node: Any) -> Any:
+def without_json_values(node: Any) -> Any:
     """Replace references to "any JSON value" by the empty schema, which says the same."""
     if isinstance(node, dict):
-        if node.get("$ref") == "#/$defs/JsonValue":
+        if str(node.get("$ref")).endswith("/JsonValue"):
             return {key: value for key, value in node.items() if key != "$ref"} or True
-        return {key: _inline_any(value) for key, value in node.items()}
+        return {key: without_json_values(value) for key, value in node.items()}
     if isinstance(node, list):
-        return [_inline_any(item) for item in node]
+        return [without_json_values(item) for item in node]
     return node
 
 

@@ -24,6 +24,7 @@ from muniment.records.base import JsonObject
 from muniment.records.fold import MemoryAction
 from muniment.records.learn_policy import LearnPolicy
 from muniment.records.learning import STORES, MemoryKind, StoredMemory, Tally
+from muniment.records.promotion import RuleStage
 from muniment.records.words import ScopeLevel
 from muniment.semantics.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
 from muniment.text.hashing import digest_of
@@ -31,6 +32,8 @@ from muniment.text.instants import format_instant, parse_instant
 
 __all__ = ["ENDLESS", "Desk", "no_secret", "parents_of", "perform", "retired"]
 
+TRIED: tuple[RuleStage, ...] = ("gated", "replayed", "canary", "active")
+"""Stages of a rule that has been tested as it is: no plan may change it under the test."""
 ENDLESS = "9999-12-31T23:59:59.999999Z"
 """The protection of what was pinned when it was retired."""
 
@@ -286,6 +289,8 @@ def _check_place(memory: StoredMemory, kinds: tuple[MemoryKind, ...], desk: Desk
         raise Refused("wrong_level", f"{memory.id} belongs to the {memory.level}, the plan to the {desk.level}")
     if memory.kind == "rule" and memory.record.get("status") == "active":
         raise Refused("active_rule", f"{memory.id} is active; only promotion changes it")
+    if memory.stage in TRIED:
+        raise Refused("in_promotion", f"{memory.id} is {memory.stage}; only promotion changes it")
 
 
 def _check_kept(memory: StoredMemory) -> None:

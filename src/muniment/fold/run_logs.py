@@ -15,9 +15,11 @@ from muniment.records.entry import LedgerEntry
 from muniment.records.fold import FoldResult, MemoryActionRecord
 from muniment.records.learning import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse, ReuseSelectMeta
-from muniment.records.runs import EventLog, RunConfig, RunCost, TraceCapsule, VerifierResult
+from muniment.records.promotion import RuleArm
+from muniment.records.run_blocks import RunBlocks
+from muniment.records.runs import EventLog, RunConfig, RunCost, SelectedRuleMirror, TraceCapsule, VerifierResult
 from muniment.semantics.keys import intent_key, state_key
-from muniment.semantics.verdicts import is_pass
+from muniment.semantics.verdicts import is_pass, says_nothing
 from muniment.text.canonical import canonical_text
 from muniment.text.instants import parse_instant
 
@@ -30,6 +32,7 @@ STEPS_MAX = 400
 TOOL_HEAVY, LONG = 0.5, 20
 _CONTRACT_METHOD = "intent_state_recall_v1"
 _PRAXIS_POLICY = "praxis_conditional_tactics_v1"
+_NO_BLOCKS = RunBlocks.model_construct()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,13 @@ class Finished:
     intent: IntentParts
     state: StateParts
     bucket_key: str | None = None
-    mode: str = "main"
     cfg: RunConfig | None = None
     cost: RunCost | None = None
+    blocks: RunBlocks = _NO_BLOCKS
+    selected_rules: Sequence[SelectedRuleMirror] = ()
+    """Rules that the run had in its prompt."""
+    arms: Sequence[RuleArm] = ()
+    """Rules that applied to it, and whether it had them."""
     own_features: Mapping[str, Any] = field(default_factory=dict)
     recalled: Recalled | None = None
     reuse: ReuseSelectMeta | None = None
@@ -98,7 +105,7 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         plain["bucket_key"] = run.bucket_key
     if run.reuse is not None and run.reuse.selected_state_id is not None:
         plain["seed_id"] = run.reuse.selected_state_id
-    if run.result is not None and not _says_nothing(run.result):
+    if run.result is not None and not _unjudged(run.result):
         plain |= {
             "verdict": run.result.verdict,
             "outcome": run.result.outcome,
@@ -113,10 +120,8 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     return RunFacts.model_validate(plain)
 
 
-def _says_nothing(result: VerifierResult) -> bool:
-    """A verifier that could not do its work neither passed the run nor failed it."""
-    told = result.verdict, result.outcome
-    return told == ("PARTIAL", "UNKNOWN") and "exec_unavailable" in (result.reason_codes or ())
+def _unjudged(result: VerifierResult) -> bool:
+    return says_nothing(result.verdict, result.outcome, result.reason_codes)
 
 
 def _given(run: Finished) -> dict[str, Any]:
@@ -219,12 +224,14 @@ def build_event_log(
         "schema_version": RULECRAFT_VERSION,
         "trace_id": run.trace_id,
         "x_ref": asked.id if asked is not None else run.trace_id,
-        "selected_rules": [],
+        "selected_rules": [each.to_wire() for each in run.selected_rules],
         "run": _run_block(run),
         "verifier": _verifier_block(run.result),
-        "outputs": {"y_ref": answered.id if answered is not None else None},
+        "outputs": {"y_ref": answered.id if answered is not None else None} | _blocks(run, _OUTPUTS),
         "cost": run_cost(run).to_wire(),
         "flow_tags": _flow_tags(run),
+        **_blocks(run, _OWN_BLOCKS),
+        **_experiment(run),
     }
     if run.bucket_key is not None:
         plain["bucket_key"] = run.bucket_key
@@ -247,7 +254,29 @@ def _verifier_block(result: VerifierResult | None) -> dict[str, Any]:
 
 
 def _run_block(run: Finished) -> dict[str, Any]:
-    return {"mode": run.mode} if run.cfg is None else {"mode": run.mode, "cfg": run.cfg.to_wire()}
+    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt",))}
+    return block if run.cfg is None else block | {"cfg": run.cfg.to_wire()}
+
+
+_OUTPUTS = ("rollout_summary", "sot_signals", "synth_inputs")
+_OWN_BLOCKS = ("sot_profile", "sot_max_turns", "rollout_select", "tree_search", "policy_signals")
+_TRIED = ("canary", "baseline", "holdout")
+"""Arms of a comparison; a rule that is simply active is compared with nothing."""
+
+
+def _blocks(run: Finished, names: Sequence[str]) -> dict[str, Any]:
+    """What the caller told of the run, block by block; one that it did not use is not there."""
+    told = run.blocks.to_wire()
+    return {name: told[name] for name in names if name in told}
+
+
+def _experiment(run: Finished) -> dict[str, Any]:
+    """Which attempts the run belongs with, and which rules it tried or left out."""
+    told = {} if run.blocks.experiment is None else run.blocks.experiment.to_wire()
+    arms = [each.to_wire() for each in run.arms if each.arm in _TRIED]
+    if arms:
+        told |= {"kind": "rule_evolve", "arms": arms}
+    return {"experiment": told} if told else {}
 
 
 def _flow_tags(run: Finished) -> list[str]:
@@ -255,7 +284,8 @@ def _flow_tags(run: Finished) -> list[str]:
     tools = sum(entry.kind == "tool_result" for entry in steps)
     tags = ["tool-heavy"] if steps and tools >= TOOL_HEAVY * len(steps) else []
     tags += ["planner-heavy"] if any(entry.kind == "step" for entry in run.entries) else []
-    return [*tags, *(["long"] if len(steps) >= LONG else [])]
+    tags += ["long"] if len(steps) >= LONG else []
+    return list(dict.fromkeys([*tags, *run.blocks.flow_tags]))
 
 
 def _memory_blocks(run: Finished) -> dict[str, Any]:
@@ -327,6 +357,6 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
                 "verifier_ref": run.verifier_ref,
             },
             "used_memory_ids": list(used) or None,
-            "used_rule_ids": None,
+            "used_rule_ids": [each.rule_id for each in run.selected_rules if each.rule_id is not None] or None,
         }
     )

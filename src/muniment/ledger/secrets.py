@@ -13,7 +13,7 @@ from typing import Any
 
 from muniment.text.canonical import canonical_text
 
-__all__ = ["may_hold_secret", "redact_text", "redact_value"]
+__all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
 _NAMES = (
     r"(?:password|passwd|pwd|passphrase|api[_-]?key|secret[_-]?key|client[_-]?secret|secret[_-]access[_-]key"
@@ -101,6 +101,13 @@ def redact_text(text: str, found: Counter[str]) -> str:
         text = _CARD_RUN.sub(lambda match: _redact_cards(match[0], found), text)
         if text == before:  # what stood glued to a secret may itself be one, now that its border shows
             return text
+
+
+def find_secret(value: Any) -> str | None:
+    """What kind of secret a text or plain data holds; None where it holds none."""
+    found: Counter[str] = Counter()
+    redact_value(value, found)
+    return next(iter(sorted(found)), None)
 
 
 def redact_value(value: Any, found: Counter[str]) -> Any:

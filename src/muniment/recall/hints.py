@@ -15,7 +15,7 @@ from muniment.prompts.sentences import sentence_spans
 from muniment.records.learn_policy import InjectionBudget, LearnPolicy
 from muniment.records.learning import Store, StoredMemory
 from muniment.records.memory import MemoryHint
-from muniment.semantics.keys import Likeness, intent_likeness, read_intent_key, state_compat
+from muniment.semantics.keys import Likeness, intent_likeness, read_intent_key, rule_intent_key, state_compat
 from muniment.semantics.ttl import has_expired
 from muniment.stats.beta import Prior, posterior
 from muniment.stats.counts import Tally
@@ -123,6 +123,8 @@ def best_of(weighed: Sequence[Weighed], most: int) -> list[Weighed]:
 def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> str | None:
     if memory.status not in _LIVE:
         return memory.status
+    if memory.kind == "rule" and memory.record.get("status") != "active":
+        return "not_active"  # a rule that nobody has promoted reaches no prompt by this door either
     if has_expired(memory, asked.now):
         return "expired"
     if intent.clash:
@@ -141,6 +143,8 @@ def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Like
 
 
 def _key(memory: StoredMemory, name: str) -> str | None:
+    if memory.kind == "rule" and name == "intent_key":
+        return rule_intent_key(memory.record)
     held = memory.record.get(name)
     return held if isinstance(held, str) else None
 
@@ -158,7 +162,8 @@ def _domain(bucket_key: Any) -> str | None:
 
 
 def _failing_predicate(memory: StoredMemory, asked: Asked) -> str | None:
-    held = memory.record.get("predicates")
+    where = memory.record.get("applicability") if memory.kind == "rule" else memory.record
+    held = where.get("predicates") if isinstance(where, dict) else None
     for text in held if isinstance(held, list | tuple) else ():
         if not parse(str(text), RUN_FEATURES).holds(asked.features):
             return f"predicate: {text}"

@@ -9,11 +9,16 @@ from muniment.records.base import Integer, Record
 from muniment.records.compaction_policy import CompactionPolicy
 from muniment.records.compose_policy import ComposePolicy
 from muniment.records.corpus_policy import CorpusPolicy
+from muniment.records.flow_policy import FlowMapPolicy
 from muniment.records.learn_policy import LearnPolicy
 from muniment.records.memory_policy import MemoryPolicy
+from muniment.records.patterning_policy import PatterningPolicy
 from muniment.records.recall_policy import RecallPolicy
 from muniment.records.research_policy import ResearchPolicy
+from muniment.records.rollout_policy import RolloutPolicy
+from muniment.records.route_policy import RoutePolicy
 from muniment.records.rule_policy import RulePolicy
+from muniment.records.tree_policy import TreePolicy
 from muniment.records.verify_policy import FactCheckPolicy
 from muniment.text.hashing import digest_of
 
@@ -58,6 +63,11 @@ class Policy(Record):
     research: ResearchPolicy = ResearchPolicy.model_construct()
     learn: LearnPolicy = LearnPolicy.model_construct()
     rules: RulePolicy = RulePolicy.model_construct()
+    rollout: RolloutPolicy = RolloutPolicy.model_construct()
+    route: RoutePolicy = RoutePolicy.model_construct()
+    flow: FlowMapPolicy = FlowMapPolicy.model_construct()
+    tree: TreePolicy = TreePolicy.model_construct()
+    patterning: PatterningPolicy = PatterningPolicy.model_construct()
 
     @cached_property
     def digest(self) -> str:

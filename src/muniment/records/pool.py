@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic_core import to_json
 
-from muniment.records.base import Count, Items, Number, Record
+from muniment.records.base import Absent, Count, Items, Number, Record
 from muniment.records.entry import Trust
 from muniment.records.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.records.scope import IdText, Scope
@@ -19,6 +19,7 @@ __all__ = [
     "ComposeRequest",
     "EpisodeCandidate",
     "FactCandidate",
+    "GivenRules",
     "HitCandidate",
     "InsightCandidate",
     "Pool",
@@ -135,6 +136,17 @@ class ComposeRequest(Record):
     budget: PacketBudget
     policy_id: str
     now: str
+
+
+class GivenRules(Record):
+    """The rules of a run as they stand before the packet in a prompt: outside of it, and counted."""
+
+    selection_id: str
+    rule_ids: Items[str]
+    text: str
+    tokens: Count
+    omitted: Absent[str] = None
+    """Why they are not there, where the budget left no room for them."""
 
 
 class Pool(Record):

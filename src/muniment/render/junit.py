@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-__all__ = ["JUnitCase", "to_junit"]
+__all__ = ["JUnitCase", "to_junit", "xml_text"]
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,20 +33,20 @@ def to_junit(name: str, cases: Sequence[JUnitCase]) -> bytes:
         "errors": str(counts["error"]),
         "skipped": str(counts["skipped"]),
     }
-    root = ElementTree.Element("testsuites", {"name": _clean(name), **totals})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": _clean(name), **totals})
+    root = ElementTree.Element("testsuites", {"name": xml_text(name), **totals})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": xml_text(name), **totals})
     for case in cases:
-        attributes = {"classname": _clean(case.group), "name": _clean(case.name)}
+        attributes = {"classname": xml_text(case.group), "name": xml_text(case.name)}
         if case.seconds is not None:
             attributes["time"] = f"{case.seconds:.3f}"
         element = ElementTree.SubElement(suite, "testcase", attributes)
         if case.status in _TAGS:
-            ElementTree.SubElement(element, _TAGS[case.status], {"message": _clean(case.message)})
+            ElementTree.SubElement(element, _TAGS[case.status], {"message": xml_text(case.message)})
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
 
 
-def _clean(text: str) -> str:
+def xml_text(text: str) -> str:
     """What XML cannot hold is shown as a replacement character."""
     return _NOT_XML.sub("\ufffd", text)

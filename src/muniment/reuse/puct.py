@@ -1,4 +1,4 @@
-"""Which seed to start from (RC-21): PUCT = Q + c·P·√T/(1+N), with every term kept."""
+"""PUCT = Q + c·P·√T/(1+N) (RC-21), and which seed to start from by it, with every term kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.learn_policy import PuctPolicy
 from muniment.records.memory import Puct, ReuseSelectMeta, ReuseStateRecord
 
-__all__ = ["PuctTerms", "SeedState", "select_seed"]
+__all__ = ["PuctTerms", "SeedState", "puct_score", "rank_priors", "ranks_of", "select_seed"]
 
 
 class SeedState(NamedTuple):
@@ -42,17 +42,22 @@ def select_seed(
 ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
     """The seed to start from, and all of them with their terms, best first. Ties go by rank, then id."""
     _check(seeds)
-    ranks = _ranks(seeds)
-    priors = _priors(ranks, policy)
+    ranks = ranks_of([_own_reward(seed.record) for seed in seeds])
+    priors = rank_priors(ranks, policy)
     total = sum(seed.visits for seed in seeds)
     terms = [_terms(seed, rank, prior, total, policy) for seed, rank, prior in zip(seeds, ranks, priors, strict=True)]
     terms.sort(key=lambda term: (-term.score, term.rank, term.state_id))
     return _meta(terms, policy, policy_name), tuple(terms)
 
 
+def puct_score(q: float, prior: float, total: int, visits: int, c: float) -> float:
+    """Q + c·P·√T/(1+N)."""
+    return q + c * prior * sqrt(total) / (1 + visits)
+
+
 def _terms(seed: SeedState, rank: int, prior: float, total: int, policy: PuctPolicy) -> PuctTerms:
     q = _q(seed.rewards, policy)
-    score = q + policy.c * prior * sqrt(total) / (1 + seed.visits)
+    score = puct_score(q, prior, total, seed.visits, policy.c)
     return PuctTerms(seed.record.state_id, rank, q, prior, total, seed.visits, score)
 
 
@@ -62,7 +67,7 @@ def _q(rewards: tuple[float, ...], policy: PuctPolicy) -> float:
     return max(rewards) if policy.q_method == "max_reward" else fsum(rewards) / len(rewards)
 
 
-def _priors(ranks: list[int], policy: PuctPolicy) -> list[float]:
+def rank_priors(ranks: Sequence[int], policy: PuctPolicy) -> list[float]:
     """P ∝ exp(−α·rank), or the same for all; they sum to 1."""
     alpha = policy.alpha if policy.p_method == "rank_prior" else 0.0
     weights = [exp(-alpha * rank) for rank in ranks]
@@ -70,9 +75,8 @@ def _priors(ranks: list[int], policy: PuctPolicy) -> list[float]:
     return [weight / whole for weight in weights]
 
 
-def _ranks(seeds: Sequence[SeedState]) -> list[int]:
-    """How many seeds have a better reward of their own; those with none stand last."""
-    own = [_own_reward(seed.record) for seed in seeds]
+def ranks_of(own: Sequence[float | None]) -> list[int]:
+    """Of each reward, how many are better; those that are unknown stand last."""
     better = sorted((reward for reward in own if reward is not None), reverse=True)
     first = {reward: place for place, reward in reversed(list(enumerate(better)))}
     return [len(better) if reward is None else first[reward] for reward in own]

@@ -12,6 +12,7 @@ from muniment.errors import NotFound
 from muniment.ports.engine import Condition, Lock, Select
 from muniment.records.entry import EntryDraft, ToolCall
 from muniment.records.learning import STORES, StoredMemory, Tally
+from muniment.records.promotion import CanaryPlan
 from muniment.runtime.ingest import append_in, opening_draft
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import MEMORY_KEPT
@@ -72,6 +73,8 @@ def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
     """A record as it was kept. It was checked then and is not again: a recall reads hundreds."""
     said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
     said |= {name: Tally.from_wire(kept[name]) for name in ("with_tally", "without_tally") if name in kept}
+    if "canary" in kept:
+        said["canary"] = CanaryPlan.from_wire(kept["canary"])
     return StoredMemory.unchecked(_UNSAID | said, set(kept))
 
 

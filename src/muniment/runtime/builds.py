@@ -16,7 +16,7 @@ from muniment.prompts.lines import CLAIMS, HINTS
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.records.policy import Policy
-from muniment.records.pool import ComposeRequest, Pool
+from muniment.records.pool import ComposeRequest, GivenRules, Pool
 from muniment.records.scope import Scope
 from muniment.render.answers import Resolution, resolve
 from muniment.render.messages import to_anthropic, to_openai
@@ -26,6 +26,7 @@ from muniment.runtime.gathering import gather
 from muniment.runtime.items import Change, Item, latest, write_changes
 from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.project_states import state_id
+from muniment.runtime.selection_reading import latest_selection
 from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
@@ -34,7 +35,10 @@ __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
 
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
-TOKENS_MAX = 10_000_000
+TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
+_AFTER_RULES = "\n\n"
+_JOINT_TOKENS = 2
+"""What two texts may take more together than one by one."""
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
@@ -53,6 +57,8 @@ class Build:
     request: ComposeRequest
     pool: Pool = field(repr=False)
     policy: Policy = field(repr=False)
+    rules: GivenRules | None = None
+    """What the run selected: before the packet in the text, and counted."""
 
     def _rendered(self) -> Rendered:
         return Rendered(self.text, dict(self.marks), self.request.query)
@@ -84,17 +90,35 @@ def compose_build(
     task_type: str,
 ) -> Build:
     """Gather, compose, keep."""
-    request = _request(ctx, scope, purpose, query, cues, max_tokens, per_section, policy, now, task_type)
+    asked = policy.compose.max_tokens if max_tokens is None else max_tokens
+    rules = _rules(ctx, scope, asked)
+    room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
+    request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type)
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
-        build = _composed(id_, request, pool, policy, ctx.line_counts)
+        build = _composed(id_, request, pool, policy, ctx.line_counts, rules)
         change = _change(build, ctx.counter.name)
         held = _versions(pool, scope.run_id)
         if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
             return build
         ctx.turns.clear()  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+def _rules(ctx: Context, scope: Scope, max_tokens: Any) -> GivenRules | None:
+    """What the run was given of rules, as far as the budget has room for it: all of it, or none."""
+    item = ctx.engine.read(scope.tenant_id, lambda reader: latest_selection(reader, scope.user_id, scope.run_id))
+    body = {} if item is None else item.plain()
+    if not body.get("text"):
+        return None
+    chosen = tuple(rule["rule_id"] for rule in body["response"]["selected_rules"])
+    text = f"{body['text']}{_AFTER_RULES}"
+    tokens = ctx.counter.count(text) + _JOINT_TOKENS
+    given = GivenRules(selection_id=body["request"]["request_id"], rule_ids=chosen, text=text, tokens=tokens)
+    if type(max_tokens) is int and max_tokens - tokens >= TOKENS_MIN:
+        return given
+    return given.model_copy(update={"text": "", "tokens": 0, "omitted": f"{tokens} tokens of rules leave no room"})
 
 
 def _versions(pool: Pool, run_id: str) -> dict[str, int]:
@@ -120,14 +144,23 @@ def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
     return True
 
 
-def _composed(id_: str, request: ComposeRequest, pool: Pool, policy: Policy, counter: TokenCounter) -> Build:
+def _composed(
+    id_: str,
+    request: ComposeRequest,
+    pool: Pool,
+    policy: Policy,
+    counter: TokenCounter,
+    rules: GivenRules | None = None,
+) -> Build:
     made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
     wire = made.packet.to_wire()
     rendered = render(wire, query=request.query)  # the second guard at the wall (MP-12)
     if rendered.text != made.text:
         raise IntegrityFailure("the page is not what was counted", hint="this is a defect; please report it")
     packet_bytes = canonical_bytes(wire)
-    return Build(id_, made.packet, packet_bytes, made.text, made.tokens, made.marks, request, pool, policy)
+    text = made.text if rules is None else rules.text + made.text
+    tokens = made.tokens if rules is None or not rules.text else counter.count(text)
+    return Build(id_, made.packet, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
 
 
 def _request(
@@ -147,8 +180,9 @@ def _request(
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
     total = policy.compose.max_tokens if max_tokens is None else max_tokens
-    if type(total) is not int or not 256 <= total <= TOKENS_MAX:
-        raise InvalidInput(f"max_tokens should be a whole number from 256 to {TOKENS_MAX}", path="$.max_tokens")
+    if type(total) is not int or not TOKENS_MIN <= total <= TOKENS_MAX:
+        words = f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}"
+        raise InvalidInput(words, path="$.max_tokens")
     caps = {name: int(total * getattr(policy.compose.shares, name)) for name in _SECTIONS}
     for name, given in (("cues", cues), ("per_section", per_section)):
         if given is not None and not isinstance(given, Mapping):
@@ -200,10 +234,11 @@ def _change(build: Build, counter: str) -> Change:
             "counter": counter,
             "packet_hash": digest(build.packet_bytes).hex(),
             "text": build.text,
+            **({} if build.rules is None else {"rules": build.rules.to_wire()}),
         },
         created_at=build.request.now,
         trust="external",
-        sources=tuple(sorted(_sources(build.pool, scope.run_id))),
+        sources=tuple(sorted(_sources(build.pool, scope.run_id) | _rule_sources(build.rules))),
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         session_id=scope.session_id,
@@ -231,6 +266,10 @@ def _sources(pool: Pool, run_id: str) -> set[str]:
     return ids
 
 
+def _rule_sources(rules: GivenRules | None) -> set[str]:
+    return set() if rules is None else {rules.selection_id, *rules.rule_ids}
+
+
 def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
     """The run's own state, the claims that stand in it with the evidence they name, and the hints."""
     if state is None:
@@ -253,7 +292,8 @@ def _reload(ctx: Context, item: Item) -> Build:
     body = item.plain()
     counter = ctx.counter_named(body["counter"])
     request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
-    build = _composed(item.id, request, pool, Policy.from_wire(body["policy"]), counter)
+    rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
+    build = _composed(item.id, request, pool, Policy.from_wire(body["policy"]), counter, rules)
     if digest(build.packet_bytes).hex() != body["packet_hash"]:
         raise IntegrityFailure(
             f"the build {item.id} no longer composes to the bytes it had",
@@ -266,7 +306,7 @@ def _reload(ctx: Context, item: Item) -> Build:
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
     """The same request and pool under another policy; kept nowhere."""
     request = build.request.model_copy(update={"policy_id": policy.policy_id})
-    return _composed(build.id, request, build.pool, policy, ctx.line_counts)
+    return _composed(build.id, request, build.pool, policy, ctx.line_counts, build.rules)
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:

@@ -11,13 +11,15 @@ from muniment.recall.stored import StoredIndex
 
 if TYPE_CHECKING:
     from muniment.ports.tokens import TokenCounter
+    from muniment.rulebook.selection import Candidate
     from muniment.runtime.turn_reading import LiveTurn
 
-__all__ = ["IndexCache", "LineCounts", "TurnCache"]
+__all__ = ["IndexCache", "LineCounts", "RuleCache", "TurnCache"]
 
 INDEXES_MAX = 64
 TURNS_MAX = 4096
 LINES_MAX = 8192
+RULE_NAMES_MAX = 256
 LINE_CHARS_MAX = 1000
 """A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
 
@@ -116,3 +118,29 @@ class LineCounts:
     def clear(self) -> None:
         """After a forget, and when there are too many: a new table, so that whoever reads the old one still can."""
         self._known = {}
+
+
+class RuleCache:
+    """Rules made ready for selection, by bank and where they apply; each with the revision it was read at."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str, str], tuple[int, tuple[Candidate, ...]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, str, str]) -> tuple[int, tuple[Candidate, ...]] | None:
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, str, str], revision: int, candidates: tuple[Candidate, ...]) -> None:
+        with self._lock:
+            self._held[key] = (revision, candidates)
+            self._held.move_to_end(key)
+            while len(self._held) > RULE_NAMES_MAX:
+                self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from muniment.errors import MissingDependency
 from muniment.recall.segments import Segment
 from muniment.runtime.blocks import BlockCache
-from muniment.runtime.caches import IndexCache, LineCounts, TurnCache
+from muniment.runtime.caches import IndexCache, LineCounts, RuleCache, TurnCache
 from muniment.runtime.indexing import SEGMENTS
 from muniment.text.instants import format_instant
 
@@ -49,6 +49,7 @@ class Context:
         """Decoded parts of the index. They never change, so they can be kept."""
         self.indexes = IndexCache()
         self.turns = TurnCache()
+        self.rules = RuleCache()
         if counter is not None:
             self.counter = counter
         if derivations is not None:

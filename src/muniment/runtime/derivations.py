@@ -31,9 +31,11 @@ from muniment.runtime.project_learning import (
     project_memory,
     project_plan,
     project_recall,
+    project_rule_use,
     project_working_set,
 )
 from muniment.runtime.project_research import project_source_check, project_study
+from muniment.runtime.project_rules import project_report, project_rulebook, project_selection, project_test
 from muniment.runtime.project_runs import (
     erased,
     project_claim,
@@ -106,5 +108,10 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("draft", erased, _PATCHES, project_draft),
     Derivation("plan", erased, _PATCHES, project_plan),
     Derivation("recall", erased, _PATCHES, project_recall),
+    Derivation("rulebook", _unchanged, _PATCHES, project_rulebook),
+    Derivation("rule_report", erased, _PATCHES, project_report),
+    Derivation("rule_test", erased, _PATCHES, project_test),
+    Derivation("rule_selection", erased, _PATCHES, project_selection),
+    Derivation("rule_use", erased, _PATCHES, project_rule_use),
     Derivation("working_set", erased, _PATCHES, project_working_set),
 )

@@ -27,7 +27,9 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.fold import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.records.learning import RunFacts, StoredMemory, Tally
 from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse
-from muniment.records.runs import EventLog, TraceCapsule
+from muniment.records.promotion import RuleArm
+from muniment.records.run_blocks import RunBlocks
+from muniment.records.runs import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.runtime.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
 from muniment.runtime.items import Item, latest
 from muniment.runtime.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
@@ -37,9 +39,11 @@ from muniment.runtime.project_learning import core_name, trace_id_of
 from muniment.runtime.reading import list_entries
 from muniment.runtime.recall_reading import latest_recall
 from muniment.runtime.run_peers import peer_of
+from muniment.runtime.selection_reading import latest_selection
 from muniment.semantics.banks import bank_owner, owners_seen
 from muniment.semantics.keys import intent_key
 from muniment.text.canonical import read_canonical
+from muniment.text.hashing import digest_of
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
 __all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
 
 _TRIES = 3
+_MIRRORED = ("rule_id", "version", "type")
+_NO_BLOCKS = RunBlocks.model_construct()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class LearnRequest:
     """The run has ended, or is about to: its EventLog is whole."""
     ws_id: str | None = None
     budgets: Mapping[str, float] | None = None
-    mode: str = "main"
+    blocks: RunBlocks = _NO_BLOCKS
     cfg: RunConfig | None = None
     cost: RunCost | None = None
     features: Mapping[str, Any] | None = None
@@ -100,6 +106,8 @@ class _Seen(NamedTuple):
     peers: list[RunFacts]
     existing: list[StoredMemory]
     entry_ids: tuple[str, ...]
+    arms: tuple[Mapping[str, Any], ...]
+    """Of each rule that applied to the run: its arm, and the bank that holds it."""
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -182,7 +190,9 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
 
     def work(reader: Reader) -> _Seen:
         recalled = latest_recall(reader, scope)
-        finished = _finished(ctx, scope, asked, whole, recalled, _sandbox(reader, scope))
+        selection = latest_selection(reader, scope.user_id, scope.run_id)
+        rules = {} if selection is None else selection.plain()
+        finished = _finished(ctx, scope, asked, whole, recalled, rules, _sandbox(reader, scope))
         facts = with_features(build_facts(finished))
         if asked.level != "user":
             facts = without_words(facts)
@@ -194,7 +204,8 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
         ]
         peers = [peer for peer in peers if _is_alike(peer, facts)]
         existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
-        return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, tuple(entry.id for entry in entries))
+        ids = tuple(entry.id for entry in entries)
+        return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
 
     return ctx.engine.read(scope.tenant_id, work)
 
@@ -211,6 +222,7 @@ def _finished(
     asked: LearnRequest,
     entries: Sequence[LedgerEntry],
     recalled: Mapping[str, Any] | None,
+    rules: Mapping[str, Any],
     sandbox: tuple[dict[str, Any] | None, tuple[str, ...]],
 ) -> Finished:
     return Finished(
@@ -220,17 +232,25 @@ def _finished(
         intent=asked.intent,
         state=asked.state,
         bucket_key=asked.bucket_key,
-        mode=asked.mode,
+        blocks=asked.blocks,
         cfg=asked.cfg if asked.level == "user" or asked.cfg is None else _without_prompt(asked.cfg),
         cost=asked.cost,
         own_features=asked.features or {},
         recalled=None if recalled is None else _recalled(recalled),
+        selected_rules=_mirrored(rules),
+        arms=tuple(RuleArm.from_wire(each["arm"]) for each in rules.get("arms", ())),
         reuse=asked.reuse,
         sandbox=sandbox[0],
         sandbox_traces=sandbox[1],
         verifier_ref=asked.verifier_ref,
         encoder=None if ctx.embedder is None else (ctx.embedder.identity, ctx.embedder.dim),
     )
+
+
+def _mirrored(selection: Mapping[str, Any]) -> tuple[SelectedRuleMirror, ...]:
+    """The rules that the run had, as an EventLog names them."""
+    chosen = selection.get("response", {}).get("selected_rules", ())
+    return tuple(SelectedRuleMirror.from_wire({key: each[key] for key in _MIRRORED}) for each in chosen)
 
 
 def _without_prompt(cfg: RunConfig) -> RunConfig:
@@ -384,7 +404,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     capsule = build_capsule(seen.finished, now)
     sources = [trace_id]
     drafts: list[EntryDraft] = [
-        _log_draft(scope, log, seen.facts, is_final=is_final),
+        _log_draft(scope, log, seen, is_final=is_final),
         *(memory_drafts([_capsule_memory(capsule, owner, now)], {}) if is_final else ()),
         *memory_drafts(tallied, {memory.id: memory for memory in tallied}),
         _told(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
@@ -480,7 +500,8 @@ def _with_retirements(
     return plan.model_copy(update={"actions": (*kept, *more)})
 
 
-def _log_draft(scope: Scope, log: EventLog, facts: RunFacts, *, is_final: bool) -> EntryDraft:
+def _log_draft(scope: Scope, log: EventLog, seen: _Seen, *, is_final: bool) -> EntryDraft:
+    facts, asked = seen.facts, seen.finished.first_asked
     said: dict[str, Any] = {
         "id": facts.trace_id,
         "run_id": scope.run_id,
@@ -488,6 +509,10 @@ def _log_draft(scope: Scope, log: EventLog, facts: RunFacts, *, is_final: bool) 
         "facts": facts.model_copy(update={"steps": ()}).to_wire(),  # the steps are in the run's own ledger
         "is_final": is_final,
     }
+    if seen.arms:
+        said["rules"] = [dict(each) for each in seen.arms]
+        task = "" if asked is None else " ".join((asked.content or "").split())
+        said |= {"x_digest": digest_of([scope.tenant_id, task])[:24]} if task else {}
     core = core_name(intent_key(facts.intent))
     return draft_patch(RUN_LOGGED, "assistant", said if core is None else said | {"core": core})
 

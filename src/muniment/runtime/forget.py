@@ -89,6 +89,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     ctx.vectors.clear()
     ctx.turns.clear()
     ctx.line_counts.clear()
+    ctx.rules.clear()
     report = ctx.engine.scrub(haul.needles)
     receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
     ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [receipt_change(receipt)]))

@@ -175,7 +175,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
     scope = batch.scope
     earlier = _earlier(tx, batch)
     fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
-    if not fresh:
+    if not fresh and batch.admitted:
         return [earlier[index] for index in range(len(batch.admitted))]
     tx.do(Lock(("session", scope.user_id, scope.session_id)))
     admitted = [batch.admitted[index] for index in fresh]
@@ -184,6 +184,8 @@ def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
     opens = _must_open(tx, scope, batch.opening, repairs=batch.repairs)
     if opens:
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
+    elif not admitted:
+        return []  # a run that is only to be started was
     head = _head(tx, scope)
     recorded_at = _recorded_at(ctx, head, batch.after)
     rows, end = seal(

@@ -11,6 +11,7 @@ from muniment.records.base import RULECRAFT_VERSION, Record
 from muniment.records.fold import FoldTrigger, FoldTriggerKind
 from muniment.records.learning import IntentParts, StateParts
 from muniment.records.memory import ReuseSelectMeta
+from muniment.records.run_blocks import RunBlocks
 from muniment.records.run_events import OUTPUT_VERIFIED
 from muniment.records.runs import RunConfig, RunCost, VerifierResult
 from muniment.runtime.calling import outcome_of
@@ -41,6 +42,7 @@ LEARNING: Mapping[str, Any] = {
     "cost": None,
     "cfg": None,
     "reuse": None,
+    "blocks": None,
     "level": "user",
     "wording": None,
 }
@@ -61,6 +63,7 @@ def learn_request(
     cost: Any,
     cfg: Any,
     reuse: Any,
+    blocks: Any,
     level: ScopeLevel,
     trigger: Any,
     wording: Any,
@@ -97,6 +100,7 @@ def learn_request(
         cost=None if cost is None else _cost(desk, cost),
         features=cast("dict[str, Any]", cleaned(desk.ctx, features_given(features))),
         reuse=None if reuse is None else _small(desk, reuse, ReuseSelectMeta, "$.reuse"),
+        blocks=_blocks(desk, blocks, level),
         verifier_ref=None if result is None else _keep_result(desk, result),
         wording=None if wording is None else _settled(wording),
     )
@@ -144,6 +148,18 @@ def _small(desk: Desk, given: Any, kind: type[R], path: str) -> R:
     read = _record(given, kind, path)
     check_small(read.to_wire(), path)
     return kind.from_wire(cleaned(desk.ctx, read.to_wire()))
+
+
+def _blocks(desk: Desk, given: Any, level: ScopeLevel) -> RunBlocks:
+    """Blocks of the run's EventLog, each of them small, without secrets; above the user's level, without words."""
+    if given is None:
+        return RunBlocks()
+    plain = _record(given, RunBlocks, "$.blocks").to_wire()
+    for name, block in plain.items():
+        check_small(block, f"$.blocks.{name}")
+    if level != "user":
+        plain.pop("rollout_summary", None)
+    return RunBlocks.from_wire(cleaned(desk.ctx, plain))
 
 
 def _cost(desk: Desk, given: Any) -> RunCost:

@@ -20,7 +20,12 @@ from muniment.semantics.banks import PREFIX, level_of
 from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from muniment.flowmap.suggest import Suggestion
     from muniment.fold.executing import Applied
+    from muniment.records.flow_policy import FlowEstimatorKind
+    from muniment.records.flowmap import FlowMapSnapshot
     from muniment.records.fold import MemoryActionPlan, MemoryActionRecord
     from muniment.records.learning import StoredMemory
     from muniment.records.memory import ReuseSelectMeta
@@ -128,6 +133,37 @@ class Bank:
             self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=newest)
         )
         return [EventLog.from_wire(body["event_log"]) for body in bodies]
+
+    def flow_map(
+        self,
+        *,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        bucket_key: str | None = None,
+        estimator: FlowEstimatorKind | None = None,
+    ) -> FlowMapSnapshot:
+        """Where the runs that were logged in a window go wrong, and what interventions bring (RC-23).
+
+        Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
+        """
+        from muniment.runtime.flowmaps import flow_map
+
+        return flow_map(
+            self._ctx,
+            self._scope.tenant_id,
+            self._owner,
+            since=since,
+            until=until,
+            bucket_key=bucket_key,
+            estimator=estimator,
+        )
+
+    def suggest_thresholds(self, snapshot: FlowMapSnapshot) -> tuple[Suggestion, ...]:
+        """What a flow map would have the router's thresholds be. Nothing is set: whoever owns the policy decides."""
+        from muniment.flowmap.suggest import suggest_thresholds
+
+        policy = self._ctx.policy
+        return suggest_thresholds(snapshot, policy.route.model_dump(), policy.flow)
 
     def drafts(self) -> list[DistillDraft]:
         """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""

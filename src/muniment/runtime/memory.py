@@ -14,6 +14,7 @@ from muniment.records.base import JsonObject, ValidationError, issues_of
 from muniment.records.policy import Policy
 from muniment.records.scope import DEFAULT_TENANT, scope_of
 from muniment.runtime.context import Context
+from muniment.runtime.memory_learning import MemoryLearning, granted
 from muniment.runtime.run import Run
 from muniment.semantics.owners import is_reserved
 
@@ -30,16 +31,12 @@ if TYPE_CHECKING:
     from muniment.records.pool import EpisodeCandidate
     from muniment.records.research_policy import ResearchLimits
     from muniment.records.research_run import SynthesisInput
-    from muniment.records.runs import VerifierResult
     from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.runtime import transfer
     from muniment.runtime.builds import Build
     from muniment.runtime.comparing import BuildDiff
     from muniment.runtime.corpora import Corpus
-    from muniment.runtime.folding import Learned
-    from muniment.runtime.learning import Bank
     from muniment.runtime.run_reading import Resumed
-    from muniment.runtime.runner import Runner
     from muniment.runtime.studies import Study
     from muniment.runtime.tracing import Telling
 
@@ -101,14 +98,6 @@ def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
             )
 
 
-def _granted(grants: Iterable[str]) -> frozenset[str]:
-    if grants == ():
-        return frozenset()
-    from muniment.runtime.patches import granted
-
-    return granted(grants)
-
-
 def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
     """What a run may use, by name."""
     if given is None:
@@ -145,7 +134,7 @@ def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
     return given if isinstance(given, Policy) else Policy.from_wire(given)
 
 
-class Memory:
+class Memory(MemoryLearning):
     """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
 
     def __init__(self, context: Context) -> None:
@@ -211,7 +200,7 @@ class Memory:
                 raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
         if done_definition is not None and not isinstance(done_definition, str | dict):
             raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
-        return Run(self._ctx, scope, task_type, objective, done_definition, _granted(grants), _budgets(budgets))
+        return Run(self._ctx, scope, task_type, objective, done_definition, granted(grants), _budgets(budgets))
 
     def runs(self, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[RunState]:
         """The runs of a user, or of the tenant, as they stand, oldest first."""
@@ -333,64 +322,6 @@ class Memory:
 
         state = get_run(self._ctx, tenant_id, run_id)
         return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
-
-    def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
-        """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
-        from muniment.runtime.learning import Bank
-        from muniment.semantics.banks import bank_owner
-
-        if user_id is not None and agent_id is not None:
-            raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
-        if isinstance(user_id, str) and is_reserved(user_id):
-            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
-        plain = {
-            "tenant_id": tenant_id,
-            "user_id": "u" if user_id is None else user_id,
-            "agent_id": "a" if agent_id is None else agent_id,
-            "session_id": "s",
-            "run_id": "r",
-        }
-        try:
-            scope = scope_of(plain)
-        except ValidationError as error:
-            raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
-        level: Literal["user", "agent", "tenant"] = "tenant" if agent_id is None else "agent"
-        return Bank(self._ctx, scope, bank_owner(scope, "user" if user_id is not None else level))
-
-    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
-        """The bank that holds a learned record, or a plan or draft of one, by its id."""
-        from muniment.runtime.banks import find_owner
-        from muniment.semantics.banks import holder_of
-
-        return self.bank(**holder_of(find_owner(self._ctx, tenant_id, record_id)), tenant_id=tenant_id)
-
-    def learn(
-        self,
-        run_id: str,
-        verifier_result: VerifierResult | Mapping[str, Any],
-        *,
-        tenant_id: str = DEFAULT_TENANT,
-        grants: Iterable[str] = (),
-        **more: Any,
-    ) -> Learned:
-        """Fold a run into memory, also one that has ended; `more` are the arguments of `Run.learn`."""
-        from muniment.runtime.run_reading import get_run
-
-        state = get_run(self._ctx, tenant_id, run_id)
-        run = Run(self._ctx, state.scope, state.task_type, None, None, _granted(grants))
-        return run._learn(verifier_result, None, more, is_final=True)
-
-    def runner(
-        self,
-        agent: Callable[..., Any],
-        verifier: Callable[..., Any],
-        policy: Mapping[str, Any] | None = None,
-        **scope: Any,
-    ) -> Runner:
-        """Something that runs an agent on tasks, recalls for it, has its output verified, and learns: mode `main`."""
-        from muniment.runtime.runner import Runner
-
-        return Runner(self, agent, verifier, policy, scope)
 
     def synthesis_input(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> SynthesisInput:
         """What a synthesis of this research run may read: the pack and its summaries, and nothing else (RP-06)."""

@@ -25,6 +25,10 @@ __all__ = [
     "PROCEDURE_RETIRED",
     "PROCEDURE_USED",
     "PROCEDURE_WRITTEN",
+    "RULEBOOK_CHANGED",
+    "RULES_SELECTED",
+    "RULE_REPORTED",
+    "RULE_TESTED",
     "RUN_LOGGED",
     "SOURCE_CHECKED",
     "STATE_PATCHED",
@@ -52,6 +56,10 @@ STUDY_CHANGED = "study_changed"
 SOURCE_CHECKED = "source_checked"
 MEMORY_KEPT = "memory_kept"
 RUN_LOGGED = "run_logged"
+RULE_TESTED = "rule_tested"
+RULE_REPORTED = "rule_reported"
+RULES_SELECTED = "rules_selected"
+RULEBOOK_CHANGED = "rulebook_changed"
 FOLD_MADE = "fold_made"
 PLAN_MADE = "plan_made"
 PLAN_ENDED = "plan_ended"
@@ -81,6 +89,10 @@ MEMORY_EVENTS = frozenset(
         SOURCE_CHECKED,
         MEMORY_KEPT,
         RUN_LOGGED,
+        RULE_TESTED,
+        RULE_REPORTED,
+        RULES_SELECTED,
+        RULEBOOK_CHANGED,
         FOLD_MADE,
         PLAN_MADE,
         PLAN_ENDED,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,7 +11,7 @@ from muniment.fold.operations import parents_of
 from muniment.fold.payloads import id_of, named_traces
 from muniment.fold.undoing import undo_plan
 from muniment.ledger.foreign import is_id
-from muniment.ledger.secrets import redact_value
+from muniment.ledger.secrets import find_secret
 from muniment.ports.engine import Condition, Get, Select
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.fold import MemoryActionPlan, MemoryActionRecord
@@ -185,7 +184,7 @@ def _refuse_secrets(ctx: Context, plan: MemoryActionPlan, payloads: Mapping[str,
         return
     named = [("$.plan", plan.to_wire()), *((f"$.payloads.{ref:.80}", each) for ref, each in payloads.items())]
     for path, plain in named:
-        kind = _secret_in(plain)
+        kind = find_secret(plain)
         if kind is not None:
             raise InvalidInput(f"the plan holds a secret ({kind})", path=path, hint="leave it out")
 
@@ -249,7 +248,7 @@ def run_plan(
         now=now,
         policy=ctx.policy.learn,
         dry_run=dry_run,
-        secret_in=_secret_in if ctx.policy.ledger.redact_secrets else _no_secret,
+        secret_in=find_secret if ctx.policy.ledger.redact_secrets else _no_secret,
         taken=_taken(reader, set(touching) - memories.keys()),
     )
     applied = execute(given)
@@ -278,12 +277,6 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
     """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
     return frozenset(id_ for id_ in ids if is_id(id_) and reader.do(Get("ids", (id_,))) is not None)
-
-
-def _secret_in(value: Any) -> str | None:
-    found: Counter[str] = Counter()
-    redact_value(value, found)
-    return next(iter(sorted(found)), None)
 
 
 def _no_secret(_value: Any) -> None:

@@ -18,7 +18,8 @@ from muniment.runtime.memory_events import (
     RUN_LOGGED,
     WORKING_SET_CHANGED,
 )
-from muniment.runtime.project_runs import change_of
+from muniment.runtime.project_rules import is_earned, uses_of
+from muniment.runtime.project_runs import change_of, sources_named
 from muniment.semantics.banks import is_bank
 from muniment.text.hashing import short_id
 
@@ -30,6 +31,7 @@ __all__ = [
     "project_memory",
     "project_plan",
     "project_recall",
+    "project_rule_use",
     "project_working_set",
     "trace_id_of",
 ]
@@ -65,6 +67,7 @@ def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
         if not is_bank(entry.scope.user_id) or said.get("event") != MEMORY_KEPT:
             return []
         from muniment.records.learning import StoredMemory
+        from muniment.semantics.keys import rule_place_key
 
         try:
             memory = StoredMemory.from_wire(said.get("memory"))
@@ -73,10 +76,12 @@ def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
         before = lookup(memory.id)
         if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
             return []
+        if kind == "rule" and not is_earned(memory, lookup):
+            return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
         sources = (entry.id, *memory.sources, *memory.parents)
-        intent = memory.record.get("intent_key")
+        intent = rule_place_key(memory.record) if kind == "rule" else memory.record.get("intent_key")
         name = core_name(intent if isinstance(intent, str) else None)
         return [change_of(entry, memory.id, kind, memory.status, body, sources, name)]
 
@@ -123,6 +128,17 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     return [change._replace(run_id=run_id)]
 
 
+def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What the run says of the rules that applied to it, once its log stands."""
+    changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
+    if not changes:
+        return []
+    from muniment.records.runs import EventLog
+
+    body = changes[0].body
+    return uses_of(entry, EventLog.from_wire(body["event_log"]), body)
+
+
 def project_fold(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     from muniment.records.fold import FoldResult
 
@@ -149,7 +165,7 @@ def _once(
         record = read(said.get(part))
     except InvalidRecord:
         return []
-    return [change_of(entry, id_, kind, "made", {part: record.to_wire()}, _sources(entry))]
+    return [change_of(entry, id_, kind, "made", {part: record.to_wire()}, sources_named(entry))]
 
 
 def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -163,11 +179,11 @@ def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         if before is not None:
             return []
         body: dict[str, Any] = {key: said[key] for key in ("plan", "payloads", "undoes") if key in said}
-        return [change_of(entry, id_, "plan", "made", body, _sources(entry))]
+        return [change_of(entry, id_, "plan", "made", body, sources_named(entry))]
     if before is None or before.body is None or before.user_id != entry.scope.user_id:
         return []
     body = before.plain() | {key: said[key] for key in ("records", "touched", "undone_by") if key in said}
-    return [change_of(entry, id_, "plan", str(said.get("status", "applied")), body, _sources(entry))]
+    return [change_of(entry, id_, "plan", str(said.get("status", "applied")), body, sources_named(entry))]
 
 
 def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -181,7 +197,7 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     held = {} if before is None or before.body is None else before.plain()
     body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids") if key in said}
-    return [change_of(entry, id_, "recall", "answered", body, _sources(entry))]
+    return [change_of(entry, id_, "recall", "answered", body, sources_named(entry))]
 
 
 def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -199,8 +215,3 @@ def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     except InvalidRecord:
         return []
     return [change_of(entry, id_, "working_set", record.status, {"record": record.to_wire()}, (entry.id,))]
-
-
-def _sources(entry: LedgerEntry) -> tuple[str, ...]:
-    named = entry.metadata.get("sources")
-    return (entry.id, *(each for each in named if isinstance(each, str))) if isinstance(named, list) else (entry.id,)

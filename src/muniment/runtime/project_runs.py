@@ -32,6 +32,7 @@ __all__ = [
     "project_run",
     "project_verification",
     "run_without",
+    "sources_named",
 ]
 
 _SAID_AT_START = ("task_type", *PINNED)
@@ -138,7 +139,7 @@ def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if said.get("event") != FAILURE_RECORDED or not isinstance(id_, str) or lookup(id_) is not None:
         return []
     body: dict[str, Any] = {key: said[key] for key in _FAILED if key in said}
-    return [change_of(entry, id_, "failure", "recorded", body, _sources_said(entry))]
+    return [change_of(entry, id_, "failure", "recorded", body, sources_named(entry))]
 
 
 def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -154,10 +155,11 @@ def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     except InvalidRecord:  # not written by a run of ours: it says nothing
         return []
     body: dict[str, Any] = {"result": judged.to_wire()} | {key: said[key] for key in _VERIFIED if key in said}
-    return [change_of(entry, id_, "verification", judged.verdict, body, _sources_said(entry))]
+    return [change_of(entry, id_, "verification", judged.verdict, body, sources_named(entry))]
 
 
-def _sources_said(entry: LedgerEntry) -> tuple[str, ...]:
+def sources_named(entry: LedgerEntry) -> tuple[str, ...]:
+    """The entry itself, and what it says it was made from."""
     named = entry.metadata.get("sources")
     return (entry.id, *(each for each in named if isinstance(each, str))) if isinstance(named, list) else (entry.id,)
 

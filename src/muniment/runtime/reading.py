@@ -95,23 +95,39 @@ def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> Row:
 
 
 def list_entries(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None = None, run_id: str | None = None
+    ctx: Context,
+    tenant_id: str,
+    user_id: str,
+    session_id: str | None = None,
+    run_id: str | None = None,
+    after: tuple[str, int] | None = None,
 ) -> Iterator[LedgerEntry]:
-    """A user's entries, session by session, in order. Each page is one short transaction."""
+    """A user's entries, session by session, in order; `after` a session's entry. Each page is one short transaction."""
     if not isinstance(user_id, str):  # None would mean "no such user" to the store, and hide a mistake
         raise InvalidInput("user_id should be a string", path="$.user_id")
-    return _pages(ctx, tenant_id, user_id, session_id, run_id)
+    return _pages(ctx, tenant_id, user_id, session_id, run_id, after)
 
 
 def _pages(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None
+    ctx: Context,
+    tenant_id: str,
+    user_id: str,
+    session_id: str | None,
+    run_id: str | None,
+    after: tuple[str, int] | None,
 ) -> Iterator[LedgerEntry]:
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
     if session_id is not None:
         where = (*where, ("session_id", "=", session_id))
     if run_id is not None:
         where = (*where, ("run_id", "=", run_id))
-    page = Select("entries", where=where, order=("user_id", "session_id", "seq"), limit=PAGE_ROWS)
+    page = Select(
+        "entries",
+        where=where,
+        order=("user_id", "session_id", "seq"),
+        after=None if after is None else (user_id, *after),
+        limit=PAGE_ROWS,
+    )
     fetch: Callable[[Reader], list[LedgerEntry]]
     while True:
         fetch = lambda reader, page=page: [entry_of_row(tenant_id, row) for row in reader.do(page)]  # type: ignore[misc] # noqa: E731

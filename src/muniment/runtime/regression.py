@@ -7,8 +7,8 @@ order of the specs, whatever order they finished in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -17,6 +17,7 @@ from muniment.errors import InvalidRecord
 from muniment.records.rules import RegressionTestSpec
 from muniment.records.verification import Output
 from muniment.render.junit import JUnitCase, to_junit
+from muniment.runtime.calling import submitted, wait_for
 from muniment.text.canonical import canonical_bytes
 from muniment.verify.regression import CaseResult, CaseStatus, broken, grade
 
@@ -24,7 +25,6 @@ __all__ = ["Agent", "RegressionReport", "run_regression"]
 
 Agent = Callable[[RegressionTestSpec], Output | str]
 
-_LOOK_SECONDS = 0.05
 _JUNIT: Mapping[CaseStatus, Any] = {
     "passed": "passed",
     "failed": "failed",
@@ -87,26 +87,16 @@ def run_regression(
     try:
         used = executor if executor is not None else own
         assert used is not None
-        futures = [_submitted(used, agent, spec) for spec in asked]
-        late = _wait(futures, timeout_s)
+        futures = [submitted(used, _work, agent, spec) for spec in asked]
+        late = wait_for(futures, timeout_s)
     finally:
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
     results = [
-        broken(spec, "timeout", late[number]) if number in late else _finished(spec, futures[number])
+        broken(spec, "timeout", late[number].words) if number in late else _finished(spec, futures[number])
         for number, spec in enumerate(asked)
     ]
     return RegressionReport(name, tuple(results))
-
-
-def _submitted(executor: Executor, agent: Agent, spec: RegressionTestSpec) -> Future[Any]:
-    """A case on its way; where the executor takes no more (a worker died), that is what came of the case."""
-    try:
-        return executor.submit(_work, agent, spec)
-    except RuntimeError as error:
-        refused: Future[Any] = Future()
-        refused.set_exception(error)
-        return refused
 
 
 def _work(agent: Agent, spec: RegressionTestSpec) -> tuple[Any, float]:
@@ -114,37 +104,6 @@ def _work(agent: Agent, spec: RegressionTestSpec) -> tuple[Any, float]:
     start = monotonic()
     answer = agent(spec)
     return answer, (monotonic() - start) * 1000
-
-
-def _wait(futures: Sequence[Future[Any]], timeout_s: float | None) -> dict[int, str]:
-    """Wait for all; the numbers of those that took too long, with what to say of them.
-
-    A case's time begins when it is seen to run. Where the late ones hold every worker, those still in the queue are
-    given up as well, after as long again.
-    """
-    if timeout_s is None:
-        wait(futures)
-        return {}
-    late: dict[int, str] = {}
-    begun: dict[int, float] = {}
-    moved = monotonic()
-    pending = {number for number, future in enumerate(futures) if not future.done()}
-    while pending:
-        done, _ = wait([futures[number] for number in pending], _LOOK_SECONDS, FIRST_COMPLETED)
-        now = monotonic()
-        started = [number for number in pending if number not in begun and futures[number].running()]
-        begun.update(dict.fromkeys(started, now))
-        if done or started:
-            moved = now
-        over = {number for number in pending if number in begun and now - begun[number] > timeout_s}
-        late.update(dict.fromkeys(over, f"still running after {timeout_s:g} s"))
-        pending = {number for number in pending - over if not futures[number].done()}
-        if pending and not pending & begun.keys() and late and now - moved > timeout_s:
-            late.update(dict.fromkeys(pending, "never started: every worker is held by a case that took too long"))
-            break
-    for number in late:
-        futures[number].cancel()
-    return late
 
 
 def _finished(spec: RegressionTestSpec, future: Future[Any]) -> CaseResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from muniment.records.fold import FoldResult
     from muniment.records.learning import IntentParts, StateParts
     from muniment.records.memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
+    from muniment.records.run_blocks import RunBlocks
     from muniment.records.runs import RunConfig, RunCost, VerifierResult
     from muniment.records.scope import Scope
-    from muniment.records.words import ScopeLevel
+    from muniment.records.words import RuleType, ScopeLevel
     from muniment.runtime.context import Context
     from muniment.runtime.folding import Learned
     from muniment.runtime.patches import Desk
     from muniment.runtime.recalling import Recall
+    from muniment.runtime.rule_selecting import RuleSelection
 
 __all__ = ["RunLearning"]
 
@@ -68,6 +70,37 @@ class RunLearning:
             now=now,
             keep=keep,
         )
+
+    def select_rules(
+        self,
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        max_rules: int | None = None,
+        allow_types: Sequence[RuleType] | None = None,
+        prompt_profile: str | None = None,
+        keep: bool = True,
+    ) -> RuleSelection:
+        """The rules for this run, from the rulebooks it may see; `text` goes into the prompt, and into its builds.
+
+        Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
+        is a look: the run is not told, and nothing counts.
+        """
+        from muniment.runtime.rule_selecting import read_asked, select_for_run
+
+        asked = read_asked(
+            self._ctx,
+            intent=intent,
+            state=state,
+            bucket_key=bucket_key,
+            features=features,
+            max_rules=max_rules,
+            allow_types=allow_types,
+            prompt_profile=prompt_profile,
+        )
+        return select_for_run(self._desk(), asked, keep=keep)
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
         """Say which hints of a recall were really used, where that is known; else all that were injected count."""
@@ -138,13 +171,15 @@ class RunLearning:
         cost: RunCost | Mapping[str, Any] | None = None,
         cfg: RunConfig | Mapping[str, Any] | None = None,
         reuse: ReuseSelectMeta | None = None,
+        blocks: RunBlocks | Mapping[str, Any] | None = None,
         level: ScopeLevel = "user",
         wording: Wording | None = None,
     ) -> Learned:
         """Fold the run into memory by what a verifier said of it: log, episode, tactics, seed, drafts, by a plan.
 
         Learning twice is learning once. `finish(verifier_result=…)` does it and ends the run. Where intent and
-        state are not said, they are those that the run recalled by.
+        state are not said, they are those that the run recalled by. `blocks` are parts of its EventLog that its entries
+        do not tell: its mode, and what it was an attempt of.
         """
         said = {
             "intent": intent,
@@ -154,6 +189,7 @@ class RunLearning:
             "cost": cost,
             "cfg": cfg,
             "reuse": reuse,
+            "blocks": blocks,
             "level": level,
             "wording": wording,
         }

@@ -22,10 +22,13 @@ __all__ = [
     "intent_key",
     "intent_likeness",
     "key_hash",
+    "name_key",
     "parse_intent_key",
     "parse_state_key",
     "read_intent_key",
     "read_state_key",
+    "rule_intent_key",
+    "rule_place_key",
     "state_compat",
     "state_key",
 ]
@@ -68,6 +71,29 @@ class _Field(NamedTuple):
 def intent_key(parts: IntentParts) -> str:
     """The one way to write an intent."""
     return _write("intent", _INTENT, parts)
+
+
+def rule_intent_key(record: Mapping[str, Any]) -> str:
+    """The intent that a RuleRecord, as plain data, applies to: its family and domain, as far as it names them."""
+    return intent_key(IntentParts.model_validate({name: value for name, value in _rule_place(record) if value}))
+
+
+def rule_place_key(record: Mapping[str, Any]) -> str:
+    """The same as rules are looked up by: in any case and spelling that `name_key` takes for one."""
+    named = {name: name_key(value) for name, value in _rule_place(record)}
+    return intent_key(IntentParts.model_validate({name: value for name, value in named.items() if value}))
+
+
+def name_key(name: str | None) -> str | None:
+    """A domain or a family as it is compared: composed, trimmed, in any case; None where none is named."""
+    return (normalize("NFC", name).strip().casefold() or None) if name is not None else None
+
+
+def _rule_place(record: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    given = record.get("applicability")
+    where: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    said = [(name, where.get(name)) for name in ("domain_tag", "task_family")]
+    return [(name, value if isinstance(value, str) and value.strip() else None) for name, value in said]
 
 
 def state_key(parts: StateParts) -> str:

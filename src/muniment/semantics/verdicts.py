@@ -6,7 +6,7 @@ asked here: what it says routes further work and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from muniment.records.words import Outcome, Verdict
@@ -15,9 +15,12 @@ __all__ = [
     "DEFAULT_SCORES",
     "PROFILE_EXECUTED",
     "PROFILE_STATIC",
+    "UNJUDGED",
+    "UNRUN",
     "Scores",
     "compose_layers",
     "is_pass",
+    "says_nothing",
     "score_of",
     "worst_verdict",
 ]
@@ -70,3 +73,14 @@ def compose_layers(verdicts: Iterable[Verdict], execution: Outcome | None = None
     if execution is None:
         return verdict, "UNKNOWN"
     return ("FAIL" if execution == "FAIL" else verdict), execution
+
+
+UNRUN = "exec_unavailable"
+"""The reason code of what never ran, or could not be looked at: it has not failed, and counts for nothing."""
+UNJUDGED: tuple[Verdict, Outcome] = ("PARTIAL", "UNKNOWN")
+"""The verdict and outcome of such a run."""
+
+
+def says_nothing(verdict: str, outcome: str, reason_codes: Collection[str] | None) -> bool:
+    """A verifier that could not do its work neither passed the run nor failed it."""
+    return (verdict, outcome) == UNJUDGED and UNRUN in (reason_codes or ())

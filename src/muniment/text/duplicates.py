@@ -1,12 +1,14 @@
-"""Has this been said already? Word overlap (Jaccard), with pairs of signs for Han, kana and Hangul."""
+"""Has this been said already? Overlap (Jaccard) and cosine of words, with pairs of signs for Han, kana and Hangul."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 
-__all__ = ["Seen", "words_of"]
+__all__ = ["Seen", "cosine", "turns", "words_of"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -47,6 +49,14 @@ def words_of(text: str) -> list[str]:
         else:
             words.append(run)
     return words
+
+
+def cosine(one: Iterable[str], other: Iterable[str]) -> float:
+    """How alike the words of two texts are, counted, from 0 to 1; 0 where either has none."""
+    mine, theirs = Counter(one), Counter(other)
+    product = sum(count * theirs[word] for word, count in mine.items())
+    size = sum(count * count for count in mine.values()) * sum(count * count for count in theirs.values())
+    return product / math.sqrt(size) if size else 0.0
 
 
 class Seen:
@@ -97,9 +107,9 @@ class Seen:
         small, large = sorted((len(one), len(other)))
         if small < self._min * large - 1e-9 or len(one & other) < self._min * len(one | other) - 1e-9:
             return False
-        return not any(map(_turns, one ^ other))
+        return not any(map(turns, one ^ other))
 
 
-def _turns(word: str) -> bool:
+def turns(word: str) -> bool:
     """Does a text that has this word, where another has not, say something else? Numbers do, 三 as well as 3."""
     return word in _TURNS or not _SIGNS_THAT_TURN.isdisjoint(word) or any(map(str.isnumeric, word))

@@ -18,6 +18,7 @@ from muniment.errors import Closed, NotFound
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
 from muniment.runtime.memory import Memory
+from muniment.runtime.rulebooks import Rulebook
 from muniment.runtime.run import Run
 from muniment.runtime.runner import Runner
 from muniment.runtime.studies import Study
@@ -25,7 +26,7 @@ from muniment.runtime.studies import Study
 ROOT = Path(__file__).parents[3]
 
 NAMES = [
-    "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "errors",
+    "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "connect", "errors",
     "open",
 ]  # fmt: skip
 MEMORY = [
@@ -70,6 +71,7 @@ def test_exported_names_are_pinned() -> None:
         (aio.AsyncCorpus, Corpus),
         (aio.AsyncStudy, Study),
         (aio.AsyncBank, Bank),
+        (aio.AsyncRulebook, Rulebook),
         (aio.AsyncRunner, Runner),
     ],
 )

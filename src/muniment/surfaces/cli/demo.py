@@ -48,15 +48,20 @@ class Calendar:
 
 
 @click.command()
+@click.argument("part", type=click.Choice(["rules"]), required=False, metavar="[rules]")
 @json_option
 @handles_errors
-def demo(as_json: bool) -> None:
-    """Show what muniment does, on a small sample: record, compose, explain, replay, prove, forget, research, learn."""
+def demo(part: str | None, as_json: bool) -> None:
+    """Show what muniment does, on a small sample: record, compose, explain, replay, prove, forget, research, learn.
+
+    `muniment demo rules` tells the life of a rule: drafted, tested, tried, signed for, taken back.
+    """
+    tell = _tell if part is None else _tell_rules
     if not as_json:
-        _tell()
+        tell()
         return
     with redirect_stdout(StringIO()) as told:
-        _tell()
+        tell()
     emit_json({"lines": click.unstyle(told.getvalue()).splitlines()})
 
 
@@ -80,6 +85,12 @@ def _tell() -> None:
         show_research(Path(folder), calendar)
         show_learning(calendar)
     click.echo()
+
+
+def _tell_rules() -> None:
+    from muniment.surfaces.cli.demo_rules import show_rules
+
+    show_rules(Calendar())
 
 
 def _title(text: str) -> None:

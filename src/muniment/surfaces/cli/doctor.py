@@ -16,7 +16,13 @@ from muniment.surfaces.settings import Settings, load_settings, open_store
 
 __all__ = ["doctor"]
 
-EXTRAS = {"postgres": ("psycopg", "psycopg_pool"), "vectors": ("wordllama",), "tokens": ("splintr",)}
+EXTRAS = {
+    "postgres": ("psycopg", "psycopg_pool"),
+    "vectors": ("wordllama",),
+    "tokens": ("splintr",),
+    "plots": ("matplotlib",),
+    "mcp": ("mcp",),
+}
 """Extra → the modules it brings."""
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from muniment.errors import InvalidInput, MunimentError, TooLarge
 from muniment.text.canonical import parse_json
 
-__all__ = ["DOCUMENT_BYTES_MAX", "LINE_SUFFIXES", "Document", "read_documents", "read_text"]
+__all__ = ["DOCUMENT_BYTES_MAX", "LINE_SUFFIXES", "Document", "read_all", "read_documents", "read_one", "read_text"]
 
 DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 LINE_SUFFIXES = (".jsonl", ".ndjson")
@@ -48,6 +48,24 @@ def read_documents(name: str) -> Iterator[Document]:
             lines = whole
         for number, content in lines:
             yield _document(name, number, content)
+
+
+def read_all(name: str) -> list[Any]:
+    """What all documents of a file hold; the first that cannot be read is the error, with its line."""
+    found = list(read_documents(name))
+    for document in found:
+        if document.error is not None:
+            document.error.message = f"{name}, line {document.line}: {document.error.message}"
+            raise document.error
+    return [document.data for document in found]
+
+
+def read_one(name: str, path: str, hint: str = "one JSON object") -> Any:
+    """What the one document of a file holds."""
+    documents = read_all(name)
+    if len(documents) != 1:
+        raise InvalidInput(f"{name} holds {len(documents)} documents", path=path, hint=hint)
+    return documents[0]
 
 
 @contextmanager

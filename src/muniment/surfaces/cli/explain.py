@@ -35,26 +35,11 @@ def explain(build_id: str, db: str | None, tenant: str | None, as_json: bool) ->
     with open_store(settings, must_exist=True) as mem:
         build = mem.replay(build_id, tenant_id=settings.tenant)
     if as_json:
-        emit_json(_plain(build))
+        from muniment.surfaces.cli.explained import explained
+
+        emit_json(explained(build))
     else:
         _show(build)
-
-
-def _plain(build: Build) -> dict[str, Any]:
-    from muniment.surfaces.cli.explained import left_out, taken
-
-    packet = build.packet.to_wire()
-    return {
-        "build_id": build.id,
-        "query": build.request.query,
-        "meta": packet["meta"],
-        "budget_report": packet["budget_report"],
-        "selected": [each.to_dict() for each in taken(build)],
-        "omitted": [each.to_dict() for each in left_out(build)],
-        "filters": packet["explain"]["filters"],
-        "conflicts": packet["explain"]["conflicts"],
-        "determinism": packet["explain"].get("determinism", {}),
-    }
 
 
 def _show(build: Build) -> None:

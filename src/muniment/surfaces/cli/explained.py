@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.records.pool import Pool
     from muniment.runtime.builds import Build
 
-__all__ = ["REASONS", "SECTION_OF", "Candidate", "Left", "Taken", "candidates", "left_out", "taken"]
+__all__ = ["REASONS", "SECTION_OF", "Candidate", "Left", "Taken", "candidates", "explained", "left_out", "taken"]
 
 SECTION_OF = {
     "state": "working_state",
@@ -97,6 +97,22 @@ class Left:
 
     def to_dict(self) -> dict[str, Any]:
         return self.candidate.to_dict() | {"reason": self.reason, "detail": dict(self.detail)}
+
+
+def explained(build: Build) -> dict[str, Any]:
+    """The whole explanation as plain data."""
+    packet = build.packet.to_wire()
+    return {
+        "build_id": build.id,
+        "query": build.request.query,
+        "meta": packet["meta"],
+        "budget_report": packet["budget_report"],
+        "selected": [each.to_dict() for each in taken(build)],
+        "omitted": [each.to_dict() for each in left_out(build)],
+        "filters": packet["explain"]["filters"],
+        "conflicts": packet["explain"]["conflicts"],
+        "determinism": packet["explain"].get("determinism", {}),
+    }
 
 
 def candidates(build: Build) -> dict[str, Candidate]:

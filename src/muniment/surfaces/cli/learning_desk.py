@@ -25,6 +25,7 @@ __all__ = [
     "bank_options",
     "bucket_given",
     "bucket_option",
+    "check_named",
     "features_given",
     "in_words_of_commands",
     "key_options",
@@ -79,7 +80,7 @@ def opened(
     db: str | None, tenant: str | None, user: str | None, agent: str | None, *, must_exist: bool = True
 ) -> Iterator[Bank]:
     """The bank that was named."""
-    _check_named(user, agent)
+    check_named(user, agent)
     settings = load_settings({"db": db, "tenant": tenant})
     with in_words_of_commands(), open_store(settings, must_exist=must_exist) as mem:
         yield mem.bank(user_id=user, agent_id=agent, tenant_id=settings.tenant)
@@ -90,7 +91,7 @@ def opened_at(
     record_id: str, db: str | None, tenant: str | None, user: str | None = None, agent: str | None = None
 ) -> Iterator[Bank]:
     """The bank that was named; where none was, the one that holds the record or plan."""
-    _check_named(user, agent)
+    check_named(user, agent)
     settings = load_settings({"db": db, "tenant": tenant})
     with in_words_of_commands(), open_store(settings, must_exist=True) as mem:
         if user is None and agent is None:
@@ -99,7 +100,7 @@ def opened_at(
             yield mem.bank(user_id=user, agent_id=agent, tenant_id=settings.tenant)
 
 
-def _check_named(user: str | None, agent: str | None) -> None:
+def check_named(user: str | None, agent: str | None) -> None:
     if user is not None and agent is not None:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent", hint="give --user or --agent")
 

@@ -37,7 +37,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "apply": ("muniment.surfaces.cli.plan", "apply", "Apply a plan, all of it or nothing."),
     "undo": ("muniment.surfaces.cli.plan", "undo", "Take an applied plan back."),
     "bank": ("muniment.surfaces.cli.bank", "bank", "List, show or tidy what was learnt, and its logs."),
+    "rules": ("muniment.surfaces.cli.rules", "rules", "Test, try, promote and take back rules; see how they fare."),
     "reuse": ("muniment.surfaces.cli.reuse", "reuse", "List seeds and tactics; choose a seed."),
+    "patterning": ("muniment.surfaces.cli.patterning", "patterning", "Find data weights for a wanted change, offline."),
+    "flowmap": ("muniment.surfaces.cli.flowmap", "flowmap", "Map where runs go wrong and what would help."),
+    "rollout": ("muniment.surfaces.cli.rollout", "rollout", "Have an agent try a task, as often as it takes."),
+    "route": ("muniment.surfaces.cli.route", "route", "Say how to try a task, why, and what would be cheaper."),
+    "observe-rates": ("muniment.surfaces.cli.route", "observe_rates", "Measure what stays unknown, and what to do."),
     "sandbox": ("muniment.surfaces.cli.sandbox", "sandbox", "Run a command walled off, and say what it met."),
     "validate": ("muniment.surfaces.cli.validate", "validate", "Check documents against their contract."),
     "verify-output": ("muniment.surfaces.cli.verify_output", "verify_output", "Verify an output: form, facts, a run."),
@@ -47,6 +53,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "import": ("muniment.surfaces.cli.transfer", "import_", "Read an export into a store."),
     "verify": ("muniment.surfaces.cli.verify", "verify", "Walk the hash chains and name the first broken link."),
     "forget": ("muniment.surfaces.cli.forget", "forget", "Erase content everywhere and print the receipt."),
+    "serve": ("muniment.surfaces.cli.serve", "serve", "Serve the store over HTTP."),
+    "mcp": ("muniment.surfaces.cli.mcp", "mcp", "Serve one user's memory to an agent over MCP (stdio)."),
+    "keys": ("muniment.surfaces.cli.keys", "keys", "Make, list, rotate and revoke the API keys of a server."),
     "doctor": ("muniment.surfaces.cli.doctor", "doctor", "Say what is installed, what is missing, how to get it."),
 }
 

@@ -40,6 +40,9 @@ def fail(error: MunimentError, as_json: bool) -> int:
         click.echo(f"error[{error.code}]: {error}", err=True)
         for issue in error.details.get("issues", ()):
             click.echo(f"  {issue['path']}: {issue['message']}", err=True)
+        for reason in error.details.get("reasons", ()):
+            if reason not in error.message:
+                click.echo(f"  {reason}", err=True)
         if error.hint:
             click.echo(f"hint: {error.hint}", err=True)
     return EXIT_USAGE if type(error) in (InvalidInput, UnknownKind) else EXIT_FAILED

@@ -10,6 +10,7 @@ import click
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.asking import one_line, when
+from muniment.surfaces.cli.documents import LINE_SUFFIXES, read_all, read_one
 from muniment.surfaces.cli.learning_desk import bank_options, opened, opened_at, show_actions, spelled, whose
 from muniment.surfaces.cli.options import db_option, json_option, tenant_option
 from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
@@ -57,7 +58,7 @@ def make(
     if (file, payloads).count("-") > 1:
         raise InvalidInput("stdin can be read once", path="$.payloads", hint="give one of them as a file")
     wanted = _read_plan(file)
-    held = None if payloads is None else _read_one(payloads, "$.payloads")
+    held = None if payloads is None else read_one(payloads, "$.payloads")
     with opened(db, tenant, user, agent, must_exist=False) as bank:
         made = bank.plan(wanted, payloads=held)
         where = whose(bank)
@@ -71,29 +72,9 @@ def make(
 
 def _read_plan(name: str) -> Any:
     """A plan or a list of actions; each line of a file of lines is an action, unless the only one is a plan."""
-    from muniment.surfaces.cli.documents import LINE_SUFFIXES
-
-    documents = _read_all(name)
+    documents = read_all(name)
     is_plan = len(documents) == 1 and not (isinstance(documents[0], dict) and "op" in documents[0])
     return documents[0] if is_plan and not name.endswith(LINE_SUFFIXES) else documents
-
-
-def _read_one(name: str, path: str) -> Any:
-    documents = _read_all(name)
-    if len(documents) != 1:
-        raise InvalidInput(f"{name} holds {len(documents)} documents", path=path, hint="one JSON object")
-    return documents[0]
-
-
-def _read_all(name: str) -> list[Any]:
-    from muniment.surfaces.cli.documents import read_documents
-
-    found = list(read_documents(name))
-    for document in found:
-        if document.error is not None:
-            document.error.message = f"{name}, line {document.line}: {document.error.message}"
-            raise document.error
-    return [document.data for document in found]
 
 
 def _ops(made: MemoryActionPlan) -> str:

@@ -1,4 +1,4 @@
-"""Tables on a terminal: columns as wide as they need to be, colours where they say something."""
+"""Tables on a terminal: columns as wide as they need to be, colours where they say something; bars for rates."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import click
 
 from muniment.surfaces.cli.asking import one_line
 
-__all__ = ["Cell", "show_table"]
+__all__ = ["Cell", "bar", "show_table", "spanned", "sparkline"]
 
 _WIDTH_ELSEWHERE = 140
 """Columns where nobody's terminal says how many there are."""
 _TITLE_CELLS_MIN = 24
 _INDENT = "    "
+_EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+_STEPS = "▁▂▃▄▅▆▇█"
 
 Cell = str | tuple[str, str]
 """A text, or a text and its colour."""
@@ -47,3 +49,29 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
 
 def _colour(cell: Cell) -> str | None:
     return None if isinstance(cell, str) else cell[1]
+
+
+# -- rates for the eye --------------------------------------------------------------------------------
+
+
+def bar(share: float, width: int = 10) -> str:
+    """A share, as so much of a bar."""
+    full, rest = divmod(round(_within(share) * width * 8), 8)
+    return f"{'█' * full}{_EIGHTHS[rest]}".ljust(width)
+
+
+def spanned(lower: float, at: float, upper: float, width: int = 20) -> str:
+    """Where a figure lies between nought and one, and between which bounds: `·····├──●─┤····`."""
+    first, place, last = (round(_within(each) * (width - 1)) for each in (lower, at, upper))
+    cells = ["·"] * first + ["─"] * (last - first + 1) + ["·"] * (width - 1 - last)
+    cells[first], cells[last], cells[place] = "├", "┤", "●"
+    return "".join(cells)
+
+
+def sparkline(shares: Sequence[float | None]) -> str:
+    """Shares one after the other, each as a step; a gap where nothing is known."""
+    return "".join(" " if each is None else _STEPS[min(7, int(_within(each) * 8))] for each in shares)
+
+
+def _within(share: float) -> float:
+    return min(1.0, max(0.0, share))

@@ -1,0 +1,151 @@
+"""What the library answers that is no record: handles, builds, resolved pointers; and how each crosses the wire.
+
+A handle crosses as a reference: who it is for. Whoever receives one makes a handle of its own of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from muniment.ledger.evidence import Resolved
+from muniment.records.pointer import Span
+from muniment.records.policy import Policy
+from muniment.records.pool import Pool
+from muniment.records.run_log import RunLog
+from muniment.records.scope import Scope
+from muniment.records.snapshot import CompactionSnapshot
+from muniment.runtime.builds import Build
+from muniment.runtime.learning import Bank
+from muniment.runtime.resuming import Rejected
+from muniment.runtime.run import Run
+from muniment.runtime.run_reading import Resumed
+from muniment.runtime.studies import Study
+from muniment.semantics.banks import holder_of
+from muniment.surfaces.operations.shapes import Components, Fields, Shape, register, shape_of
+from muniment.surfaces.operations.signatures import fields_of
+from muniment.text.canonical import canonical_bytes
+
+__all__ = ["BankRef", "BuildInputs", "ResumedRef", "RunRef", "SentBuild", "StudyRef"]
+
+
+class RunRef(NamedTuple):
+    """A run by its scope, and what its handle may do."""
+
+    scope: Scope
+    task_type: str
+    grants: tuple[str, ...]
+    repair: bool
+
+
+class StudyRef(NamedTuple):
+    """A research run."""
+
+    run: RunRef
+    directory: str
+
+
+class BankRef(NamedTuple):
+    """A bank by who it is for: a user, an agent or, without either, the tenant."""
+
+    name: str
+    user_id: str | None
+    agent_id: str | None
+
+
+class ResumedRef(NamedTuple):
+    """A run taken up again."""
+
+    run: RunRef
+    log: RunLog
+    snapshot: CompactionSnapshot | None
+    tail: int
+    rejected: tuple[Rejected, ...]
+
+
+class BuildInputs(NamedTuple):
+    """What a build was made from, beside its request."""
+
+    pool: Pool
+    policy: Policy
+
+
+class SentBuild(Build):
+    """A build as it arrives: what it was made from stays behind until it is asked for."""
+
+    _fetch: Callable[[], BuildInputs]
+
+    @property
+    def pool(self) -> Pool:
+        return self._fetch().pool
+
+    @property
+    def policy(self) -> Policy:
+        return self._fetch().policy
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Build) and all(getattr(self, name) == getattr(other, name) for name in _SENT)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+_SENT = tuple(name for name in fields_of(Build) if name not in ("packet_bytes", "pool", "policy"))
+
+
+def _sent_build(**parts: Any) -> SentBuild:
+    build = object.__new__(SentBuild)
+    for name, value in (parts | {"packet_bytes": canonical_bytes(parts["packet"].to_wire())}).items():
+        object.__setattr__(build, name, value)
+    return build
+
+
+class Referred(Shape):
+    """A handle, sent as the reference that `refer` makes of it."""
+
+    def __init__(self, reference: type, refer: Callable[[Any], Any]) -> None:
+        self._inner = shape_of(reference)
+        self._refer = refer
+
+    def encode(self, value: Any) -> Any:
+        return self._inner.encode(self._refer(value))
+
+    def decode(self, plain: Any) -> Any:
+        return self._inner.decode(plain)
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        return self._inner.schema(components)
+
+
+def _run_ref(run: Run) -> RunRef:
+    return RunRef(run.scope, run._task_type, tuple(sorted(run._grants)), run._repairs)
+
+
+def _study_ref(study: Study) -> StudyRef:
+    return StudyRef(_run_ref(study.run), str(study.directory))
+
+
+def _bank_ref(bank: Bank) -> BankRef:
+    holder = holder_of(bank._owner)
+    return BankRef(bank.name, holder.get("user_id"), holder.get("agent_id"))
+
+
+def _resumed_ref(resumed: Resumed[Run]) -> ResumedRef:
+    return ResumedRef(_run_ref(resumed.run), resumed.log, resumed.snapshot, resumed.tail, resumed.rejected)
+
+
+_BUILD_DOC = "A packet, the text it makes, and what was asked. What it was made from is at `…/inputs`."
+_BUILD = {name: shape_of(hint) for name, hint in fields_of(Build).items() if name in _SENT}
+_RESOLVED = {"evidence_id": shape_of(str), "text": shape_of(str), "span": shape_of(Span)}
+
+
+def _resolved(evidence_id: str, text: str, span: Span) -> Resolved:
+    return Resolved(evidence_id, text.encode(), span)
+
+
+register(Run, Referred(RunRef, _run_ref))
+register(Study, Referred(StudyRef, _study_ref))
+register(Bank, Referred(BankRef, _bank_ref))
+register(Resumed, Referred(ResumedRef, _resumed_ref))
+register(Build, Fields("Build", _BUILD, _sent_build, _BUILD_DOC))
+register(Resolved, Fields("Resolved", _RESOLVED, _resolved, "What a pointer points to, and where it stands."))

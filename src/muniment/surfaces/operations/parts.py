@@ -1,0 +1,160 @@
+"""What can be asked for that is no method of a handle: parts of a build, a list of builds, one fact by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from muniment.errors import Forbidden, InvalidInput, UnknownScope
+from muniment.ports.engine import Reader
+from muniment.records.base import JsonObject, Record
+from muniment.records.packet import Fact
+from muniment.render.answers import Resolution
+from muniment.runtime.builds import list_builds
+from muniment.surfaces.operations.handles import BuildInputs
+
+if TYPE_CHECKING:
+    from muniment.records.audit import ImportReport
+    from muniment.records.entry import Receipt
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+
+__all__ = ["BuildLine", "build_inputs", "build_messages", "build_packet", "build_text", "builds", "fact",
+           "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
+
+BUILDS_MAX = 10_000
+
+
+class BuildLine(Record):
+    """A build in a list."""
+
+    build_id: str
+    created_at: str
+    user_id: str
+    session_id: str
+    run_id: str
+    purpose: str
+    query: str
+    policy_id: str
+
+
+def start_run(
+    memory: Memory,
+    *,
+    user_id: str,
+    agent_id: str = "agent",
+    session_id: str | None = None,
+    run_id: str | None = None,
+    tenant_id: str = "default",
+    task_type: str = "generic",
+    objective: str | None = None,
+    done_definition: JsonObject | str | None = None,
+    grants: Iterable[Literal["agent", "tenant"]] = (),
+    budgets: Mapping[str, float] | None = None,
+    start: bool = True,
+) -> Run:
+    """A run in a scope: started, or taken up again where its id exists; with `start` false, only looked at.
+
+    Session and run ids are minted unless given. What a run is for and what it may use is said when it starts.
+    """
+    run = memory.run(
+        user_id=user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        run_id=run_id,
+        tenant_id=tenant_id,
+        task_type=task_type,
+        objective=objective,
+        done_definition=done_definition,
+        grants=grants,
+        budgets=budgets,
+    )
+    if start:
+        from muniment.runtime.ingest import append
+
+        append(memory._ctx, run.scope, (), run._opening)
+    return run
+
+
+def builds(memory: Memory, *, user_id: str | None = None, tenant_id: str = "default") -> list[BuildLine]:
+    """The builds of a user, or of the tenant, newest first."""
+    lines = []
+    for item in list_builds(memory._ctx, tenant_id, user_id, BUILDS_MAX):
+        asked = item.plain()["request"]
+        lines.append(
+            BuildLine(
+                build_id=item.id,
+                created_at=item.created_at,
+                user_id=item.user_id or "",
+                session_id=item.session_id or "",
+                run_id=item.run_id or "",
+                purpose=asked["purpose"],
+                query=asked["query"],
+                policy_id=asked["policy_id"],
+            )
+        )
+    return lines
+
+
+def build_packet(memory: Memory, build_id: str, *, tenant_id: str = "default") -> bytes:
+    """The packet of a build as it was: its canonical bytes."""
+    return memory.replay(build_id, tenant_id=tenant_id).packet_bytes
+
+
+def build_text(memory: Memory, build_id: str, *, tenant_id: str = "default") -> str:
+    """What went into the prompt."""
+    return memory.replay(build_id, tenant_id=tenant_id).text
+
+
+def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -> BuildInputs:
+    """What a build was made from: the candidates with their scores, and the policy."""
+    build = memory.replay(build_id, tenant_id=tenant_id)
+    return BuildInputs(build.pool, build.policy)
+
+
+def build_messages(
+    memory: Memory, build_id: str, style: Literal["openai", "anthropic"] = "openai", *, tenant_id: str = "default"
+) -> list[dict[str, Any]]:
+    """A build as the messages of a chat."""
+    build = memory.replay(build_id, tenant_id=tenant_id)
+    if style not in ("openai", "anthropic"):
+        raise InvalidInput(f"{style!r:.40} is no style of messages", path="$.style", hint="openai or anthropic")
+    return build.to_openai() if style == "openai" else build.to_anthropic()
+
+
+def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str = "default") -> Resolution:
+    """Which sentences of a model's answer cite what, and which marks do not exist."""
+    return memory.replay(build_id, tenant_id=tenant_id).resolve(answer)
+
+
+def fact(run: Run, fact_id: str) -> Fact:
+    """A fact by its id: the user's own, or one that the user inherits."""
+    from muniment.runtime.fact_reading import view_fact
+    from muniment.runtime.patches import own_item
+
+    def work(reader: Reader) -> Fact:
+        own_item(reader, run.scope, "fact", fact_id, "$.fact_id")
+        return view_fact(reader, fact_id)
+
+    return run._ctx.engine.read(run.scope.tenant_id, work)
+
+
+def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
+    """Erase a tenant and all that was derived; answers the receipt."""
+    if tenant_id not in memory.tenants():
+        raise UnknownScope(f"no tenant {tenant_id!r:.80}", path="$.tenant_id")
+    return memory.forget(tenant=tenant_id)
+
+
+def import_lines(
+    memory: Memory, source: Any, *, tenant_id: str = "default", progress: Callable[[int], None] | None = None
+) -> ImportReport:
+    """Bring in a dump of this tenant, checked before anything is written."""
+    from muniment.runtime.transfer import check_dump
+
+    dump = check_dump(source)
+    if dump.tenant_id != tenant_id:
+        raise Forbidden(
+            f"the dump is of the tenant {dump.tenant_id!r:.80}", hint="a dump goes to the address of its own tenant"
+        )
+    return memory.import_(dump, progress=progress)

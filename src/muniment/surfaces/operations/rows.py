@@ -1,0 +1,229 @@
+"""Every operation there is, and why the rest of the library's methods are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from muniment.surfaces.operations import parts
+from muniment.surfaces.operations.table import Access, Level, Operation, row
+
+__all__ = ["LOCAL", "OPERATIONS", "find_operation"]
+
+_TEXT = "text/plain"
+_MARKDOWN = "text/markdown"
+_LINES = "application/x-ndjson"
+_PATHS = "the server's files are not the caller's: send the text"
+_CODE = "a function of the caller's does not cross the wire"
+_BUILD = {"build_id": "build"}
+_RUN = {"run_id": "run"}
+_PROGRESS = {"progress": "progress is told by the operation: Prefer: respond-async"}
+
+LOCAL: Mapping[str, str] = {
+    "memory.close": "closes the caller's side; a server is closed by whoever runs it",
+    "memory.corpus": "a handle, made without asking; its methods are operations",
+    "memory.bank": "a handle, made without asking; its methods are operations",
+    "memory.runner": "runs the caller's own agent and verifier, with the operations of a run",
+    "memory.synthesis_input": "is study.synthesis_input of an open research run",
+    "run.scope": "part of every run that is answered",
+    "run.run_id": "part of every run that is answered",
+    "corpus.corpus_id": "part of the path",
+    "corpus.add_file": "reads a file of the caller's and adds its text",
+    "study.run_id": "part of every study that is answered",
+    "study.run": "part of every study that is answered",
+    "study.directory": "part of every study that is answered",
+    "study.collect": "calls the caller's own agent, with study.prompt and study.ingest",
+    "study.look": "a server does not go to addresses it is told: look at home, and supply what was read",
+    "bank.name": "part of every bank that is answered",
+    "works.start": "an operation that takes long starts one: Prefer: respond-async",
+    "works.watch": "within a process; outside of it, the events are streamed",
+    "works.close": "a server is closed by whoever runs it",
+}
+"""Public methods and properties that have no route, and why."""
+
+_MEMORY = (
+    row("memory", "info", "GET info", "read", "store"),
+    row("memory", "policy", "GET policy", "read", "store"),
+    row("memory", "tenants", "GET tenants", "admin", "store", is_listed=True),
+    row("memory", "verify", "POST verify", "read", "store", "tenant", is_long=True),
+    row("memory", "run", "POST runs", "write", "user", status=201, function=parts.start_run),
+    row("memory", "runs", "GET runs", "read", "tenant", "user", is_listed=True),
+    row("memory", "run_state", "GET runs/{run_id}", "read", "tenant", "user", owned=_RUN),
+    row("memory", "resume", "POST runs/{run_id}/resume", "write", "tenant", "user", owned=_RUN),
+    row("memory", "snapshot", "GET runs/{run_id}/snapshot", "read", "tenant", "user", owned=_RUN),
+    row("memory", "snapshots", "GET runs/{run_id}/snapshots", "read", "tenant", "user", owned=_RUN, is_listed=True),
+    row("memory", "check_snapshot", "GET runs/{run_id}/snapshot/check", "read", "tenant", "user", owned=_RUN),
+    row("memory", "narrative", "GET runs/{run_id}/narrative", "read", "tenant", "user", owned=_RUN, media=_MARKDOWN),
+    row("memory", "drift", "GET drift", "read", "tenant", "user"),
+    row("memory", "learn", "POST runs/{run_id}/learn", "admin", "tenant", left_out={"wording": _CODE}),
+    row("memory", "get", "GET events/{event_id}", "read", "tenant"),
+    row("memory", "content", "GET events/{event_id}/content", "read", "tenant", media=_TEXT),
+    row("memory", "resolve", "POST resolve", "read", "tenant"),
+    row("memory", "entries", "GET events", "read", "user", is_listed=True),
+    row("memory", "episodes", "GET episodes", "read", "user", is_listed=True),
+    row("memory", "forget", "POST forget", "admin", "tenant",
+        left_out={"tenant": "DELETE of the tenant's own address forgets all of it"}),
+    row("memory", "forget", "POST forget", "write", "user",
+        left_out={"tenant": "a user's address reaches no further than the user"}),
+    row("memory", "forget_tenant", "DELETE ", "admin", "tenant", function=parts.forget_tenant),
+    row("memory", "rebuild", "POST rebuild", "admin", "tenant", is_long=True),
+    row("memory", "reembed", "POST reembed", "admin", "tenant", is_long=True, left_out=_PROGRESS),
+    row("memory", "export", "GET export", "admin", "tenant", media=_LINES),
+    row("memory", "export", "GET export", "read", "user", media=_LINES),
+    row("memory", "import_", "POST import", "admin", "tenant", is_long=True, body="source", takes="lines",
+        left_out=_PROGRESS, function=parts.import_lines),
+    row("memory", "builds", "GET builds", "read", "tenant", "user", function=parts.builds, is_listed=True),
+    row("memory", "replay", "GET builds/{build_id}", "read", "tenant", "user", owned=_BUILD),
+    row("memory", "build_packet", "GET builds/{build_id}/packet", "read", "tenant", "user", owned=_BUILD,
+        function=parts.build_packet),
+    row("memory", "build_text", "GET builds/{build_id}/text", "read", "tenant", "user", owned=_BUILD, media=_TEXT,
+        function=parts.build_text),
+    row("memory", "build_inputs", "GET builds/{build_id}/inputs", "read", "tenant", "user", owned=_BUILD,
+        function=parts.build_inputs),
+    row("memory", "build_messages", "GET builds/{build_id}/messages", "read", "tenant", "user", owned=_BUILD,
+        function=parts.build_messages),
+    row("memory", "resolve_answer", "POST builds/{build_id}/resolve", "read", "tenant", "user", owned=_BUILD,
+        function=parts.resolve_answer),
+    row("memory", "diff", "GET builds/{a}/diff/{b}", "read", "tenant", "user", owned={"a": "build", "b": "build"}),
+    row("memory", "compare", "POST builds/{build_id}/compare", "read", "tenant", "user", owned=_BUILD),
+    row("memory", "why", "POST why", "read", "tenant", "user", is_listed=True),
+    row("memory", "research", "POST research", "write", "user", status=201, left_out={"directory": _PATHS}),
+    row("memory", "open_research", "GET research/{run_id}", "read", "user", owned=_RUN, left_out={"directory": _PATHS}),
+    row("memory", "bank_of", "GET bank-of/{record_id}", "read", "tenant"),
+)  # fmt: skip
+
+_RUNS = (
+    row("run", "observe", "POST events", "write", status=201, repeats="ledger"),
+    row("run", "observe_tool", "POST tool-results", "write", status=201, repeats="ledger"),
+    row("run", "observe_many", "POST events/batch", "write", status=201, repeats="ledger", is_listed=True,
+        body="events"),
+    row("run", "entries", "GET events", "read", is_listed=True),
+    row("run", "get", "GET events/{event_id}", "read", without_run="events/{event_id}"),
+    row("run", "content", "GET events/{event_id}/content", "read", media=_TEXT,
+        without_run="events/{event_id}/content"),
+    row("run", "resolve", "POST resolve", "read", without_run="resolve"),
+    row("run", "state", "GET status", "read"),
+    row("run", "finish", "POST finish", "write", repeats="guarded", left_out={"wording": _CODE}),
+    row("run", "working_state", "GET state", "read", versioned="state"),
+    row("run", "patch", "PATCH state", "write", versioned="state", repeats="guarded"),
+    row("run", "remember", "POST facts", "write", status=201, repeats="guarded"),
+    row("run", "facts", "GET facts", "read", is_listed=True, without_run="facts"),
+    row("run", "fact_history", "GET fact-history", "read", is_listed=True, without_run="fact-history"),
+    row("run", "fact", "GET facts/{fact_id}", "read", function=parts.fact, versioned="fact_id",
+        without_run="facts/{fact_id}"),
+    row("run", "dispute", "POST facts/{fact_id}/dispute", "write", versioned="fact_id", repeats="guarded"),
+    row("run", "retract", "POST facts/{fact_id}/retract", "write", versioned="fact_id", repeats="guarded"),
+    row("run", "procedure", "POST procedures", "write", status=201, repeats="guarded"),
+    row("run", "retire_procedure", "POST procedures/{procedure_id}/retire", "write", repeats="guarded"),
+    row("run", "use_procedures", "POST procedure-uses", "write", repeats="guarded"),
+    row("run", "insight", "POST insights", "write", status=201, repeats="guarded"),
+    row("run", "judge_insight", "POST insights/{insight_id}/judge", "write", repeats="guarded"),
+    row("run", "promote_insight", "POST insights/{insight_id}/promote", "write", repeats="guarded"),
+    row("run", "propose", "POST candidates", "write", status=201, repeats="guarded"),
+    row("run", "candidates", "GET candidates", "read", is_listed=True, without_run="candidates"),
+    row("run", "decide", "POST candidates/{candidate_id}/decide", "write", repeats="guarded"),
+    row("run", "extract", "POST extract", "write", is_listed=True, left_out={"model": _CODE}),
+    row("run", "search", "POST search", "read", is_listed=True, without_run="search"),
+    row("run", "compose", "POST compose", "write", without_run="compose"),
+    row("run", "recall", "POST recall", "write", repeats="guarded"),
+    row("run", "used", "POST recalls/used", "write", repeats="guarded"),
+    row("run", "note", "POST working-set/notes", "write", repeats="guarded"),
+    row("run", "push_working_set", "POST working-set/push", "write", repeats="guarded"),
+    row("run", "pop_working_set", "POST working-set/pop", "write", repeats="guarded"),
+    row("run", "working_set", "GET working-set", "read"),
+    row("run", "fold", "POST fold", "write", left_out={"wording": _CODE}),
+    row("run", "learn", "POST learn", "write", left_out={"wording": _CODE}),
+    row("run", "learned", "GET learned", "read"),
+    row("run", "step", "POST steps", "write", status=201, repeats="guarded"),
+    row("run", "claim", "POST claims", "write", status=201, repeats="guarded"),
+    row("run", "claims", "GET claims", "read", is_listed=True),
+    row("run", "verify_claim", "POST claims/{claim_id}/verify", "write", repeats="guarded"),
+    row("run", "retract_claim", "POST claims/{claim_id}/retract", "write", repeats="guarded"),
+    row("run", "conflict", "POST conflicts", "write", status=201, repeats="guarded"),
+    row("run", "conflicts", "GET conflicts", "read", is_listed=True),
+    row("run", "settle_conflict", "POST conflicts/{conflict_id}/settle", "write", repeats="guarded"),
+    row("run", "failure", "POST failures", "write", status=201, repeats="guarded"),
+    row("run", "failures", "GET failures", "read", is_listed=True),
+    row("run", "question", "POST questions", "write", status=201, repeats="guarded"),
+    row("run", "questions", "GET questions", "read", is_listed=True),
+    row("run", "close_question", "POST questions/close", "write", repeats="guarded"),
+    row("run", "plan_next", "POST next-actions", "write", repeats="guarded"),
+    row("run", "verify", "POST verifications", "write", status=201, repeats="guarded",
+        left_out={"harness": _CODE, "files": "belongs to a harness"}),
+    row("run", "verifications", "GET verifications", "read", is_listed=True),
+    row("run", "log", "GET log", "read"),
+    row("run", "budgets", "GET budgets", "read"),
+    row("run", "compact", "POST snapshots", "write", status=201, repeats="guarded"),
+    row("run", "unlock", "POST unlock", "write", repeats="guarded"),
+)  # fmt: skip
+
+_CORPORA = (
+    row("corpus", "add", "POST documents", "write", "tenant", "user", status=201),
+    row("corpus", "documents", "GET documents", "read", "tenant", "user", is_listed=True),
+    row("corpus", "get", "GET documents/{document_id}", "read", "tenant", "user"),
+    row("corpus", "chunk", "GET chunks/{chunk_id}", "read", "tenant", "user"),
+    row("corpus", "search", "POST search", "read", "tenant", "user", is_listed=True),
+    row("corpus", "retract", "POST documents/{document_id}/retract", "write", "tenant", "user"),
+    row("corpus", "forget", "POST forget", "write", "tenant", "user"),
+)
+
+_STUDIES = (
+    row("study", "manifest", "GET manifest", "read"),
+    row("study", "perspectives", "GET perspectives", "read", is_listed=True),
+    row("study", "prompt", "GET prompts/{perspective_id}", "read", media=_TEXT),
+    row("study", "status", "GET status", "read"),
+    row("study", "gates", "GET gates", "read"),
+    row("study", "claims", "GET claims", "read", is_listed=True),
+    row("study", "sources", "GET sources", "read", is_listed=True),
+    row("study", "route", "POST route", "write", left_out={"propose": _CODE}, is_listed=True),
+    row("study", "ingest", "POST outputs", "write"),
+    row("study", "give_up", "POST give-up", "write"),
+    row("study", "pivot", "POST pivot", "write"),
+    row("study", "supply", "POST sources", "write", is_listed=True),
+    row("study", "citations", "POST citations", "write", is_listed=True),
+    row("study", "pack", "POST pack", "write", is_long=True),
+    row("study", "synthesis_input", "GET synthesis-input", "read"),
+    row("study", "check", "POST check", "write", is_long=True),
+    row("study", "resume", "POST resume", "write", is_listed=True),
+    row("study", "finish", "POST finish", "write"),
+)
+
+
+def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
+    """What changes a bank: of a user, the user's own affair; above that, an administrator's."""
+    return (
+        row("bank", "plan", "POST plans", access, *levels, status=201),
+        row("bank", "apply", "POST plans/{plan_id}/apply", access, *levels, versioned="plan_id"),
+        row("bank", "undo", "POST plans/{plan_id}/undo", access, *levels, versioned="plan_id", is_listed=True),
+        row("bank", "tidy", "POST tidy", access, *levels, is_listed=True),
+    )
+
+
+_BANKS = (
+    row("bank", "records", "GET records", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "get", "GET records/{memory_id}", "read", "tenant", "agent", "user"),
+    row("bank", "reasoning_bank", "GET reasoning-bank", "read", "tenant", "agent", "user"),
+    row("bank", "reuse_buffer", "GET reuse-buffer", "read", "tenant", "agent", "user"),
+    row("bank", "event_logs", "GET event-logs", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "drafts", "GET drafts", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "plans", "GET plans", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "get_plan", "GET plans/{plan_id}", "read", "tenant", "agent", "user", versioned="plan_id"),
+    row("bank", "select_seed", "POST seeds/select", "read", "tenant", "agent", "user"),
+    *_bank_changes("admin", "tenant", "agent"),
+    *_bank_changes("write", "user"),
+)
+
+_WORKS = (
+    row("works", "list", "GET ", "read", "store", "tenant", "user", is_listed=True),
+    row("works", "get", "GET {operation_id}", "read", "store", "tenant", "user"),
+    row("works", "events", "GET {operation_id}/events", "read", "store", "tenant", "user", media="text/event-stream"),
+)
+
+OPERATIONS: tuple[Operation, ...] = (*_MEMORY, *_RUNS, *_CORPORA, *_STUDIES, *_BANKS, *_WORKS)
+
+
+@cache
+def find_operation(handle: str, call: str, level: str) -> Operation | None:
+    """The row of a method at a level."""
+    named = (each for each in OPERATIONS if (each.handle, each.call) == (handle, call))
+    return next((each for each in named if level in each.levels), None)

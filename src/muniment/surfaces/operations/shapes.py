@@ -1,0 +1,283 @@
+"""Shapes: how a Python type crosses the wire, there and back, and what JSON Schema says of it.
+
+Records are what they are everywhere (`to_wire`, `from_wire`, their own schemas). Named tuples and data classes are
+objects of their fields. A shape is found by `shape_of` from the annotation of a method, so nothing is described twice.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from os import PathLike
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import DefsRef
+
+from muniment.contracts.schemas import RecordSchema, without_json_values
+from muniment.errors import InvalidInput, InvalidRecord
+from muniment.records.base import JsonValue, Record
+from muniment.surfaces.operations.signatures import fields_of
+
+__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "register", "shape_of"]
+
+Components = dict[str, Any]
+"""Named schemas, filled while schemas are asked for; references point into `#/components/schemas/`."""
+
+REF = "#/components/schemas/{model}"
+
+
+class Shape:
+    """A plain JSON value of some schema: it crosses as it is."""
+
+    def encode(self, value: Any) -> Any:
+        return value
+
+    def decode(self, plain: Any) -> Any:
+        return plain
+
+    def schema(self, components: Components) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+
+class Plain(Shape):
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = dict(schema)
+
+    def schema(self, components: Components) -> dict[str, Any]:  # noqa: ARG002
+        return dict(self._schema)
+
+
+class OfRecord(Shape):
+    def __init__(self, cls: type[Record]) -> None:
+        self._cls = cls
+
+    def encode(self, value: Any) -> Any:
+        return value.to_wire()
+
+    def decode(self, plain: Any) -> Any:
+        return self._cls.from_wire(plain)
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        return _generated(self._cls, components)
+
+
+class Listed(Shape):
+    """A list, a tuple of any length or an iterator; `make` is what it is on this side."""
+
+    def __init__(self, inner: Shape, make: Callable[[Iterable[Any]], Any]) -> None:
+        self.inner = inner
+        self._make = make
+
+    def encode(self, value: Any) -> Any:
+        return [self.inner.encode(each) for each in value]
+
+    def decode(self, plain: Any) -> Any:
+        return self._make(self.inner.decode(each) for each in plain)
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        return {"type": "array", "items": self.inner.schema(components)}
+
+
+class Row(Shape):
+    """A tuple of some parts, each with its own type."""
+
+    def __init__(self, parts: Sequence[Shape]) -> None:
+        self._parts = parts
+
+    def encode(self, value: Any) -> Any:
+        return [part.encode(each) for part, each in zip(self._parts, value, strict=True)]
+
+    def decode(self, plain: Any) -> Any:
+        return tuple(part.decode(each) for part, each in zip(self._parts, plain, strict=True))
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        count = len(self._parts)
+        prefix = [part.schema(components) for part in self._parts]
+        return {"type": "array", "prefixItems": prefix, "minItems": count, "maxItems": count}
+
+
+class Fields(Shape):
+    """An object of named parts: a named tuple, a data class, or what `make` makes of the parts."""
+
+    def __init__(self, name: str, parts: Mapping[str, Shape], make: Callable[..., Any], doc: str = "") -> None:
+        self._name, self._parts, self._make, self._doc = name, parts, make, doc
+
+    def encode(self, value: Any) -> Any:
+        return {name: part.encode(getattr(value, name)) for name, part in self._parts.items()}
+
+    def decode(self, plain: Any) -> Any:
+        if not isinstance(plain, dict):
+            raise InvalidInput(f"wanted an object for {self._name}")
+        return self._make(**{name: part.decode(plain.get(name)) for name, part in self._parts.items()})
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        if self._name not in components:
+            components[self._name] = {}  # so that it may refer to itself
+            described = {"description": self._doc} if self._doc else {}
+            components[self._name] = {
+                **described,
+                "type": "object",
+                "required": list(self._parts),
+                "properties": {name: part.schema(components) for name, part in self._parts.items()},
+            }
+        return {"$ref": REF.format(model=self._name)}
+
+
+class OneOf(Shape):
+    """A value of one of several types, told apart by what fits, in the order they are named."""
+
+    def __init__(self, choices: Sequence[tuple[Any, Shape]]) -> None:
+        self._choices = choices
+
+    def encode(self, value: Any) -> Any:
+        if value is None:
+            return None
+        found = next((shape for hint, shape in self._choices if _is_of(value, hint)), None)
+        return value if found is None else found.encode(value)
+
+    def decode(self, plain: Any) -> Any:
+        if plain is None:
+            return None
+        *first, last = [shape for _, shape in self._choices]
+        for shape in first:
+            try:
+                return shape.decode(plain)
+            except InvalidRecord:
+                continue
+        return last.decode(plain)
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        made = [shape.schema(components) for _, shape in self._choices]
+        if any(each == {} for each in made):
+            return {}
+        return made[0] if len(made) == 1 else {"anyOf": made}
+
+
+class Mapped(Shape):
+    """An object whose keys are names and whose values are alike."""
+
+    def __init__(self, inner: Shape) -> None:
+        self._inner = inner
+
+    def encode(self, value: Any) -> Any:
+        return {name: self._inner.encode(each) for name, each in value.items()}
+
+    def decode(self, plain: Any) -> Any:
+        return {name: self._inner.decode(each) for name, each in plain.items()}
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        inner = self._inner.schema(components)
+        return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}
+
+
+_SPECIAL: dict[Any, Shape] = {}
+_PLAIN: dict[Any, Mapping[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    types.NoneType: {"type": "null"},
+    dict: {"type": "object"},
+    list: {"type": "array"},
+}
+_MAKERS: dict[Any, Callable[[Iterable[Any]], Any]] = {list: list, Iterator: iter}
+
+
+def register(cls: Any, shape: Shape) -> None:
+    """Give a type a shape of its own."""
+    _SPECIAL[cls] = shape
+
+
+@cache
+def shape_of(hint: Any) -> Shape:
+    """How what is annotated so crosses the wire."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _SPECIAL or origin in _SPECIAL:
+        return _SPECIAL[hint if hint in _SPECIAL else origin]
+    if hint in _PLAIN:
+        return Plain(_PLAIN[hint])
+    if hint is Any or hint is JsonValue:
+        return Shape()
+    if origin is Annotated:
+        return _annotated(hint, arguments[0])
+    if origin is Literal:
+        return Plain({"enum": list(arguments)})
+    if origin in (Union, types.UnionType):
+        return OneOf([(each, shape_of(each)) for each in arguments if get_origin(each) is not PathLike])
+    if isinstance(hint, type) and issubclass(hint, Record):
+        return OfRecord(hint)
+    if isinstance(hint, type) and (hasattr(hint, "_fields") or is_dataclass(hint)):
+        parts = {name: shape_of(each) for name, each in fields_of(hint).items()}
+        return Fields(hint.__name__, parts, hint, (hint.__doc__ or "").partition("\n")[0])
+    return _container(hint, origin, arguments)
+
+
+def _container(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
+    if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
+        return Row([shape_of(each) for each in arguments])
+    if origin in (list, tuple, Iterator, Iterable, Sequence):
+        return Listed(shape_of(arguments[0]), _MAKERS.get(origin, tuple))
+    if origin in (dict, Mapping):
+        return Mapped(shape_of(arguments[1]))
+    if hint is Mapping:
+        return Plain({"type": "object"})
+    raise TypeError(f"no shape for {hint!r}")
+
+
+def _annotated(hint: Any, inner: Any) -> Shape:
+    """A constrained plain value, or a choice of records."""
+    if get_origin(inner) in (Union, types.UnionType):
+        return OneOf([(each, shape_of(each)) for each in get_args(inner)])
+    return Plain(_generated(hint, {}))
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    cls = get_origin(hint) or hint
+    if cls is Annotated or cls is Literal:
+        return not isinstance(value, Record)
+    return isinstance(cls, type) and isinstance(value, cls)
+
+
+_RENAMED = {
+    "muniment.records.research_run.Citation": "ResearchCitation",
+    "muniment.records.runs.CompactionPolicy": "RolloutCompactionPolicy",
+    "muniment.records.verification.ToolCall": "OutputToolCall",
+}
+"""Records of two modules may share a name; in one document they may not."""
+
+
+class _Named(RecordSchema):
+    """The records' own generator, with names that are unique among all of them."""
+
+    def get_defs_ref(self, core_mode_ref: Any) -> Any:
+        made = super().get_defs_ref(core_mode_ref)
+        name = _RENAMED.get(core_mode_ref[0].rpartition(":")[0])
+        if name is not None:
+            self._prioritized_defsref_choices[made].insert(0, DefsRef(name))
+        return made
+
+
+def _generated(hint: Any, components: Components) -> dict[str, Any]:
+    """pydantic's schema of a record, its parts among the components."""
+    made, parts = _made(hint)
+    for name, part in parts.items():
+        if components.setdefault(name, part) != part:
+            raise TypeError(f"two types are named {name}")
+    return dict(made)
+
+
+@cache
+def _made(hint: Any) -> tuple[dict[str, Any], Components]:
+    made = TypeAdapter(hint).json_schema(schema_generator=_Named, by_alias=True, ref_template=REF)
+    made = without_json_values(made)
+    parts = made.pop("$defs", {})
+    parts.pop("JsonValue", None)
+    if isinstance(hint, type) and "$ref" not in made:
+        name = _RENAMED.get(f"{hint.__module__}.{hint.__name__}", hint.__name__)
+        parts[name] = made
+        made = {"$ref": REF.format(model=name)}
+    return made, parts

@@ -1,0 +1,89 @@
+"""The signatures of the library's public methods, with their annotations resolved to types.
+
+The library imports what only its annotations use under `TYPE_CHECKING`, so that a process loads no more than it needs;
+here those imports are carried out, once, for whoever describes the methods.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple, get_type_hints
+
+__all__ = ["Parameter", "Signature", "fields_of", "public_members", "signature_of"]
+
+_EMPTY = inspect.Parameter.empty
+
+
+class Parameter(NamedTuple):
+    """One argument of a method, as callers name it."""
+
+    name: str
+    hint: Any
+    is_required: bool
+
+
+class Signature(NamedTuple):
+    parameters: tuple[Parameter, ...]
+    extra: Any
+    """What further keywords may hold; None where there are none."""
+    returns: Any
+    doc: str
+
+
+@cache
+def signature_of(method: Callable[..., Any]) -> Signature:
+    """What a method takes (but for `self`) and answers."""
+    hints = get_type_hints(method, *_names_of(method.__module__), include_extras=True)
+    taken = list(inspect.signature(method).parameters.values())[1:]
+    plain = [each for each in taken if each.kind is not each.VAR_KEYWORD]
+    return Signature(
+        parameters=tuple(Parameter(each.name, hints.get(each.name, Any), each.default is _EMPTY) for each in plain),
+        extra=next((hints.get(each.name, Any) for each in taken if each.kind is each.VAR_KEYWORD), None),
+        returns=hints.get("return"),
+        doc=inspect.getdoc(method) or "",
+    )
+
+
+@cache
+def fields_of(cls: type) -> dict[str, Any]:
+    """The fields of a named tuple or data class and their types, in order."""
+    names = getattr(cls, "_fields", None) or tuple(getattr(cls, "__dataclass_fields__", ()))
+    hints = get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+    return {name: hints[name] for name in names}
+
+
+def public_members(cls: type) -> dict[str, Any]:
+    """The public methods and properties of a class and its bases, in the order they were written."""
+    found = {name: member for base in reversed(cls.__mro__[:-1]) for name, member in vars(base).items()}
+    wanted = {name: each for name, each in found.items() if not name.startswith("_")}
+    return {name: each for name, each in wanted.items() if inspect.isfunction(each) or isinstance(each, property)}
+
+
+class _Names(dict[str, Any]):
+    """The names that only annotations of a module use, each imported when it is first looked up."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__()
+        self._homes: dict[str, str] = {}
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                lines = [line for line in node.body if isinstance(line, ast.ImportFrom) and line.module]
+                self._homes |= {alias.name: str(line.module) for line in lines for alias in line.names}
+
+    def __missing__(self, name: str) -> Any:
+        home = importlib.import_module(self._homes[name])  # a KeyError sends the look-up on to the module itself
+        found = getattr(home, name) if hasattr(home, name) else importlib.import_module(f"{home.__name__}.{name}")
+        self[name] = found
+        return found
+
+
+@cache
+def _names_of(module_name: str) -> tuple[dict[str, Any], _Names]:
+    module = sys.modules[module_name]
+    return vars(module), _Names(module)

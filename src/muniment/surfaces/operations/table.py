@@ -1,0 +1,143 @@
+"""One row for each thing that can be done: how it is asked for, what it calls, who may.
+
+A row names a method of the library; arguments, answer, description and schemas are read off that method's own
+signature. Path parameters are the arguments of the same name; `tenant_id`, `user_id` and what names a handle come
+before the row's own path (`BASES`). The other arguments are the query of a GET and the JSON body of everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from muniment.runtime.corpora import Corpus
+from muniment.runtime.learning import Bank
+from muniment.runtime.memory import Memory
+from muniment.runtime.run import Run
+from muniment.runtime.studies import Study
+from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
+from muniment.surfaces.operations.works import Works
+
+__all__ = ["BASES", "HANDLES", "Access", "Handle", "Level", "Operation", "row"]
+
+Handle = Literal["memory", "run", "corpus", "study", "bank", "works"]
+Level = Literal["store", "tenant", "user", "agent"]
+Access = Literal["read", "write", "admin"]
+
+HANDLES: Mapping[Handle, type] = {
+    "memory": Memory,
+    "run": Run,
+    "corpus": Corpus,
+    "study": Study,
+    "bank": Bank,
+    "works": Works,
+}
+
+_TENANT = "/v1/tenants/{tenant_id}"
+_USER = _TENANT + "/users/{user_id}"
+
+BASES: Mapping[tuple[Handle, Level], str] = {
+    ("memory", "store"): "/v1",
+    ("memory", "tenant"): _TENANT,
+    ("memory", "user"): _USER,
+    ("run", "user"): _USER + "/runs/{run_id}",
+    ("corpus", "tenant"): _TENANT + "/corpora/{corpus_id}",
+    ("corpus", "user"): _USER + "/corpora/{corpus_id}",
+    ("study", "user"): _USER + "/research/{run_id}",
+    ("bank", "tenant"): _TENANT + "/bank",
+    ("bank", "agent"): _TENANT + "/agents/{agent_id}/bank",
+    ("bank", "user"): _USER + "/bank",
+    ("works", "store"): "/v1/operations",
+    ("works", "tenant"): _TENANT + "/operations",
+    ("works", "user"): _USER + "/operations",
+}
+"""Where the operations of a handle stand, by the level they are for."""
+
+_NAMED = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that can be done over the wire."""
+
+    handle: Handle
+    call: str
+    """The method of the handle's class."""
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
+    path: str
+    """Below the base of its handle."""
+    access: Access
+    levels: tuple[Level, ...]
+    status: int = 200
+    media: str = "application/json"
+    """What is answered; text is sent as it is."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Arguments that do not cross the wire, and why."""
+    owned: Mapping[str, str] = field(default_factory=dict)
+    """Path parameter → the kind of item it names, which must be the user's where the path names one."""
+    narrowed: Mapping[str, str] = field(default_factory=dict)
+    """Argument → path parameter that fills it, where the names differ."""
+    repeats: Literal["safe", "ledger", "guarded"] = "safe"
+    """What an Idempotency-Key is: needless, an argument of the method, or guarded in the transaction."""
+    versioned: str | None = None
+    """What an ETag is the version of: a path parameter, or "state"."""
+    is_long: bool = False
+    """May run as an operation with progress (Prefer: respond-async)."""
+    is_listed: bool = False
+    """Answers a list: in pages by cursor, or whole as JSON lines."""
+    without_run: str | None = None
+    """Also at the user's level, under this path, for no run in particular."""
+    body: str | None = None
+    """The argument that the whole body is, where it is no object of arguments."""
+    takes: Literal["json", "lines"] = "json"
+    """What the body is: JSON, or lines that are passed on as a file."""
+    function: Callable[..., Any] | None = None
+    """What is called in place of a method: a part of an answer, say."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.handle}.{self.call}"
+
+    @property
+    def target(self) -> Callable[..., Any]:
+        if self.function is not None:
+            return self.function
+        member: Any = getattr(HANDLES[self.handle], self.call)
+        return cast("Callable[..., Any]", member.fget if isinstance(member, property) else member)
+
+    @cached_property
+    def signature(self) -> Signature:
+        return signature_of(self.target)
+
+    @cached_property
+    def routes(self) -> dict[Level, str]:
+        """The whole path by level."""
+        own = f"/{self.path}" if self.path else ""
+        return {level: BASES[self.handle, level] + own for level in self.levels}
+
+    @cached_property
+    def free_route(self) -> str | None:
+        """The path at which no run is named."""
+        return None if self.without_run is None else f"{_USER}/{self.without_run}"
+
+    def named_in(self, route: str) -> tuple[str, ...]:
+        """The parameters of a path, in order."""
+        return tuple(_NAMED.findall(route))
+
+    def parameters(self, route: str) -> tuple[Parameter, ...]:
+        """The arguments that are given in the query or the body at this path."""
+        taken = {*self.named_in(route), "tenant_id", "user_id", *self.narrowed, *self.left_out}
+        return tuple(each for each in self.signature.parameters if each.name not in taken)
+
+    @property
+    def takes_body(self) -> bool:
+        return self.method in ("POST", "PATCH")
+
+
+def row(handle: Handle, call: str, asked: str, access: Access, *levels: Level, **more: Any) -> Operation:
+    """`asked` is the method and the path, such as "POST events"."""
+    method, _, path = asked.partition(" ")
+    return Operation(handle, call, method, path, access, levels or ("user",), **more)  # type: ignore[arg-type]

@@ -1,0 +1,141 @@
+"""`muniment flowmap`, by hand: tables, a document, pictures, suggestions, and bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+import muniment
+from muniment.contracts.validation import validate
+from muniment.surfaces.cli.main import cli
+
+EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
+ANA = ("--user", "ana")
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("taught") / "muniment.db"
+    with muniment.open(path) as mem:
+        for number in range(24):
+            run = mem.run(user_id="ana", agent_id="solver", task_type="countdown")
+            run.observe("user", f"Reach {number}.")
+            run.observe("assistant", "done")
+            result: dict[str, Any] = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
+            if number % 3 == 0:
+                result = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["format_leak"]}
+            state = {"mode": "main", "budget_tier": ("hot", "probe")[number % 2]}
+            run.finish(verifier_result=result, state=state, bucket_key=(EASY, HARD)[number % 4 == 0])
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taught: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "160")
+    shutil.copy(taught, "muniment.db")
+    return tmp_path
+
+
+def call(*args: str) -> Result:
+    result = CliRunner().invoke(cli, ["flowmap", *args])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def document(*args: str) -> dict[str, Any]:
+    result = call(*args, "--json")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def failure(*args: str, code: int) -> dict[str, Any]:
+    result = call(*args, "--json")
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    error: dict[str, Any] = json.loads(result.stderr)
+    assert call(*args).stderr.startswith(f"error[{error['code']}]: ")
+    assert error["hint"]
+    return error
+
+
+@pytest.mark.req("RC-23")
+def test_a_table_of_hotspots_and_of_interventions(store: Path) -> None:
+    result = call(*ANA)
+    assert result.exit_code == 0, result.output
+    assert "all buckets" in result.stdout
+    assert "by aggregate_v1" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["main→verify", "33.3%", "18.0%", "to", "53.3%", "8", "of", "24", "(all)"] in lines
+    assert any(line[:1] == ["tier:probe"] for line in lines)
+    assert "24 logs, 24 judged" in result.stdout
+
+
+@pytest.mark.req("RC-23")
+@pytest.mark.parametrize("estimator", ["aggregate_v1", "logit_field_v1"])
+def test_json_is_the_contracts_record(store: Path, estimator: str) -> None:
+    found = document(*ANA, "--estimator", estimator)
+    assert validate("FlowMapSnapshot", found) == []
+    assert found["estimator"]["kind"] == estimator
+    assert found["bucket_key"] == "*"
+    assert document(*ANA, "--bucket", HARD)["bucket_key"] == HARD
+
+
+@pytest.mark.req("RC-23")
+def test_pictures_are_written(store: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = call(*ANA, "--svg", "map.svg", "--png", "map.png")
+    assert result.exit_code == 0, result.output
+    assert "drawn to map.svg" in result.stdout
+    assert ElementTree.parse("map.svg").getroot().tag.endswith("svg")
+    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_png_without_matplotlib_is_refused_with_a_hint(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    error = failure(*ANA, "--png", "map.png", code=1)
+    assert error["code"] == "missing_dependency"
+    assert "muniment[plots]" in error["hint"]
+    assert not Path("map.png").exists()
+
+
+def test_suggestions_are_said(store: Path) -> None:
+    found = document(*ANA, "--suggest")
+    assert isinstance(found["suggestions"], list)
+    assert "suggestion:" in call(*ANA, "--suggest").stdout
+    assert "suggestions" not in document(*ANA)
+
+
+@pytest.mark.req("RC-23")
+@pytest.mark.parametrize(
+    ("asked", "code", "exit_code"),
+    [
+        ((*ANA, "--since", "2999-01-01"), "not_found", 1),
+        ((*ANA, "--since", "2026-02-01", "--until", "2026-01-01"), "invalid_input", 2),
+        ((*ANA, "--since", "noon"), "invalid_input", 2),
+        ((*ANA, "--bucket", "nonsense"), "invalid_input", 2),
+        ((*ANA, "--bucket", "I2|law|clarity_med"), "not_found", 1),
+        (("--user", "nobody"), "not_found", 1),
+        ((*ANA, "--agent", "solver"), "invalid_input", 2),
+        ((*ANA, "--svg", "no/such/folder/map.svg"), "invalid_input", 2),
+    ],
+)
+def test_bad_input_is_refused_by_name(store: Path, asked: tuple[str, ...], code: str, exit_code: int) -> None:
+    assert failure(*asked, code=exit_code)["code"] == code
+
+
+def test_no_store_is_made_by_asking(store: Path) -> None:
+    Path("muniment.db").unlink()
+    failure(*ANA, code=2)
+    assert not Path("muniment.db").exists()
