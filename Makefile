@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
-.PHONY: demo test lint format bench bench-quick soak serve schemas stubs clean setup
+.PHONY: demo test lint format bench bench-quick soak serve schemas openapi stubs clean setup
 
 setup: $(STAMP)
 
@@ -29,6 +29,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_aio_stub.py --check
+	$(BIN)/python tools/make_mcp_reference.py --check
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -43,6 +44,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.compaction
 	$(BIN)/python -m benchmarks.verify
 	$(BIN)/python -m benchmarks.research
+	$(BIN)/python -m benchmarks.learning
+	$(BIN)/python -m benchmarks.rules
 	$(BIN)/python tools/figures.py
 
 bench-quick: setup
@@ -53,11 +56,15 @@ soak: setup
 		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
 		tests/unit/runtime/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py
 
-serve:
-	@echo "muniment $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) has no server yet: use the library or the command line" >&2; exit 1
+serve: setup
+	$(BIN)/muniment serve
 
 schemas: setup
 	$(BIN)/muniment schema export schemas
+
+openapi: setup
+	$(BIN)/python tools/make_openapi.py
+	$(BIN)/python tools/make_mcp_reference.py
 
 stubs: setup
 	$(BIN)/python tools/make_aio_stub.py

@@ -1,7 +1,7 @@
 """Drafts of known quality for the worlds of `benchmarks.rules_worlds`.
 
 - useful: advice whose effect is +.1 or more; harmful: −.05 or less; useless: within .01, or a saying that moves nothing
-- duplicate: an earlier draft of the same place again, in other marks, in other words, or without the feature it is about
+- duplicate: an earlier draft of the same place again, in other marks, in other words, or without naming its feature
 - injection: orders, bare and in disguise; orders in plain words, with tests of their own that they pass; and riders, an
   order that rides on useful advice and does no harm to any pass rate
 
@@ -134,7 +134,9 @@ def make_drafts(world: World, name: str, counts: Mapping[Quality, int], random: 
         *_advising("harmful", bad[: counts["harmful"]], name, random),
         *_useless(world, idle, counts["useless"], name, random),
     ]
-    again = [_copy(draft, number, name, random) for number, draft in enumerate(_drawn(made, counts["duplicate"], random))]
+    again = [
+        _copy(draft, number, name, random) for number, draft in enumerate(_drawn(made, counts["duplicate"], random))
+    ]
     injected = list(_injections(world, good, counts["injection"], name, random))
     return _in_order([*made, *injected], again, random)
 

@@ -1,11 +1,11 @@
-"""Worlds in which what a rule does is known: agents that obey their prompt and know nothing else, and tasks with a judge.
+"""Worlds in which what a rule does is known: agents that obey their prompt and know nothing else, tasks with a judge.
 
 `Puzzles`: the families of `benchmarks.puzzles`. The solver draws one of its domain's strategies and tries by it until
 the puzzle is solved or its budget is spent. It has no idea which strategy suits which family.
 
-`Airline`: real tasks in queues, four recorded runs each (`taubench_*`). The model that made them cannot be run here, so the
-agent is a stand-in: asked a task, it answers with one of the four runs of it that were recorded, with the tools that
-run called, and passes if that run passed. What such an agent can do is what the model did; a rule moves which it does.
+`Airline`: real tasks in queues, four recorded runs each (`taubench_*`). The model that made them cannot be run here:
+the agent is a stand-in; asked a task, it answers with one of the four runs of it that were recorded, with the tools it
+called, and passes if that run passed. What such an agent can do is what the model did; a rule moves which it does.
 
 Either way a rule shifts odds: what `Call x` names is `OBEYS` times as likely, what `Do not call x` names as much less
 likely; of the recorded runs, those that called x, or did not. In a share of `OPEN_MIND` of its runs the agent does as
@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from math import prod
 from pathlib import Path
 from random import Random
@@ -137,7 +137,7 @@ class Puzzles:
         text, solved = _attempt(puzzle, strategy, random)
         return Answer(text, ((strategy, solved),), solved)
 
-    def passed(self, task: str, text: str, tools: Sequence[str]) -> bool:
+    def passed(self, task: str, text: str, tools: Sequence[str]) -> bool:  # noqa: ARG002
         return read_puzzle(task).solves(text)
 
     def effect(self, place: Place, advice: Advice) -> float:
@@ -145,7 +145,7 @@ class Puzzles:
         has, rates = [frozenset((name,)) for name in names], [_rate(place.family, name) for name in names]
         return _expected(advice.text, has, rates) - _expected("", has, rates)
 
-    def can_follow(self, place: Place, advice: Advice) -> bool:
+    def can_follow(self, place: Place, advice: Advice) -> bool:  # noqa: ARG002
         return True
 
 
@@ -160,7 +160,9 @@ def _puzzle(family: str, random: Random) -> Puzzle:
 
 def _has_way(grid: Grid, cell: tuple[int, int]) -> bool:
     row, column = cell
-    return any(grid.is_open(each) for each in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)))
+    return any(
+        grid.is_open(each) for each in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
+    )
 
 
 def _attempt(puzzle: Puzzle, strategy: str, random: Random) -> tuple[str, bool]:
@@ -172,7 +174,7 @@ def _attempt(puzzle: Puzzle, strategy: str, random: Random) -> tuple[str, bool]:
     return text, False
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rate(family: str, strategy: str) -> float:
     """How often a strategy solves a puzzle of a family."""
     random = Random(f"rate {family} {strategy}")
@@ -240,7 +242,7 @@ class Airline:
         return sum(found) / len(found)
 
     def can_follow(self, place: Place, advice: Advice) -> bool:
-        """A test is made of tasks in which a run failed that did otherwise: two or more, each with a run that did so."""
+        """Tests are made of tasks that a run failed which did otherwise: two or more, each with a run that did so."""
         needed = []
         for task in self._tasks[place]:
             follows = [(advice.tool in run.tools) == advice.does for run in self._runs[task]]

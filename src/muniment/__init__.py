@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.records.policy import Policy
     from muniment.runtime.memory import Memory, open
     from muniment.runtime.run import Run
+    from muniment.surfaces.client.connecting import connect
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "Run",
     "__version__",
     "aio",
+    "connect",
     "errors",
     "open",
 ]
@@ -47,6 +49,7 @@ _HOMES = {
     "Policy": "muniment.records.policy",
     "Receipt": "muniment.records.entry",
     "Run": "muniment.runtime.run",
+    "connect": "muniment.surfaces.client.connecting",
     "open": "muniment.runtime.memory",
 }
 

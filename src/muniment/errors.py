@@ -44,6 +44,10 @@
     │   ├── EmbedderUnreachable no answer, through every attempt
     │   ├── EmbedderRefused     an answer that says no
     │   └── EmbedderMalformed   an answer that is not the vectors asked for
+    ├── ModelFailure            a server that reads texts did not do its part; nothing was proposed
+    │   ├── ModelUnreachable    no answer, through every attempt
+    │   ├── ModelRefused        an answer that says no
+    │   └── ModelMalformed      an answer that is not what was asked for
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
     │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
     │   └── SandboxDenied       the system or the policy refuses
@@ -83,6 +87,10 @@ __all__ = [
     "InvalidRecord",
     "Issue",
     "MissingDependency",
+    "ModelFailure",
+    "ModelMalformed",
+    "ModelRefused",
+    "ModelUnreachable",
     "MunimentError",
     "NotADatabase",
     "NotFound",
@@ -445,6 +453,30 @@ class EmbedderMalformed(EmbedderFailure):
 
     code = "embedder_malformed"
     usual_hint = "check that the address is that of an OpenAI-compatible /embeddings"
+
+
+class ModelFailure(MunimentError):
+    """The server that reads texts did not do its part; nothing was proposed."""
+
+    code = "model_failure"
+    status = 502
+    usual_hint = "look at the model's server, and try again; patterns need none"
+
+
+class ModelUnreachable(ModelFailure):
+    code = "model_unreachable"
+    status = 503
+    usual_hint = "check that the server runs and that its address is right"
+
+
+class ModelRefused(ModelFailure):
+    code = "model_refused"
+    usual_hint = "check the key, the model's name and the length of the text"
+
+
+class ModelMalformed(ModelFailure):
+    code = "model_malformed"
+    usual_hint = "check that the address is that of an OpenAI-compatible /chat/completions that takes a JSON schema"
 
 
 class SandboxFailure(MunimentError):

@@ -31,7 +31,7 @@ import muniment
 from muniment.testing.rule_story import RuleStory
 
 with muniment.open("agent.db") as mem:
-    story = RuleStory(mem, with_rule=1.0)
+    story = RuleStory(mem, with_rule=1.0, without=0.1)
     for number in range(60):
         story.run()
 """

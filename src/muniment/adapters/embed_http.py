@@ -1,9 +1,7 @@
 """Embeddings from a server that speaks OpenAI's `POST /embeddings`, with the standard library alone.
 
-Nothing is contacted before the first text is embedded or the dimension is asked for. Each attempt has a deadline; what
-may pass (a timeout, 429, 5xx) is tried again a few times; everything else is a typed error at once. Redirects are
-refused: they would carry the key elsewhere. A server's weights cannot be seen, so the identity names its address and
-model in their place, and equal bits for equal texts are the server's to keep.
+Nothing is contacted before the first text is embedded or the dimension is asked for. A server's weights cannot be seen,
+so the identity names its address and model in their place, and equal bits for equal texts are the server's to keep.
 """
 
 from __future__ import annotations
@@ -13,32 +11,30 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from http.client import HTTPException, HTTPResponse
-from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 import numpy as np
 from numpy.typing import NDArray
 
 from muniment.adapters.embed_files import DIGEST_HEX, unit_rows
-from muniment.adapters.http_client import BodyTooLarge, read_body
+from muniment.adapters.openai_server import Failures, OpenAiServer
 from muniment.errors import EmbedderMalformed, EmbedderRefused, EmbedderUnreachable, InvalidInput
 
 __all__ = ["HttpEmbedder"]
 
 _VERSION = 1
 _TEXT_CHARS_MAX = 32_768
-_ANSWER_BYTES_MAX = 64 * 1024 * 1024
-_RETRY_AFTER_S_MAX = 10.0
-_RETRY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _DIM_MAX = 65_536
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *_args: Any, **_options: Any) -> None:
-        return None
+_FAILURES = Failures(
+    client="an embedder",
+    server="the embedding server",
+    unreachable=EmbedderUnreachable,
+    refused=EmbedderRefused,
+    malformed=EmbedderMalformed,
+    way_out="check the address, or choose an embedder that needs no server, such as wordllama",
+    address_hint="openai:<base_url>#<model>",
+)
 
 
 class HttpEmbedder:
@@ -55,21 +51,24 @@ class HttpEmbedder:
         batch_texts: int = 64,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._url = f"{_checked_url(base_url)}/embeddings"
+        self._server = OpenAiServer(
+            base_url,
+            "/embeddings",
+            _FAILURES,
+            api_key=api_key,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
+            sleep=sleep,
+        )
         if not model:
             raise InvalidInput("an embedder over HTTP needs a model's name", hint="openai:<base_url>#<model>")
         self._model = model
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self._attempts_max = max(1, attempts_max)
         self._batch_texts = max(1, batch_texts)
-        self._sleep = sleep
         self._dim: int | None = None
-        self._opener: OpenerDirector = build_opener(_NoRedirects)
 
     @property
     def identity(self) -> str:
-        digest = sha256(f"{self._url}#{self._model}".encode()).hexdigest()[:DIGEST_HEX]
+        digest = sha256(f"{self._server.url}#{self._model}".encode()).hexdigest()[:DIGEST_HEX]
         return f"openai:{self._model}@{_VERSION}-{self.dim}-{digest}"
 
     @property
@@ -93,7 +92,7 @@ class HttpEmbedder:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         body = json.dumps({"model": self._model, "input": clean, "encoding_format": "float"}).encode()
-        rows = _vectors(self._post(body), len(texts))
+        rows = _vectors(self._server.post(body), len(texts))
         dims = {len(row) for row in rows} | ({self._dim} if self._dim is not None else set())
         if len(dims) != 1:
             raise EmbedderMalformed(
@@ -101,75 +100,6 @@ class HttpEmbedder:
             )
         self._dim = len(rows[0])
         return rows
-
-    def _post(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._api_key:
-            headers["Authorization"] = f"Bearer {self._api_key}"
-        reason = ""
-        for attempt in range(self._attempts_max):
-            wait_s = 0.25 * 2**attempt
-            try:
-                request = Request(self._url, data=body, headers=headers, method="POST")
-                with self._opener.open(request, timeout=self._timeout_s) as answer:
-                    return _read(answer, time.monotonic() + self._timeout_s)
-            except HTTPError as error:
-                with error:
-                    if error.code not in _RETRY_STATUS:
-                        raise _refusal(error) from error
-                    reason = f"HTTP status {error.code}"
-                    wait_s = _retry_after(error, wait_s)
-            except URLError as error:
-                reason = str(error.reason)
-            except (OSError, HTTPException) as error:
-                reason = str(error) or type(error).__name__
-            if attempt + 1 < self._attempts_max:
-                self._sleep(wait_s)
-        raise EmbedderUnreachable(
-            f"the embedding server did not answer in {self._attempts_max} attempts: {reason}",
-            hint="check the address, or choose an embedder that needs no server, such as wordllama",
-            details={"url": self._url, "attempts": self._attempts_max},
-        )
-
-
-def _checked_url(base_url: str) -> str:
-    try:
-        parts = urlsplit(base_url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        raise InvalidInput("an embedder over HTTP needs an http or https address", hint="openai:<base_url>#<model>")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise InvalidInput("the address of an embedder carries no password, query or fragment: give the key apart")
-    return base_url.rstrip("/")
-
-
-def _read(answer: HTTPResponse, deadline_s: float) -> bytes:
-    try:
-        return read_body(answer, _ANSWER_BYTES_MAX, deadline_s)
-    except BodyTooLarge as error:
-        raise EmbedderMalformed(f"the embedding server's answer is over {_ANSWER_BYTES_MAX} bytes") from error
-
-
-def _retry_after(error: HTTPError, otherwise_s: float) -> float:
-    """The seconds that the server asks for, within reason; dates are not read."""
-    asked = (error.headers.get("Retry-After") or "").strip()
-    return min(float(asked), _RETRY_AFTER_S_MAX) if asked.isascii() and asked.isdigit() else otherwise_s
-
-
-def _refusal(error: HTTPError) -> EmbedderRefused:
-    """What the server says is shown in part: it may repeat the text, never the key."""
-    try:
-        said = error.read(2_000).decode("utf-8", "replace")
-    except (OSError, HTTPException):
-        said = ""
-    hint = "check the API key" if error.code in (401, 403) else "check the model's name and the address"
-    return EmbedderRefused(
-        f"the embedding server refused with HTTP status {error.code}",
-        hint=hint,
-        details={"http_status": error.code, "answer": said[:500]},
-    )
 
 
 def _vectors(body: bytes, count: int) -> list[list[float]]:

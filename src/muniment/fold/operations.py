@@ -289,6 +289,8 @@ def _check_place(memory: StoredMemory, kinds: tuple[MemoryKind, ...], desk: Desk
         raise Refused("wrong_level", f"{memory.id} belongs to the {memory.level}, the plan to the {desk.level}")
     if memory.kind == "rule" and memory.record.get("status") == "active":
         raise Refused("active_rule", f"{memory.id} is active; only promotion changes it")
+    if memory.layer == "user":
+        raise Refused("users_rule", f"{memory.id} was written by a person; the rulebook adds and retires those")
     if memory.stage in TRIED:
         raise Refused("in_promotion", f"{memory.id} is {memory.stage}; only promotion changes it")
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.promotion.digest import rule_digest
-from muniment.promotion.gate import faults_of
+from muniment.promotion.gate import faults_of, holds
 from muniment.promotion.places import is_within, place_of
 from muniment.promotion.trials import comparison_of, replay_faults
 from muniment.records.learning import StoredMemory
@@ -21,7 +21,7 @@ from muniment.records.rule_policy import CanaryPolicy, RulePolicy
 from muniment.records.rules import RuleRecord
 from muniment.semantics.ttl import has_expired
 
-__all__ = ["activated", "narrowed", "restored", "retired", "rule_in", "staged"]
+__all__ = ["activated", "is_borne_out", "narrowed", "restored", "retired", "rule_in", "staged"]
 
 _BEFORE: dict[RuleStage, tuple[RuleStage, ...]] = {
     "drafted": ("drafted", "gated", "replayed", "canary"),
@@ -30,6 +30,7 @@ _BEFORE: dict[RuleStage, tuple[RuleStage, ...]] = {
     "canary": ("gated", "replayed", "canary"),
 }
 """From which stages a rule comes to each of those in which it is temporary."""
+_LEADS_OUT = ("link", "host")
 _COUNTED = ("with_tally", "without_tally", "streak", "last_used_at")
 
 
@@ -62,6 +63,7 @@ def activated(
         *([] if memory.canary is not None and report.canary == memory.canary else ["the report is of another trial"]),
         *_trial_faults(report, policy.canary),
         *_signature_faults(report, policy.promote.signature, policy),
+        *_address_faults(report, gate),
     )
     if faults:
         _refuse(rule.rule_id, "may not be made active", faults)
@@ -165,8 +167,34 @@ def staged(
         faults.append("a trial has a plan" if canary is None else "only a trial has a plan")
     if faults:
         _refuse(memory.id, f"may not be {stage}", tuple(faults))
-    plan = {} if canary is None else {"canary": canary}
+    plan: dict[str, Any] = {}
+    if canary is not None and gate is not None:
+        plan = {"canary": canary, "report_id": gate.report_id}
     return _moved(memory, rule, stage, now, reasons=(reason or stage,), **plan)
+
+
+def is_borne_out(memory: StoredMemory, gate: GateReport, promoted: PromotionReport | None) -> bool:
+    """Do these reports let a rule act as it says it does, on trial or active? By no policy: by what they show.
+
+    It is asked of what comes from elsewhere, where nobody saw the rule go from stage to stage.
+    """
+    rule = rule_in(memory)
+    named = (rule.rule_id, rule_digest(rule))
+    if memory.layer == "user" or (gate.rule_id, gate.rule_digest) != named or not holds(gate):
+        return False
+    if promoted is None:
+        plan = memory.canary
+        standing = memory.stage == "canary" and memory.status in ("temporary", "pinned") and rule.status == "temporary"
+        return standing and plan is not None and 0 < plan.share < 1
+    signed = promoted.signed_by is not None or promoted.allowed_by is not None
+    spoke = promoted.canary is None or promoted.decision in ("better", "not_harmful")
+    return (
+        (memory.status, memory.stage, rule.status) == ("active", "active", "active")
+        and (promoted.rule_id, promoted.rule_digest, promoted.action) == (*named, "promote")
+        and promoted.gate_report_id == gate.report_id
+        and signed
+        and spoke
+    )
 
 
 # -- what a report must show --------------------------------------------------------------------------
@@ -226,6 +254,13 @@ def _signature_faults(report: PromotionReport, needed: str, policy: RulePolicy) 
     if needed == "policy" and report.allowed_by == policy.policy_id:
         return []
     return [f"no one has signed, and {policy.policy_id!r} does not allow it alone"]
+
+
+def _address_faults(report: PromotionReport, gate: GateReport) -> list[str]:
+    """What leads out of the house is nothing that numbers can judge: somebody looks at it."""
+    named = [one.code for one in gate.lint if one.code in _LEADS_OUT]
+    is_alone = named and not report.signed_by
+    return [f"it names an address ({named[0]}), which takes a person's signature"] if is_alone else []
 
 
 def _promoted_faults(then: StoredMemory, rule: RuleRecord, promoted: PromotionReport | None) -> list[str]:

@@ -1,7 +1,8 @@
 """The gate (RC-18): a rule is let through by tests that can fail and do not, and by nothing else.
 
-A report says what was asked for and what was found, check by check. It is recomputed wherever it is relied on: `holds`
-trusts no `passed` that its own checks and outcomes do not bear out. A rule without tests stays temporary.
+A report says what was asked for and what was found, check by check. It is recomputed wherever it is relied on:
+`faults_of` and `holds` trust no `passed` that its own checks and outcomes do not bear out. A rule without tests stays
+temporary.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from muniment.records.rule_policy import GatePolicy
 from muniment.records.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.text.hashing import digest_of
 
-__all__ = ["faults_of", "judge_gate", "outcome_of", "reasons_of"]
+__all__ = ["faults_of", "holds", "judge_gate", "outcome_of", "reasons_of"]
 
 _SHOWN = 5
 
@@ -75,6 +76,15 @@ def judge_gate(
         policy_digest=policy_digest(policy),
         created_at=now,
     )
+
+
+def holds(report: GateReport) -> bool:
+    """Whether it says that the rule passed, and all that it shows says so too."""
+    checked = bool(report.checks) and all(check.ok for check in report.checks)
+    tested = bool(report.outcomes) and all(
+        one.ok and one.status == "passed" and not one.vacuous for one in report.outcomes
+    )
+    return report.passed and checked and tested and all(one.severity != "error" for one in report.lint)
 
 
 def faults_of(report: GateReport, rule: RuleRecord, policy: GatePolicy) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def user_memory(
             raise Conflict(
                 f"{memory.id} says so already", hint="wait until it ends, or retire it", details={"id": memory.id}
             )
-    until = expires_at(parse_ttl(ttl or policy.user_ttl), now)
+    until = expires_at(parse_ttl(policy.user_ttl if ttl is None else ttl), now)
     if until is None:
         raise InvalidInput("a rule of a person's ends at a time", path="$.ttl", hint="hours:6 or days:14")
     return StoredMemory(

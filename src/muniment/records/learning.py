@@ -74,7 +74,7 @@ class StoredMemory(Record):
     layer: Absent[RuleLayer] = None
     canary: Absent[CanaryPlan] = None
     report_id: Absent[IdText] = None
-    """Of an active rule: the report of the promotion that made it so."""
+    """Of an active rule: the report of the promotion that made it so. Of one on trial: that of the gate it passed."""
 
 
 class IntentParts(Record):

@@ -74,7 +74,7 @@ class GatePolicy(Record):
     boundary_counterexamples_min: Positive = 1
     micro_min: Positive = 5
     predicted_failures_min: Positive = 2
-    tries: Positive = 3
+    tries: Positive = 5
     """How often each test is asked of the agent; most of the answers must pass."""
     test_timeout_s: Annotated[Number, Field(gt=0)] = 60
     replay_pairs_min: Whole = 5

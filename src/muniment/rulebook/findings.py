@@ -36,6 +36,8 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
             "injection": "the text gives orders to whoever reads it, beyond the task",
             "role_marker": "the text passes for another part of the conversation",
             "secret": "the text holds what looks like a credential",
+            "mailbox": "a mailbox in a rule: what is learnt from runs names none",
+            "takes_private_data": "the advice is to keep, show or send what is private",
             "link_out": "an address that can carry data away, or that runs something",
             "runs_remote_code": "a command that fetches and runs what it got",
             "games_the_verifier": "the advice is to pass the check rather than to do the task",
@@ -53,7 +55,8 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
     | _all(
         "warning",
         {
-            "link": "an address in a rule: what stands there may change",
+            "link": "an address in a rule: what stands there may change, and no policy signs for it alone",
+            "host": "the name of a host in a rule: no policy signs for it alone",
             "always_holds": "the predicate holds wherever it can be asked, and keeps the rule from nothing",
             "unknown_before_run": "not known before a run acts, so the rule is hardly ever chosen",
             "bucket_never_applies": "the rule cannot apply in this bucket, so that naming it is no use",

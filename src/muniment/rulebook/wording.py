@@ -6,6 +6,7 @@ they look like. Every repetition in a pattern is bounded: a draft cannot choose 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -61,6 +62,24 @@ _CARRIES = lazy_pattern(
     r"^(?:file|data|javascript|vbscript|wss?|ftp):|[?{}$@]|%7b|//(?:\d{1,3}\.){3}\d{1,3}\b|//\[|//(?:0x|\d{8})"
     r"|\b(?:webhook|ngrok|requestbin|pastebin|burpcollaborator|interact\.sh)"
 )
+_MAILBOX = lazy_pattern(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
+_HOST = lazy_pattern(
+    r"\b(?:[a-z0-9-]{1,63}\.){1,4}(?:com|net|org|io|co|ai|dev|app|xyz|info|biz|ru|cn|kr|jp|de|uk|fr|in|me|cc|tv|site|online"
+    r"|top|link|click|live|cloud|onion|example|test|invalid|local|localhost)\b(?!\()"
+)
+_PRIVATE = (
+    r"(?:pass(?:word|code|phrase)s?|credentials?|(?:credit\s{1,4}|bank\s{1,4})?card\s{1,4}(?:numbers?|details?)|cvv|pin\s{1,4}(?:numbers?|codes?)"
+    r"|api\s{1,4}keys?|access\s{1,4}tokens?|social\s{1,4}security\s{1,4}numbers?|ssns?|account\s{1,4}numbers?|private\s{1,4}keys?)"
+)
+_COLLECTS = lazy_pattern(
+    r"\b(?:keep|store|save|note|collect|record|remember|log|repeat|say|tell|share|send|mail|e-?mail|forward|post|upload|copy"
+    r"|include|add|append|write|show|print|disclose)\s{1,4}(?:[\w'’-]{1,40}\s{1,4}){0,5}?" + _PRIVATE
+)
+_TAKES = (
+    r"(?:the\s{1,4})?(?:whole\s{1,4}|full\s{1,4})?(?:conversation|transcript|chat\s{1,4}history|system\s{1,4}prompt"
+    r"|what\s{1,4}the\s{1,4}(?:customer|user|client)\s{1,4}(?:said|told|wrote))"
+)
+_SENDS = lazy_pattern(r"\b(?:send|mail|e-?mail|forward|post|upload|transmit|leak|exfiltrate|copy)\s{1,4}" + _TAKES)
 _IMAGE = lazy_pattern(r"!\[[^\]]{0,200}\]\s{0,4}\(|<(?:img|iframe|script|link|object|embed)\b")
 _REMOTE = lazy_pattern(
     r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:ba|z|da|k)?sh\b"
@@ -104,6 +123,8 @@ def word_findings(path: str, text: str, checks: Checks) -> Iterator[LintFinding]
             yield finding(code, path, repr(found[0][:60]))
     if (cheat := _cheat(lowered)) is not None:
         yield finding("games_the_verifier", path, repr(cheat[:80]))
+    if (taken := _unless_warned(_COLLECTS, lowered) or _unless_warned(_SENDS, lowered)) is not None:
+        yield finding("takes_private_data", path, repr(taken[:80]))
     if (kind := checks.find_secret(text) or checks.find_secret(looks)) is not None:
         yield finding("secret", path, kind)
     if _OPAQUE.search(looks) is not None:
@@ -144,6 +165,11 @@ def _is_hidden(before: str, char: str) -> bool:
 def _links(path: str, lowered: str) -> Iterator[LintFinding]:
     links: list[str] = _LINK.findall(lowered)
     carrying = [link for link in links if _CARRIES.search(link)]
+    mailbox = _MAILBOX.search(lowered)
+    if mailbox is not None:
+        yield finding("mailbox", path, repr(mailbox[0][:80]))
+    elif not links and (host := _HOST.search(lowered)) is not None:
+        yield finding("host", path, repr(host[0][:80]))
     if carrying or _IMAGE.search(lowered):
         yield finding("link_out", path, repr(carrying[0][:80]) if carrying else "an embedded image or frame")
     elif links:
@@ -152,7 +178,12 @@ def _links(path: str, lowered: str) -> Iterator[LintFinding]:
 
 def _cheat(lowered: str) -> str | None:
     """Advice to cheat; not a warning against it."""
-    for found in _GAMES.finditer(lowered):
+    return _unless_warned(_GAMES, lowered)
+
+
+def _unless_warned(pattern: re.Pattern[str], lowered: str) -> str | None:
+    """What the pattern finds, where it is not warned of."""
+    for found in pattern.finditer(lowered):
         if _NEGATED.search(lowered[max(0, found.start() - 60) : found.start()]) is None:
             return found[0]
     return None

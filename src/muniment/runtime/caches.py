@@ -19,7 +19,7 @@ __all__ = ["IndexCache", "LineCounts", "RuleCache", "TurnCache"]
 INDEXES_MAX = 64
 TURNS_MAX = 4096
 LINES_MAX = 8192
-RULE_NAMES_MAX = 256
+RULE_NAMES_MAX = 1024
 LINE_CHARS_MAX = 1000
 """A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
 

@@ -108,7 +108,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("draft", erased, _PATCHES, project_draft),
     Derivation("plan", erased, _PATCHES, project_plan),
     Derivation("recall", erased, _PATCHES, project_recall),
-    Derivation("rulebook", _unchanged, _PATCHES, project_rulebook),
+    Derivation("rulebook", erased, _PATCHES, project_rulebook),
     Derivation("rule_report", erased, _PATCHES, project_report),
     Derivation("rule_test", erased, _PATCHES, project_test),
     Derivation("rule_selection", erased, _PATCHES, project_selection),

@@ -23,6 +23,7 @@ from muniment.ledger.chain import Head, genesis, link_fault
 from muniment.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.ports.engine import Row
 from muniment.ports.schema import column_names, table
+from muniment.runtime.foreign_rules import ForeignRules
 from muniment.semantics.owners import holder_of, is_nobody_s
 from muniment.text.canonical import parse_json
 from muniment.text.hashing import salted_digest
@@ -208,6 +209,7 @@ class _Check:
     salt: bytes | None = None
     blob: tuple[str, str, int] | None = None
     """(entry id, name, size) of the blob that must come next."""
+    rules: ForeignRules = field(default_factory=ForeignRules)
 
     def begin(self, header: Header) -> None:
         self.header = header
@@ -227,6 +229,7 @@ class _Check:
         if self.blob is not None:
             raise ChainBroken(f"the blob of {self.blob[0]} is missing", path="$", hint=_ALTERED)
         self._end_session()
+        self.rules.end()
 
     def _see_sessions(self, row: Row, number: int) -> None:
         self._end_session()
@@ -284,6 +287,7 @@ class _Check:
         if fault is not None:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row[3], row[5], number)
+        self.rules.see(row, number)
         self.keys.pop("links", None)
         self.keys.pop("parts", None)
         self.kinds.add(cast("str", row[2]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidRecord
 from muniment.records.entry import LedgerEntry
@@ -18,10 +18,13 @@ from muniment.runtime.memory_events import (
     RUN_LOGGED,
     WORKING_SET_CHANGED,
 )
-from muniment.runtime.project_rules import is_earned, uses_of
+from muniment.runtime.project_rules import is_earned, is_persons_own, uses_of
 from muniment.runtime.project_runs import change_of, sources_named
 from muniment.semantics.banks import is_bank
 from muniment.text.hashing import short_id
+
+if TYPE_CHECKING:
+    from muniment.records.learning import StoredMemory
 
 __all__ = [
     "core_name",
@@ -76,7 +79,7 @@ def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
         before = lookup(memory.id)
         if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
             return []
-        if kind == "rule" and not is_earned(memory, lookup):
+        if kind == "rule" and not (is_earned(memory, lookup) and is_persons_own(_memory_in(before), memory)):
             return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
@@ -92,6 +95,12 @@ def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:
     if before is None:
         return version == 1
     return before.user_id == entry.scope.user_id and before.body is not None and version == before.version + 1
+
+
+def _memory_in(before: Item | None) -> StoredMemory | None:
+    from muniment.records.learning import StoredMemory
+
+    return None if before is None else StoredMemory.from_wire(before.plain()["memory"])
 
 
 def _text_entry(before: Item | None) -> str | None:

@@ -1,7 +1,7 @@
 """The rulebook's items, from the entries that tell of them: revisions, selections, uses, reports, tests. Pure.
 
-An active rule is projected only where a promotion's report leads to a gate that it passed, as it is: an entry from
-elsewhere that calls a rule active makes nothing of it.
+A rule that acts is projected only where its report leads to a gate that it passed, as it is: a promotion's where it is
+active, the gate's where it is on trial. An entry from elsewhere that calls a rule active makes nothing of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.records.entry import LedgerEntry
 from muniment.runtime.items import Change, Item, digest_name
 from muniment.runtime.memory_events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "book_id",
     "is_earned",
+    "is_persons_own",
     "project_report",
     "project_rulebook",
     "project_selection",
@@ -49,23 +50,32 @@ def use_name(rule_id: str) -> str:
 
 
 def is_earned(memory: StoredMemory, lookup: Lookup) -> bool:
-    """May the rule stand as it says it does? One that is active must show what made it so."""
+    """May the rule stand as it says it does? One that acts, on trial or active, must show what lets it."""
     is_active = "active" in (memory.status, memory.stage, memory.record.get("status"))
-    if not is_active:
+    if not is_active and memory.stage != "canary":
         return True
-    from muniment.promotion.digest import rule_digest
+    from muniment.promotion.activation import is_borne_out
     from muniment.records.promotion import GateReport, PromotionReport
-    from muniment.records.rules import RuleRecord
 
     try:
-        digest = rule_digest(RuleRecord.from_wire(memory.record))
-        promoted = PromotionReport.from_wire(_report(lookup, memory.report_id))
-        gate = GateReport.from_wire(_report(lookup, promoted.gate_report_id))
+        promoted = PromotionReport.from_wire(_report(lookup, memory.report_id)) if is_active else None
+        gate = GateReport.from_wire(_report(lookup, memory.report_id if promoted is None else promoted.gate_report_id))
+        return is_borne_out(memory, gate, promoted)
     except InvalidInput:
         return False
-    named = {promoted.rule_id, gate.rule_id} == {memory.id}
-    same = {promoted.rule_digest, gate.rule_digest} == {digest}
-    return named and same and gate.passed and promoted.action in ("promote", "rollback")
+
+
+def is_persons_own(before: StoredMemory | None, memory: StoredMemory) -> bool:
+    """Is a rule of the submitted layer as such rules are: with a TTL, no guard, and never changed? Others are, too."""
+    if "user" not in (memory.layer, None if before is None else before.layer):
+        return True
+    from muniment.promotion.user_rules import check_user_change
+
+    try:
+        check_user_change(before, memory)
+    except (Conflict, InvalidInput):
+        return False
+    return True
 
 
 def _report(lookup: Lookup, report_id: str | None) -> Any:

@@ -6,16 +6,17 @@ Every change is a revision of the rulebook, and every one that puts a rule in fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
+from muniment.ledger.foreign import is_id
 from muniment.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
 from muniment.promotion.consolidation import consolidate
 from muniment.promotion.digest import rule_digest
 from muniment.promotion.reports import report_change, report_narrowing, report_promotion
 from muniment.promotion.rollback import plan_rollback
 from muniment.promotion.trials import CanaryVerdict, judge_canary, start_canary
-from muniment.records.promotion import CanaryPlan, GateReport, PromotionReport, ReplayReport
+from muniment.records.promotion import CanaryPlan, GateReport, PromotionReport, ReplayReport, RuleStage
 from muniment.rulebook.publishing import published
 from muniment.rulebook.statistics import RuleStats, stats_of
 from muniment.rulebook.uses import window
@@ -27,7 +28,7 @@ from muniment.runtime.rulebook_writing import Book, Turn, find_rule, report_draf
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader, Transaction
     from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import RulebookRevision, RuleStage, RuleUse
+    from muniment.records.promotion import RulebookRevision, RuleUse
     from muniment.stats.comparison import Comparison
 
 __all__ = [
@@ -41,11 +42,17 @@ __all__ = [
     "watch",
 ]
 
+_NAME_CHARS_MAX = 200
+_REASON_CHARS_MAX = 2_000
+
 
 # -- looking ------------------------------------------------------------------------------------------
 
 
 def list_rules(book: Book, *, stage: RuleStage | None, include_all: bool) -> list[StoredMemory]:
+    if stage is not None and stage not in get_args(RuleStage):
+        raise InvalidInput("no such stage", path="$.stage", hint=", ".join(get_args(RuleStage)))
+
     def read(reader: Reader) -> list[StoredMemory]:
         return [held.memory for held in list_memories(reader, book.owner, "rule")]
 
@@ -86,10 +93,10 @@ def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
 
 def start_trial(book: Book, rule_id: str, *, share: float | None, bucket_keys: Sequence[str]) -> StoredMemory:
     ctx, policy = book.ctx, book.ctx.policy.rules
-    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float)):
-        raise InvalidInput("a share is a number", path="$.share")
-    if isinstance(bucket_keys, str):
-        raise InvalidInput("bucket_keys is a list", path="$.bucket_keys")
+    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1):
+        raise InvalidInput("a share is a number between 0 and 1", path="$.share")
+    if not isinstance(bucket_keys, list | tuple) or not all(isinstance(key, str) for key in bucket_keys):
+        raise InvalidInput("bucket_keys is a list of bucket keys", path="$.bucket_keys")
 
     def decide(tx: Transaction) -> Turn:
         memory = find_rule(tx, book.owner, rule_id)
@@ -145,32 +152,45 @@ def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
         memory for memory in list_rules(book, stage=None, include_all=False) if memory.stage in ("canary", "active")
     ]
     found: dict[str, CanaryVerdict] = {}
-    policy = book.ctx.policy.rules
     for memory in acting:
         verdict, _ = book.ctx.engine.read(
             book.tenant_id,
             lambda reader, memory=memory: _verdict(book, reader, memory),  # type: ignore[misc]
         )
         found[memory.id] = verdict
-        if not act:
-            continue
-        if verdict.decision == "rollback":
-            if policy.promote.retire_signature == "policy":
-                retire(book, memory.id, reason=verdict.reasons[0], signed_by=None)
-        elif memory.stage == "canary" and verdict.decision == "ended":
-            _end_trial(book, memory.id, verdict.reasons[0])
-        elif memory.stage == "canary" and verdict.decision == "promote" and policy.promote.signature == "policy":
-            promote(book, memory.id, signed_by=None)
+        if act:
+            try:
+                _act_on(book, memory, verdict)
+            except (Conflict, NotFound):  # changed meanwhile, or not to be promoted yet: the others are looked at too
+                continue
     return found
 
 
-def _end_trial(book: Book, rule_id: str, reason: str) -> None:
+def _act_on(book: Book, memory: StoredMemory, verdict: CanaryVerdict) -> None:
+    """Do what the runs of a rule say, as far as the policy lets nobody sign; only if it stands as it was judged."""
+    policy, reason = book.ctx.policy.rules.promote, verdict.reasons[0]
+    is_trial = memory.stage == "canary"
+    if verdict.decision == "rollback" and policy.retire_signature == "policy":
+        retire(book, memory.id, reason=reason, signed_by=None, seen=memory.version)
+    elif verdict.decision == "ended" and is_trial:
+        _end_trial(book, memory.id, reason, memory.version)
+    elif verdict.decision == "promote" and is_trial and policy.signature == "policy":
+        promote(book, memory.id, signed_by=None, seen=memory.version)
+
+
+def _find(tx: Transaction, book: Book, rule_id: str, seen: int | None) -> StoredMemory:
+    """The rule, if it is still in the version that was seen."""
+    memory = find_rule(tx, book.owner, rule_id)
+    if seen is not None and memory.version != seen:
+        raise Conflict(f"{rule_id} was changed meanwhile", hint="look at it again")
+    return memory
+
+
+def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
     """A trial that said nothing: the rule is a draft again."""
 
     def decide(tx: Transaction) -> Turn:
-        memory = find_rule(tx, book.owner, rule_id)
-        if memory.stage != "canary":
-            return Turn("canary")
+        memory = _find(tx, book, rule_id, seen)
         ended = staged(memory, "drafted", book.ctx.policy.rules, book.ctx.now(), reason="trial_ended")
         return Turn("canary", [ended], before={rule_id: memory}, reason=reason)
 
@@ -180,14 +200,14 @@ def _end_trial(book: Book, rule_id: str, reason: str) -> None:
 # -- in force and out of it ---------------------------------------------------------------------------
 
 
-def promote(book: Book, rule_id: str, *, signed_by: str | None) -> PromotionReport:
+def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None = None) -> PromotionReport:
     """Make a rule active, and narrow those that it is an exception to."""
     ctx, policy = book.ctx, book.ctx.policy.rules
     _check_name(signed_by)
     told: list[PromotionReport] = []
 
     def decide(tx: Transaction) -> Turn:
-        memory = find_rule(tx, book.owner, rule_id)
+        memory = _find(tx, book, rule_id, seen)
         gate, replay = _reports(tx, book, memory)
         now = ctx.now()
         if gate is None or memory.canary is None:
@@ -251,21 +271,24 @@ def _narrowed(
         yield smaller, report_draft("promotion", cut_report)
 
 
-def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None) -> PromotionReport:
+def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen: int | None = None) -> PromotionReport:
     """Take a rule out of force, with what its runs said in the report."""
     _check_name(signed_by)
-    if not isinstance(reason, str) or not reason.strip():
+    _check_reason(reason)
+    if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
     told: list[PromotionReport] = []
 
     def decide(tx: Transaction) -> Turn:
-        memory = find_rule(tx, book.owner, rule_id)
+        memory = _find(tx, book, rule_id, seen)
         more: dict[str, Any] = {}
         why = [reason]
         if memory.stage in ("canary", "active"):
             verdict, comparison = _verdict(book, tx, memory)
             more = {"comparison": comparison.to_wire(), "decision": verdict.claim}
-            why += [each for each in verdict.reasons if each != reason]
+            is_compared = comparison.candidate.n and comparison.baseline.n
+            said = verdict.reasons if is_compared else ("no run was left out, so there is nothing to compare",)
+            why += [each for each in said if each != reason]
         report = _change_report(book, memory, "retire", why, signed_by, **more)
         gone = retired(memory, report, book.ctx.policy.rules, book.ctx.now())
         told[:] = [report]
@@ -281,11 +304,13 @@ def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> Rul
     _check_name(signed_by)
     if type(to) is not int or to < 0:
         raise InvalidInput("a revision is a whole number from 0", path="$.to")
-    if not isinstance(reason, str):
-        raise InvalidInput("a reason is text", path="$.reason")
+    _check_reason(reason)
 
     def decide(tx: Transaction) -> Turn:
-        wanted = plan_rollback(list_revisions(tx, book.tenant_id, book.owner), to)
+        revisions = list_revisions(tx, book.tenant_id, book.owner)
+        wanted = plan_rollback(revisions, to)
+        if to == 0 and revisions and revisions[0].revision > 1:  # what stands since a revision that was forgotten
+            wanted |= {held.memory.id: 0 for held in list_memories(tx, book.owner, "rule")}
         if not wanted:
             raise Conflict(f"the rulebook stands as in revision {to}", hint="there is nothing to roll back")
         rules: list[StoredMemory] = []
@@ -361,8 +386,15 @@ def _change_report(
 
 
 def _check_name(signed_by: Any) -> None:
-    if signed_by is not None and (not isinstance(signed_by, str) or not signed_by.strip() or len(signed_by) > 200):
-        raise InvalidInput("a signature is a name of at most 200 characters", path="$.signed_by")
+    if signed_by is not None and (not is_id(signed_by) or not signed_by.strip() or len(signed_by) > _NAME_CHARS_MAX):
+        raise InvalidInput(f"a signature is a name of at most {_NAME_CHARS_MAX} characters", path="$.signed_by")
+
+
+def _check_reason(reason: Any) -> None:
+    if not isinstance(reason, str):
+        raise InvalidInput("a reason is text", path="$.reason")
+    if len(reason) > _REASON_CHARS_MAX:
+        raise TooLarge(f"a reason of more than {_REASON_CHARS_MAX} characters", path="$.reason", hint="say it shortly")
 
 
 # -- figures ------------------------------------------------------------------------------------------

@@ -209,8 +209,11 @@ def add_user_rule(
     """A rule that a person wrote, in its own layer."""
     ctx = book.ctx
     now = ctx.now()
-    if not isinstance(body, str):
-        raise InvalidInput("a rule is text", path="$.body")
+    for name, said in (("body", body), ("title", title), ("ttl", ttl)):
+        if not isinstance(said, str) and (said is not None or name == "body"):
+            raise InvalidInput(f"the {name} of a rule is text", path=f"$.{name}")
+    if applicability is not None and not isinstance(applicability, Mapping):
+        raise InvalidInput("an applicability is an object", path="$.applicability")
     rule = user_rule(
         ctx.ids.new("rule"),
         body,
@@ -281,7 +284,7 @@ def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
             )
         )
         constraints_of(spec)  # one that cannot be asked is refused when it is written
-        specs.append(spec)
+        specs.append(spec if spec.linked_rule_ids else spec.model_copy(update={"linked_rule_ids": (rule_id,)}))
     _keep_tests(book, rule_id, specs, {})
 
 
@@ -332,7 +335,7 @@ def gate(
     trial: Any = agent
     if not isinstance(agent, Mapping):
         seconds = policy.gate.test_timeout_s if timeout_s is None else timeout_s
-        trial = Trial(agent, executor, seconds, policy.gate.tries)
+        trial = Trial(agent, executor, seconds, policy.gate.tries).check()
     tried = try_tests(rule, specs, trial, examples, list({one.trace_id: one for one in known}.values()))
     report = judge_gate(
         rule,
@@ -350,6 +353,8 @@ def gate(
         standing = find_rule(tx, owner, rule_id)
         if beside is None and rule_digest(rule_in(standing)) != report.rule_digest:
             raise Conflict(f"the rule {rule_id} was changed while it was tested", hint="test it again")
+        if [test.spec for test in list_tests(tx, owner, rule_id)] != specs:
+            raise Conflict(f"the tests of {rule_id} were changed while they were run", hint="test it again")
         drafts = [report_draft("gate", report)]
         if not report.passed or beside is not None or standing.stage == "active":
             return Turn("submit", beside=drafts)
@@ -396,6 +401,7 @@ def replay(
         raise InvalidInput("tasks is a whole number from 1", path="$.tasks")
     if not callable(verifier):
         raise InvalidInput("a verifier is a function", path="$.verifier")
+    trial = Trial(agent, executor, policy.gate.test_timeout_s if timeout_s is None else timeout_s).check()
     memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
     rule = rule_in(memory)
     gated = ctx.engine.read(
@@ -404,7 +410,6 @@ def replay(
     if gated is None or not gated.passed:
         raise WrongStage(f"{rule_id} has not passed its gate", hint="gate it first", details={"stage": memory.stage})
     known = Examples(ctx, tenant_id, owner).newest(_NEWEST)[:_NEWEST]
-    trial = Trial(agent, executor, policy.gate.test_timeout_s if timeout_s is None else timeout_s)
     pairs = replay_pairs(rule, known, trial, verifier, most=tasks)
     report = judge_replay(rule, pairs, policy, report_id=ctx.ids.new("replay"), now=ctx.now())
 

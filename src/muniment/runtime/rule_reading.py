@@ -57,10 +57,11 @@ def revision_of(reader: Reader, tenant_id: str, owner: str) -> int:
 
 
 def list_revisions(reader: Reader, tenant_id: str, owner: str, *, after: int = 0) -> list[RulebookRevision]:
-    """The revisions after that one, oldest first."""
+    """The revisions after that one, oldest first; those of a bank that was forgotten are not there any more."""
     where: tuple[Condition, ...] = (("id", "=", book_id(tenant_id, owner)), ("version", ">", after))
     rows = reader.do(Select("items", where=where, order=("id", "version")))
-    return [RulebookRevision.from_wire(Item._make(cast("Any", row)).plain()["revision"]) for row in rows]
+    items = [Item._make(cast("Any", row)) for row in rows]
+    return [RulebookRevision.from_wire(item.plain()["revision"]) for item in items if item.body is not None]
 
 
 def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
@@ -102,7 +103,7 @@ def _named(ctx: Context, reader: Reader, key: tuple[str, str, str], revision: in
         if held[0] == revision:
             return held[1]
         changed = list_revisions(reader, tenant_id, owner, after=held[0])
-        if held[0] < revision and all(name not in each.names for each in changed):
+        if len(changed) == revision - held[0] > 0 and all(name not in each.names for each in changed):
             ctx.rules.put(key, revision, held[1])
             return held[1]
     compiled = tuple(

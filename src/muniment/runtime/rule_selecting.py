@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from muniment.errors import Conflict, InvalidInput
+from muniment.ledger.foreign import is_id
+from muniment.ports.engine import Condition, Select
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.promotion import RefusedRule, RuleArm
 from muniment.records.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.records.words import RuleType
-from muniment.rulebook.selection import Asked, Candidate, Selected, select_rules
+from muniment.rulebook.selection import Asked, Selected, select_rules
 from muniment.runtime.banks import find_memory
 from muniment.runtime.memory_events import RULES_SELECTED
 from muniment.runtime.memory_locks import lock_shared
@@ -97,10 +99,10 @@ def read_asked(
         raise InvalidInput(f"max_rules is a whole number from 0 to {_RULES_MAX}", path="$.max_rules")
     known: tuple[RuleType, ...] = get_args(RuleType)
     types = known if allow_types is None else tuple(allow_types) if isinstance(allow_types, list | tuple) else ()
-    if not types or not set(types) <= set(known):
+    if not types or not all(type_ in known for type_ in types):
         raise InvalidInput("not types of rules", path="$.allow_types", hint=", ".join(known))
-    if prompt_profile is not None and not isinstance(prompt_profile, str):
-        raise InvalidInput("a prompt profile is text", path="$.prompt_profile")
+    if prompt_profile is not None and not is_id(prompt_profile):
+        raise InvalidInput("a prompt profile is a name", path="$.prompt_profile")
     bucket = bucket_given(bucket_key)
     if bucket is not None:
         parse_bucket_key(bucket)
@@ -119,10 +121,6 @@ def ask_rules(
     request = _request(ctx, asked, x_ref)
     names = names_for(asked.intent.domain_tag, asked.intent.task_family)
 
-    def read(reader: Reader) -> list[tuple[str, int, list[Candidate]]]:
-        return [(owner, *candidates_for(ctx, reader, tenant_id, owner, names)) for owner in owners]
-
-    found = ctx.engine.read(tenant_id, read)
     wanted = Asked(
         request=request,
         domain_tag=asked.intent.domain_tag,
@@ -133,19 +131,46 @@ def ask_rules(
         run_id=run_id,
         now=ctx.now(),
     )
-    candidates = [candidate for _, _, each in found for candidate in each]
-    chosen: Selected = select_rules(candidates, wanted, ctx.policy.rules)
-    read_at = {one.memory.id: (owner, one.memory.version) for owner, _, each in found for one in each}
+
+    def read(reader: Reader) -> tuple[Selected, list[tuple[str, int]], dict[str, tuple[str, int]]]:
+        chosen, revisions, read_at = choose(reader)
+        if not _are_there(reader, {rule_id: version for rule_id, (_, version) in read_at.items()}):
+            ctx.rules.clear()  # another process forgot one of them
+            chosen, revisions, read_at = choose(reader)
+        return chosen, revisions, read_at
+
+    def choose(reader: Reader) -> tuple[Selected, list[tuple[str, int]], dict[str, tuple[str, int]]]:
+        found = [(owner, *candidates_for(ctx, reader, tenant_id, owner, names)) for owner in owners]
+        candidates = [candidate for _, _, each in found for candidate in each]
+        chosen: Selected = select_rules(candidates, wanted, ctx.policy.rules)
+        known = {one.memory.id: (owner, one.memory.version) for owner, _, each in found for one in each}
+        revisions = [(owner, revision) for owner, revision, _ in found]
+        return chosen, revisions, {arm.rule_id: known[arm.rule_id] for arm in chosen.arms}
+
+    chosen, revisions, read_at = ctx.engine.read(tenant_id, read)
     selection = RuleSelection(
         request,
         chosen.response,
         chosen.arms,
         chosen.text,
         ctx.counter.count(chosen.text),
-        {owner: revision for owner, revision, _ in found},
+        dict(revisions),
         chosen,
     )
-    return selection, {arm.rule_id: read_at[arm.rule_id] for arm in chosen.arms}
+    return selection, read_at
+
+
+def _are_there(reader: Reader, versions: Mapping[str, int]) -> bool:
+    """Is none of these rules forgotten? A forget is no revision: what was held ready may be gone by another's hand."""
+    if not versions:
+        return True
+    where: tuple[Condition, ...] = (
+        ("id", "in", tuple(versions)),
+        ("version", "in", tuple(set(versions.values()))),
+        ("receipt_id", "=", None),
+    )
+    rows = reader.do(Select("items", where=where, columns=("id", "version")))
+    return versions.items() <= set(rows)
 
 
 def _impact(bucket_key: str | None) -> Level | None:

@@ -7,6 +7,7 @@ and forgets it. What the agent does wrong is a result. Nothing is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,14 +27,13 @@ from muniment.semantics.verdicts import UNRUN, is_pass
 from muniment.verify.regression import CaseResult, broken, grade
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from muniment.runtime.rule_examples import Examples
 
 __all__ = ["Trial", "Tried", "replay_pairs", "try_tests"]
 
 Agent = Callable[[AgentTask], Any]
 _OUTPUT_BYTES_MAX = 1024 * 1024
+_SECONDS_MAX = 1_000_000
 
 
 class Trial(NamedTuple):
@@ -45,10 +45,20 @@ class Trial(NamedTuple):
     tries: int = 1
     """How often each test is asked: most of the answers must pass. Agents draw lots."""
 
-    def answers(self, prompts: Sequence[tuple[str, str]]) -> list[Answered]:
-        """What the agent answers to each task under its prompt."""
+    def check(self) -> Trial:
+        """The same, if a rule can be tried so."""
+        seconds = self.timeout_s
         if not callable(self.agent):
             raise InvalidInput("an agent is a function", path="$.agent")
+        if self.executor is not None and not isinstance(self.executor, Executor):
+            raise InvalidInput("executor is one of concurrent.futures", path="$.executor")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _SECONDS_MAX:
+            hint = f"more than 0 and at most {_SECONDS_MAX}"
+            raise InvalidInput("a time is seconds", path="$.timeout_s", hint=hint)
+        return self
+
+    def answers(self, prompts: Sequence[tuple[str, str]]) -> list[Answered]:
+        """What the agent answers to each task under its prompt."""
         tasks = [
             AgentTask(task=task, prompt=prompt, hints=(), seed=None, run=RunNotes(f"trial_{number}"))
             for number, (task, prompt) in enumerate(prompts)
@@ -143,6 +153,10 @@ def _given(specs: Sequence[RegressionTestSpec], outputs: Mapping[str, Output | s
         found = outputs.get(spec.test_id)
         if found is None:
             results.append(broken(spec, "error", "no output was given"))
+        elif not isinstance(found, Output | str):
+            raise InvalidInput(
+                f"the output for {spec.test_id} is neither text nor an Output", path=f"$.agent.{spec.test_id}"
+            )
         else:
             results.append(grade(spec, Output.from_wire({"text": found}) if isinstance(found, str) else found))
     return results

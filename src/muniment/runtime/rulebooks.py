@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from muniment.errors import InvalidInput
+from muniment.ledger.foreign import is_id
 from muniment.runtime import promoting, rule_drafting
 from muniment.runtime.rule_reading import (
     list_reports,
@@ -129,6 +131,8 @@ class Rulebook:
         """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
         from muniment.runtime.rule_selecting import ask_rules, read_asked
 
+        if not is_id(run_id):
+            raise InvalidInput("not the id of a run", path="$.run_id")
         ctx, tenant_id, owner = self._book
         asked = read_asked(
             ctx,

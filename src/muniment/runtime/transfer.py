@@ -157,6 +157,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
+    ctx.rules.clear()
     if emptied:
         ctx.engine.scrub(emptied)
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))

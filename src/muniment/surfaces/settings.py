@@ -3,7 +3,8 @@
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
     MUNIMENT_TOKENS, MUNIMENT_CONFIG (another toml)
 
-`muniment.toml` is looked for in the working directory; its `[policy]` table is the policy.
+`muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
+`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.runtime.memory import Memory
 
-__all__ = ["NAMES", "Settings", "load_settings", "open_store"]
+__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config"]
 
 NAMES: Mapping[str, str] = {
     "db": "muniment.db",
@@ -49,7 +50,7 @@ class Settings:
 def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:
     """Settle every setting; `given` are the arguments of the command line, None where not given."""
     env = os.environ if environ is None else environ
-    config = _read_config(env)
+    config = read_config(env)
     values: dict[str, str] = {}
     for name, default in NAMES.items():
         value = given.get(name)
@@ -66,7 +67,7 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
     return Settings(policy=policy, **values)
 
 
-def _read_config(env: Mapping[str, str]) -> dict[str, Any]:
+def read_config(env: Mapping[str, str]) -> dict[str, Any]:
     named = env.get("MUNIMENT_CONFIG")
     path = Path(named or "muniment.toml")
     if not path.is_file():
@@ -77,10 +78,11 @@ def _read_config(env: Mapping[str, str]) -> dict[str, Any]:
         config = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}", hint="it should be TOML in UTF-8") from None
-    unknown = sorted(config.keys() - NAMES.keys() - {"policy"})
+    unknown = sorted(config.keys() - NAMES.keys() - {"policy", "server", "mcp"})
     if unknown:
         raise InvalidInput(
-            f"{path} has unknown settings: {', '.join(unknown)}", hint=f"known are {', '.join([*NAMES, 'policy'])}"
+            f"{path} has unknown settings: {', '.join(unknown)}",
+            hint=f"known are {', '.join([*NAMES, 'policy', 'server', 'mcp'])}",
         )
     return config
 

@@ -27,7 +27,7 @@ _REMINDER = f"Keep {_KEY}"
 class RuleStory:
     """A memory in which the rule can be drafted, tested, tried and promoted, one step at a time."""
 
-    def __init__(self, memory: Memory, *, seed: int = 1, with_rule: float = 0.97, without: float = 0.4) -> None:
+    def __init__(self, memory: Memory, *, seed: int = 1, with_rule: float = 1.0, without: float = 0.4) -> None:
         self.memory = memory
         self.rates = {True: with_rule, False: without}
         self.random = Random(seed)
@@ -80,7 +80,9 @@ class RuleStory:
 
     def teach(self, runs: int = 14) -> str:
         """Judged runs of two kinds; answers the id of the draft that came of them."""
-        runner = self.memory.runner(self.agent, self.verifier, {"recall": False, "rules": False}, user_id="ana", agent_id="counter")
+        runner = self.memory.runner(
+            self.agent, self.verifier, {"recall": False, "rules": False}, user_id="ana", agent_id="counter"
+        )
         for number in range(runs):
             runner.run(f"Count the apples in box {number}.", intent=COUNTING)
             if number % 3 == 0:

@@ -62,18 +62,28 @@ def test_a_revision_that_never_was_cannot_be_restored(to: int) -> None:
 @pytest.mark.parametrize(
     "history",
     [
-        HISTORY[1:],
+        [HISTORY[0], HISTORY[2]],
         HISTORY[::-1],
         [*HISTORY, HISTORY[-1]],
         revisions({"a": (0, 2)}, {"a": (1, 3)}),
         revisions({"a": (1, 1)}),
         [*HISTORY, revision(4, {"a": (2, 3)}, restores=4)],
     ],
-    ids=["starts late", "backwards", "twice", "versions go back", "no change", "restores itself"],
+    ids=["lacks one", "backwards", "twice", "versions go back", "no change", "restores itself"],
 )
 def test_what_is_no_history_is_refused(history: list[RulebookRevision]) -> None:
     with pytest.raises(InvalidInput):
         plan_rollback(history, 0)
+
+
+def test_what_was_forgotten_cannot_be_restored() -> None:
+    """A bank that was forgotten goes on with the next number, and with an empty book."""
+    history = [revision(4, {"a": (0, 1)}), revision(5, {"a": (1, 2), "b": (0, 1)})]
+    assert plan_rollback(history, 4) == {"a": 1, "b": 0}
+    assert plan_rollback(history, 0) == {"a": 0, "b": 0}
+    for number in (1, 3):
+        with pytest.raises(NotFound, match="forgotten"):
+            plan_rollback(history, number)
 
 
 def test_the_empty_rulebook_is_revision_nought() -> None:

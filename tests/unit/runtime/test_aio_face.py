@@ -26,8 +26,8 @@ from muniment.runtime.studies import Study
 ROOT = Path(__file__).parents[3]
 
 NAMES = [
-    "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "connect", "errors",
-    "open",
+    "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "connect",
+    "errors", "open",
 ]  # fmt: skip
 MEMORY = [
     "close", "content", "entries", "export", "forget", "get", "import_", "info", "policy", "rebuild", "resolve", "run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rule_drafts import draft
 
 from muniment.contracts.validation import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
@@ -14,20 +15,6 @@ from muniment.rulebook.statistics import stats_of
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 ENGINES = ("memory", "sqlite", "postgres")
-
-
-def draft(draft_id="d1", *, body="Say please.", type="StrategyRule", **applicability: Any) -> dict[str, Any]:
-    foreseen = [
-        {"id": name, "description": "it could", "triggers": ["x"], "severity": "low"}
-        for name in ("overconstraint", "context_dilution")
-    ]
-    return {
-        "schema_version": "0.5.15", "draft_id": draft_id, "source_trace_ids": ["trc_1"],
-        "proposed_rule": {"type": type, "title": body, "body": body, "applicability": applicability},
-        "evidence": {"trace_ids": ["trc_1"]},
-        "failure_prediction": {"mechanism": "m", "dependencies": [], "predicted_failures": foreseen},
-        "tests": {"regression_tests": [], "counterexample_tests": []},
-    }  # fmt: skip
 
 
 def response_of(selection: Any) -> dict[str, Any]:
@@ -272,9 +259,7 @@ def test_an_exception_stands_beside_the_rule_it_narrows(make):
     book = mem.rulebook(user_id="ana")
     wide = draft("wide", body="Call search before answering.", domain_tag="count")
     wide["evidence"]["feature"] = "tool:search"
-    narrow = draft(
-        "narrow", body="Do not call search.", type="GuardrailRule", domain_tag="count", task_family="apples"
-    )
+    narrow = draft("narrow", body="Do not call search.", type="GuardrailRule", domain_tag="count", task_family="apples")
     narrow["evidence"]["feature"] = "tool:search"
     first = book.submit(wide)
     second = book.submit(narrow)
@@ -398,7 +383,6 @@ def test_bad_input_changes_nothing(make):
     for number, call in enumerate(BAD_CALLS):
         with pytest.raises((InvalidInput, NotFound)):
             call(story.book, rule_id)
-            pytest.fail(f"call {number} was let through")
         assert (story.book.revision, story.book.get(rule_id)) == before, number
 
 

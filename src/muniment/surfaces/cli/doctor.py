@@ -22,6 +22,9 @@ EXTRAS = {
     "tokens": ("splintr",),
     "plots": ("matplotlib",),
     "mcp": ("mcp",),
+    "server": ("starlette", "uvicorn"),
+    "client": ("httpx2",),
+    "otel": ("opentelemetry",),
 }
 """Extra → the modules it brings."""
 

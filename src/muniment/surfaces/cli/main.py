@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("muniment.surfaces.cli.verify", "verify", "Walk the hash chains and name the first broken link."),
     "forget": ("muniment.surfaces.cli.forget", "forget", "Erase content everywhere and print the receipt."),
     "serve": ("muniment.surfaces.cli.serve", "serve", "Serve the store over HTTP."),
+    "view": ("muniment.surfaces.cli.view", "view", "Write a run as a page that needs no server."),
     "mcp": ("muniment.surfaces.cli.mcp", "mcp", "Serve one user's memory to an agent over MCP (stdio)."),
     "keys": ("muniment.surfaces.cli.keys", "keys", "Make, list, rotate and revoke the API keys of a server."),
     "doctor": ("muniment.surfaces.cli.doctor", "doctor", "Say what is installed, what is missing, how to get it."),

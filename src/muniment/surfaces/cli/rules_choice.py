@@ -19,9 +19,11 @@ from muniment.surfaces.cli.rules_desk import (
     as_is,
     book_of,
     book_options,
+    check_there,
     is_file,
     labelled,
     opened_book,
+    opened_rule,
     opened_store,
     place_text,
     said,
@@ -146,7 +148,7 @@ def lint(rule: str, where: Where, as_json: bool) -> None:
 
 
 def _lint_rule(rule_id: str, where: Where) -> tuple[LintFinding, ...]:
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         return book.lint(rule_id)
 
 
@@ -196,7 +198,9 @@ def report(rule_id: str, where: Where, as_json: bool) -> None:
     Nothing is written. Exit code 1 where something is missing but a signature.
     """
     with opened_store(where, rule_id) as mem:
-        read = _read(book_of(mem, where, rule_id), rule_id, mem.policy.rules)
+        book = book_of(mem, where, rule_id)
+        check_there(book, rule_id)
+        read = _read(book, rule_id, mem.policy.rules)
         needs_signature = mem.policy.rules.promote.signature == "required"
     if as_json:
         emit_json(_plain(read, needs_signature))

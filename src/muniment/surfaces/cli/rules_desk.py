@@ -8,12 +8,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from muniment.errors import MunimentError
+from muniment.errors import MunimentError, WrongStage
 from muniment.surfaces.cli.asking import one_line
 from muniment.surfaces.cli.documents import LINE_SUFFIXES
 from muniment.surfaces.cli.learning_desk import bank_options, check_named, in_words_of_commands, spelled
@@ -36,10 +35,12 @@ __all__ = [
     "as_is",
     "book_of",
     "book_options",
+    "check_there",
     "is_file",
     "labelled",
     "next_command",
     "opened_book",
+    "opened_rule",
     "opened_store",
     "place_text",
     "rate_line",
@@ -140,6 +141,21 @@ def opened_book(where: Where, record_id: str | None = None, *, must_exist: bool 
         yield book_of(mem, where, record_id)
 
 
+@contextmanager
+def opened_rule(where: Where, rule_id: str) -> Iterator[Rulebook]:
+    """The rulebook that holds a rule which is there, and still says something."""
+    with opened_book(where, rule_id) as book:
+        check_there(book, rule_id)
+        yield book
+
+
+def check_there(book: Rulebook, rule_id: str) -> None:
+    if book.get(rule_id).status == "pruned":
+        raise WrongStage(
+            f"{rule_id} was pruned: what it said is gone", hint="`muniment rules list --all` has the others"
+        )
+
+
 def book_of(mem: Memory, where: Where, record_id: str | None = None) -> Rulebook:
     tenant = where.settings.tenant
     if record_id is None or where.user is not None or where.agent is not None:
@@ -183,9 +199,13 @@ def as_is(label: str, text: str) -> None:
 
 def said(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> None:
     """A text within the width of the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
     columns = max(40, shutil.get_terminal_size((_WIDTH_ELSEWHERE, 1)).columns)
-    lines = wrap(one_line(text, most), columns, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-    click.echo("\n".join(lines) or first.rstrip())
+    lines = Text(one_line(text, most)).wrap(Console(), columns - max(len(first), len(rest)))
+    for number, line in enumerate(lines):
+        click.echo(f"{rest if number else first}{line.plain}".rstrip())
 
 
 # -- rules for the eye --------------------------------------------------------------------------------

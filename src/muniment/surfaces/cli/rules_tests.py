@@ -23,6 +23,7 @@ from muniment.surfaces.cli.rules_desk import (
     labelled,
     next_command,
     opened_book,
+    opened_rule,
     place_text,
     said,
     show_checks,
@@ -166,7 +167,7 @@ def tests(rule_id: str, make: bool, constraints: str | None, added: str | None, 
     asked = None if constraints is None else read_constraint_file(constraints, as_json=as_json)
     specs = None if added is None else _read_specs(added)
     notes: tuple[str, ...] = ()
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         if make or asked is not None:
             notes = book.make_tests(rule_id, constraints=asked).notes
         if specs is not None:
@@ -237,7 +238,7 @@ def gate(
     if (agent is None) == (outputs is None):
         raise InvalidInput("a gate takes an agent or outputs", path="$.agent", hint="give --agent or --outputs")
     tried: Any = load_function(agent, "agent") if agent is not None else _read_outputs(str(outputs))
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         report = book.gate(rule_id, tried, beside=beside, timeout_s=timeout_s)
         memory = book.get(rule_id)
     if as_json:
@@ -301,7 +302,7 @@ def replay(
 ) -> None:
     """Try earlier tasks that RULE applies to, newest first, each with it and without. Exit code 1 where it fails."""
     asked, judge = load_function(agent, "agent"), load_function(verifier, "verifier")
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         report = book.replay(rule_id, asked, judge, tasks=tasks, timeout_s=timeout_s)
         memory = book.get(rule_id)
     if as_json:

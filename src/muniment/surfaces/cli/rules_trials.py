@@ -18,7 +18,9 @@ from muniment.surfaces.cli.rules_desk import (
     book_options,
     labelled,
     opened_book,
+    opened_rule,
     place_text,
+    said,
     signed_text,
     standing,
     way_back,
@@ -60,7 +62,7 @@ def canary(rule_id: str, share: float | None, buckets: tuple[str, ...], where: W
     """
     for key in buckets:
         bucket_given(key)
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         memory, named, revision = (
             book.canary(rule_id, share=share, bucket_keys=buckets),
             whose_book(book),
@@ -98,7 +100,7 @@ def watch(dry_run: bool, where: Where, as_json: bool) -> None:
         emit_json({"rules": [_watched(each, verdicts[each], before[each], after[each]) for each in verdicts]})
         return
     if not verdicts:
-        click.echo(f"no rule of {named} is active or on trial; --user and --agent name another")
+        said(f"no rule of {named} is active or on trial; --user and --agent name another")
         return
     rows = [_verdict_row(each, verdicts[each], before[each]) for each in verdicts]
     show_table(("rule", "stage", "says", "runs", "effect", "because"), rows)
@@ -138,7 +140,7 @@ def promote(rule_id: str, signed_by: str | None, where: Where, as_json: bool) ->
     It has passed its gate and its replay, its trial has spoken, and somebody signs; what is missing is said, and
     nothing happens. Rules that advise the opposite are narrowed in the same revision.
     """
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         report, memory, named, revision = (
             book.promote(rule_id, signed_by=signed_by),
             book.get(rule_id),
@@ -166,7 +168,7 @@ def promote(rule_id: str, signed_by: str | None, where: Where, as_json: bool) ->
 @handles_errors
 def retire(rule_id: str, reason: str, signed_by: str | None, where: Where, as_json: bool) -> None:
     """Take RULE out of force: no run gets it any more. It is kept, with its reports and what was counted."""
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         before = standing(book.get(rule_id))
         report, named, revision = (
             book.retire(rule_id, reason=reason, signed_by=signed_by),
@@ -235,7 +237,8 @@ def _planned(book: Rulebook, to: int) -> list[_Change]:
     if to < 0:
         raise InvalidInput("a revision is a whole number from 0", path="$.to")
     found: list[_Change] = []
-    for rule_id, version in plan_rollback(book.revisions(), to).items():
+    wanted = plan_rollback(book.revisions(), to) if to else {each.id: 0 for each in book.rules()}
+    for rule_id, version in wanted.items():
         try:
             memory, versions = book.get(rule_id), book.history(rule_id)
         except NotFound:
@@ -271,7 +274,7 @@ def publish(where: Where, as_json: bool) -> None:
     if as_json:
         emit_json({"revision": None if done is None else done.to_wire()})
     elif done is None:
-        click.echo(f"nothing new was counted in {named}")
+        said(f"nothing new was counted in {named}")
     else:
         click.echo(f"revision {done.revision} of {named}: {done.reason}")
         for each in done.changes:

@@ -23,6 +23,7 @@ from muniment.surfaces.cli.rules_desk import (
     labelled,
     next_command,
     opened_book,
+    opened_rule,
     place_text,
     rate_line,
     rate_text,
@@ -73,7 +74,7 @@ def list_(stage: RuleStage | None, include_all: bool, where: Where, as_json: boo
         show_table(("rule", "stage", "type", "with", "without", "says"), [_rule_row(each, figures) for each in found])
     else:
         kind = f"{stage} rules" if stage else "rules"
-        click.echo(f"no {kind} in {named}; --user and --agent name another, --all has those that were retired")
+        said(f"no {kind} in {named}; --user and --agent name another, --all has those that were retired")
 
 
 def _figures(book: Rulebook, rules: Sequence[StoredMemory]) -> dict[str, RuleStats]:
@@ -110,7 +111,7 @@ def _body(memory: StoredMemory) -> str:
 @handles_errors
 def show(rule_id: str, where: Where, as_json: bool) -> None:
     """Show RULE: what it says and where, its tests, what runs say of it, its reports and its history."""
-    with opened_book(where, rule_id) as book:
+    with opened_rule(where, rule_id) as book:
         memory, named, counted = book.get(rule_id), whose_book(book), book.stats(rule_id)
         tests, reports, versions = book.tests(rule_id), book.reports(rule_id), book.history(rule_id)
     if as_json:
@@ -243,7 +244,7 @@ def stats(
 
     Bounds are Wilson's at 95 %. What decides on a trial is a bound that may be looked at after every run: `watch`.
     """
-    with opened_book(where, rule_id) as book:
+    with opened_book(where) if rule_id is None else opened_rule(where, rule_id) as book:
         ids = [rule_id] if rule_id is not None else [each.id for each in book.rules() if each.stage in _ACTING]
         counted = [book.stats(each, start=since, end=until) for each in ids]
         cut = [] if slices is None or rule_id is None else _sliced(book, rule_id, slices, since, until)
@@ -255,7 +256,7 @@ def stats(
     elif counted:
         show_table(("with", "without", "", "95 % bounds", "difference", "rule"), [_stats_row(each) for each in counted])
     else:
-        click.echo(f"no rule of {named} is active or on trial; --user and --agent name another")
+        said(f"no rule of {named} is active or on trial; --user and --agent name another")
 
 
 def _plain(counted: RuleStats, cut: Sequence[RuleStats]) -> dict[str, Any]:
@@ -362,7 +363,7 @@ def revisions(where: Where, as_json: bool) -> None:
     elif found:
         show_table(("", "when", "action", "by", "rules", "because"), [_revision_row(each) for each in found])
     else:
-        click.echo(f"nothing was ever changed in {named}; --user and --agent name another")
+        said(f"nothing was ever changed in {named}; --user and --agent name another")
 
 
 def _revision_row(revision: RulebookRevision) -> list[Cell]:

@@ -18,7 +18,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.cli.progress import Advance, progress_bar
 from muniment.surfaces.settings import load_settings, open_store
 
-__all__ = ["export_", "import_"]
+__all__ = ["export_", "import_", "write_file"]
 
 
 @click.command("export")
@@ -43,7 +43,7 @@ def export_(out: str, db: str | None, tenant: str | None, user: str | None, sess
                 stream.write(line)
             return
         with progress_bar("exporting", None, quiet=as_json) as advance:
-            count = _write_file(Path(out), _ticking(lines, advance))
+            count = write_file(Path(out), _ticking(lines, advance))
     if as_json:
         emit_json({"file": out, "lines": count})
     else:
@@ -57,7 +57,7 @@ def _ticking(lines: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
         yield line
 
 
-def _write_file(path: Path, lines: Iterator[bytes]) -> int:
+def write_file(path: Path, lines: Iterator[bytes]) -> int:
     """Write beside the target, then rename: no half dump is ever called by its name."""
     part = path.with_name(path.name + ".part")
     count = 0

@@ -6,18 +6,21 @@ A handle crosses as a reference: who it is for. Whoever receives one makes a han
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 from muniment.ledger.evidence import Resolved
 from muniment.records.pointer import Span
 from muniment.records.policy import Policy
 from muniment.records.pool import Pool
+from muniment.records.promotion import RefusedRule
 from muniment.records.run_log import RunLog
 from muniment.records.scope import Scope
 from muniment.records.snapshot import CompactionSnapshot
 from muniment.runtime.builds import Build
 from muniment.runtime.learning import Bank
 from muniment.runtime.resuming import Rejected
+from muniment.runtime.rule_selecting import RuleSelection
 from muniment.runtime.run import Run
 from muniment.runtime.run_reading import Resumed
 from muniment.runtime.studies import Study
@@ -143,6 +146,17 @@ def _resolved(evidence_id: str, text: str, span: Span) -> Resolved:
     return Resolved(evidence_id, text.encode(), span)
 
 
+_SELECTION = {name: shape_of(hint) for name, hint in fields_of(RuleSelection).items() if name != "chosen"} | {
+    "refused": shape_of(tuple[RefusedRule, ...])
+}
+
+
+def _selection(refused: tuple[RefusedRule, ...], **parts: Any) -> RuleSelection:
+    """What was chosen from stays behind; what was refused, and why, is all that is asked of it."""
+    return RuleSelection(**parts, chosen=cast("Any", SimpleNamespace(refused=refused)))
+
+
+register(RuleSelection, Fields("RuleSelection", _SELECTION, _selection, "The rules of a run, and why."))
 register(Run, Referred(RunRef, _run_ref))
 register(Study, Referred(StudyRef, _study_ref))
 register(Bank, Referred(BankRef, _bank_ref))

@@ -68,6 +68,7 @@ def openapi() -> dict[str, Any]:
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": dict(sorted(components.items())),
+            "parameters": _shared_parameters(),
             "responses": {f"Problem{status}": _problem_answer(status) for status in _STATUSES},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "`muniment keys create`"}},
         },
@@ -98,30 +99,44 @@ def _described(operation: Operation, suffix: str, template: str, components: Com
 
 
 def _path_parameters(operation: Operation, template: str) -> list[dict[str, Any]]:
-    schema = {"type": "string", "minLength": 1, "maxLength": 256}
-    return [{"name": n, "in": "path", "required": True, "schema": schema} for n in operation.named_in(template)]
+    return [{"$ref": f"#/components/parameters/path.{name}"} for name in operation.named_in(template)]
 
 
 def _query(operation: Operation, template: str) -> Iterator[dict[str, Any]]:
     if not operation.takes_body:
         for each in operation.parameters(template):
             yield {"name": each.name, "in": "query", "required": each.is_required, "schema": _asked(each, {})}
+    shared: tuple[str, ...] = ()
     if operation.is_listed and not operation.takes_body:
-        yield _in_query("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, "How many at most; 100.")
-        yield _in_query("cursor", _TEXT, "`next` of the page before.")
+        shared += ("limit", "cursor")
     if operation.handle == "run":
-        if "{run_id}" not in template:
-            yield _in_query("run_id", _TEXT, "The run, where it is to be a certain one.")
-        yield _in_query("agent_id", _TEXT, "The agent of a run that has not started; else it is known.")
-        yield _in_query("session_id", _TEXT, "The session of a run that has not started; else it is known.")
-        yield _in_query("task_type", _TEXT, "What a run that has not started is for.")
-        grants = {"type": "array", "items": {"enum": ["agent", "tenant"]}}
-        yield _in_query("grants", grants, "Levels above the user's to write at; takes admin access.")
-        yield _in_query("repair", {"type": "boolean"}, "Take a locked run to put it right; takes admin access.")
+        shared += () if "{run_id}" in template else ("run_id",)
+        shared += ("agent_id", "session_id", "task_type", "grants", "repair")
+    for name in shared:
+        yield {"$ref": f"#/components/parameters/query.{name}"}
 
 
-def _in_query(name: str, schema: dict[str, Any], said: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "description": said, "schema": schema}
+def _shared_parameters() -> dict[str, Any]:
+    """What many operations take, described once."""
+    routes = [route for operation in OPERATIONS for _, route in _templates(operation)]
+    named = sorted({name for operation in OPERATIONS for route in routes for name in operation.named_in(route)})
+    fits = {"type": "string", "minLength": 1, "maxLength": 256}
+    paths = {f"path.{name}": {"name": name, "in": "path", "required": True, "schema": fits} for name in named}
+    grants = {"type": "array", "items": {"enum": ["agent", "tenant"]}}
+    asked: dict[str, tuple[dict[str, Any], str]] = {
+        "limit": ({"type": "integer", "minimum": 1, "maximum": 1000}, "How many at most; 100."),
+        "cursor": (_TEXT, "`next` of the page before."),
+        "run_id": (_TEXT, "The run, where it is to be a certain one."),
+        "agent_id": (_TEXT, "The agent of a run that has not started; else it is known."),
+        "session_id": (_TEXT, "The session of a run that has not started; else it is known."),
+        "task_type": (_TEXT, "What a run that has not started is for."),
+        "grants": (grants, "Levels above the user's to write at; takes admin access."),
+        "repair": ({"type": "boolean"}, "Take a locked run to put it right; takes admin access."),
+    }
+    return paths | {
+        f"query.{name}": {"name": name, "in": "query", "required": False, "description": said, "schema": schema}
+        for name, (schema, said) in asked.items()
+    }
 
 
 def _headers(operation: Operation) -> Iterator[dict[str, Any]]:
@@ -189,7 +204,7 @@ def _content(operation: Operation, returns: Any, components: Components) -> dict
         return {operation.media: {"schema": _TEXT}}
     if returns is bytes:
         return {"application/json": {"schema": {"$ref": "#/components/schemas/MemoryPacket"}}}
-    shape = shape_of(returns)
+    shape = operation.shape
     if not operation.is_listed:
         return {"application/json": {"schema": shape.schema(components)}}
     assert isinstance(shape, Listed)

@@ -35,6 +35,10 @@ LOCAL: Mapping[str, str] = {
     "study.collect": "calls the caller's own agent, with study.prompt and study.ingest",
     "study.look": "a server does not go to addresses it is told: look at home, and supply what was read",
     "bank.name": "part of every bank that is answered",
+    "memory.rulebook": "a handle, made without asking; its methods are operations",
+    "rulebook.name": "part of the path",
+    "rulebook.level": "part of the path",
+    "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
     "works.start": "an operation that takes long starts one: Prefer: respond-async",
     "works.watch": "within a process; outside of it, the events are streamed",
     "works.close": "a server is closed by whoever runs it",
@@ -89,6 +93,8 @@ _MEMORY = (
     row("memory", "why", "POST why", "read", "tenant", "user", is_listed=True),
     row("memory", "research", "POST research", "write", "user", status=201, left_out={"directory": _PATHS}),
     row("memory", "open_research", "GET research/{run_id}", "read", "user", owned=_RUN, left_out={"directory": _PATHS}),
+    row("memory", "route", "POST route", "read", "tenant", "agent", "user"),
+    row("memory", "observe_rates", "GET rates", "read", "tenant", "agent", "user"),
     row("memory", "bank_of", "GET bank-of/{record_id}", "read", "tenant"),
 )  # fmt: skip
 
@@ -130,7 +136,8 @@ _RUNS = (
     row("run", "note", "POST working-set/notes", "write", repeats="guarded"),
     row("run", "push_working_set", "POST working-set/push", "write", repeats="guarded"),
     row("run", "pop_working_set", "POST working-set/pop", "write", repeats="guarded"),
-    row("run", "working_set", "GET working-set", "read"),
+    row("run", "working_set", "GET working-set", "read", parts=("stack", "records")),
+    row("run", "select_rules", "POST rules/select", "write", repeats="guarded"),
     row("run", "fold", "POST fold", "write", left_out={"wording": _CODE}),
     row("run", "learn", "POST learn", "write", left_out={"wording": _CODE}),
     row("run", "learned", "GET learned", "read"),
@@ -208,9 +215,47 @@ _BANKS = (
     row("bank", "drafts", "GET drafts", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "plans", "GET plans", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "get_plan", "GET plans/{plan_id}", "read", "tenant", "agent", "user", versioned="plan_id"),
-    row("bank", "select_seed", "POST seeds/select", "read", "tenant", "agent", "user"),
+    row("bank", "select_seed", "POST seeds/select", "read", "tenant", "agent", "user", parts=("choice", "terms")),
+    row("bank", "flow_map", "GET flow-map", "read", "tenant", "agent", "user"),
+    row("bank", "suggest_thresholds", "POST flow-map/suggest", "read", "tenant", "agent", "user", is_listed=True),
     *_bank_changes("admin", "tenant", "agent"),
     *_bank_changes("write", "user"),
+)
+
+_ALL: tuple[Level, ...] = ("tenant", "agent", "user")
+_RULE = "rules/{rule_id}"
+
+
+def _rule_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
+    """What changes a rulebook, likewise."""
+    return (
+        row("rulebook", "submit", "POST drafts", access, *levels, status=201),
+        row("rulebook", "add", "POST rules", access, *levels, status=201),
+        row("rulebook", "make_tests", f"POST {_RULE}/tests/make", access, *levels),
+        row("rulebook", "add_tests", f"POST {_RULE}/tests", access, *levels, status=201, is_listed=True),
+        row("rulebook", "gate", f"POST {_RULE}/gate", access, *levels, is_long=True, left_out={"executor": _CODE}),
+        row("rulebook", "canary", f"POST {_RULE}/canary", access, *levels),
+        row("rulebook", "watch", "POST watch", access, *levels),
+        row("rulebook", "promote", f"POST {_RULE}/promote", access, *levels),
+        row("rulebook", "retire", f"POST {_RULE}/retire", access, *levels),
+        row("rulebook", "rollback", "POST rollback", access, *levels),
+        row("rulebook", "publish", "POST publish", access, *levels),
+    )
+
+
+_RULEBOOKS = (
+    row("rulebook", "revision", "GET revision", "read", *_ALL),
+    row("rulebook", "revisions", "GET revisions", "read", *_ALL, is_listed=True),
+    row("rulebook", "rules", "GET rules", "read", *_ALL, is_listed=True),
+    row("rulebook", "get", f"GET {_RULE}", "read", *_ALL),
+    row("rulebook", "history", f"GET {_RULE}/history", "read", *_ALL, is_listed=True),
+    row("rulebook", "tests", f"GET {_RULE}/tests", "read", *_ALL, is_listed=True),
+    row("rulebook", "reports", f"GET {_RULE}/reports", "read", *_ALL, is_listed=True),
+    row("rulebook", "stats", f"GET {_RULE}/stats", "read", *_ALL),
+    row("rulebook", "lint", "POST lint", "read", *_ALL, is_listed=True),
+    row("rulebook", "select", "POST select", "read", *_ALL),
+    *_rule_changes("admin", "tenant", "agent"),
+    *_rule_changes("write", "user"),
 )
 
 _WORKS = (
@@ -219,7 +264,7 @@ _WORKS = (
     row("works", "events", "GET {operation_id}/events", "read", "store", "tenant", "user", media="text/event-stream"),
 )
 
-OPERATIONS: tuple[Operation, ...] = (*_MEMORY, *_RUNS, *_CORPORA, *_STUDIES, *_BANKS, *_WORKS)
+OPERATIONS: tuple[Operation, ...] = (*_MEMORY, *_RUNS, *_CORPORA, *_STUDIES, *_BANKS, *_RULEBOOKS, *_WORKS)
 
 
 @cache

@@ -9,7 +9,8 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from functools import cache
+from datetime import datetime
+from functools import cache, cached_property, partial
 from os import PathLike
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -21,7 +22,7 @@ from muniment.errors import InvalidInput, InvalidRecord
 from muniment.records.base import JsonValue, Record
 from muniment.surfaces.operations.signatures import fields_of
 
-__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "register", "shape_of"]
+__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "named_row", "register", "shape_of"]
 
 Components = dict[str, Any]
 """Named schemas, filled while schemas are asked for; references point into `#/components/schemas/`."""
@@ -72,7 +73,7 @@ class Listed(Shape):
         self._make = make
 
     def encode(self, value: Any) -> Any:
-        return [self.inner.encode(each) for each in value]
+        return [self.inner.encode(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
 
     def decode(self, plain: Any) -> Any:
         return self._make(self.inner.decode(each) for each in plain)
@@ -99,11 +100,45 @@ class Row(Shape):
         return {"type": "array", "prefixItems": prefix, "minItems": count, "maxItems": count}
 
 
+class NamedRow(Row):
+    """Such a tuple as an object, its parts under names."""
+
+    def __init__(self, names: Sequence[str], parts: Sequence[Shape]) -> None:
+        super().__init__(parts)
+        self._names = names
+
+    def encode(self, value: Any) -> Any:
+        return dict(zip(self._names, super().encode(value), strict=True))
+
+    def decode(self, plain: Any) -> Any:
+        return super().decode([plain[name] for name in self._names])
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        parts = [part.schema(components) for part in self._parts]
+        named = dict(zip(self._names, parts, strict=True))
+        return {"type": "object", "required": list(self._names), "properties": named}
+
+
+def named_row(names: Sequence[str], hint: Any) -> NamedRow:
+    return NamedRow(names, [shape_of(each) for each in get_args(hint)])
+
+
 class Fields(Shape):
     """An object of named parts: a named tuple, a data class, or what `make` makes of the parts."""
 
-    def __init__(self, name: str, parts: Mapping[str, Shape], make: Callable[..., Any], doc: str = "") -> None:
-        self._name, self._parts, self._make, self._doc = name, parts, make, doc
+    def __init__(
+        self,
+        name: str,
+        parts: Mapping[str, Shape] | Callable[[], Mapping[str, Shape]],
+        make: Callable[..., Any],
+        doc: str = "",
+    ) -> None:
+        self._name, self._given, self._make, self._doc = name, parts, make, doc
+
+    @cached_property
+    def _parts(self) -> Mapping[str, Shape]:
+        """Found when they are first needed: a type may hold itself."""
+        return self._given() if callable(self._given) else self._given
 
     def encode(self, value: Any) -> Any:
         return {name: part.encode(getattr(value, name)) for name, part in self._parts.items()}
@@ -173,6 +208,8 @@ class Mapped(Shape):
         return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}
 
 
+_NOT_SENT = (PathLike, Callable)
+"""What a caller may give at home and not over the wire, where there is a choice."""
 _SPECIAL: dict[Any, Shape] = {}
 _PLAIN: dict[Any, Mapping[str, Any]] = {
     str: {"type": "string"},
@@ -183,8 +220,9 @@ _PLAIN: dict[Any, Mapping[str, Any]] = {
     types.NoneType: {"type": "null"},
     dict: {"type": "object"},
     list: {"type": "array"},
+    datetime: {"type": "string", "format": "date-time"},
 }
-_MAKERS: dict[Any, Callable[[Iterable[Any]], Any]] = {list: list, Iterator: iter}
+_MAKERS: dict[Any, Callable[[Iterable[Any]], Any]] = {list: list, Iterator: iter, frozenset: frozenset}
 
 
 def register(cls: Any, shape: Shape) -> None:
@@ -207,19 +245,23 @@ def shape_of(hint: Any) -> Shape:
     if origin is Literal:
         return Plain({"enum": list(arguments)})
     if origin in (Union, types.UnionType):
-        return OneOf([(each, shape_of(each)) for each in arguments if get_origin(each) is not PathLike])
+        return OneOf([(each, shape_of(each)) for each in arguments if get_origin(each) not in _NOT_SENT])
     if isinstance(hint, type) and issubclass(hint, Record):
         return OfRecord(hint)
     if isinstance(hint, type) and (hasattr(hint, "_fields") or is_dataclass(hint)):
-        parts = {name: shape_of(each) for name, each in fields_of(hint).items()}
+        parts = partial(_parts_of, hint)
         return Fields(hint.__name__, parts, hint, (hint.__doc__ or "").partition("\n")[0])
     return _container(hint, origin, arguments)
+
+
+def _parts_of(cls: type) -> dict[str, Shape]:
+    return {name: shape_of(hint) for name, hint in fields_of(cls).items()}
 
 
 def _container(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
     if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
         return Row([shape_of(each) for each in arguments])
-    if origin in (list, tuple, Iterator, Iterable, Sequence):
+    if origin in (list, tuple, frozenset, Iterator, Iterable, Sequence):
         return Listed(shape_of(arguments[0]), _MAKERS.get(origin, tuple))
     if origin in (dict, Mapping):
         return Mapped(shape_of(arguments[1]))

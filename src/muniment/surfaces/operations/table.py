@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, cast
 
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
 from muniment.runtime.memory import Memory
+from muniment.runtime.rulebooks import Rulebook
 from muniment.runtime.run import Run
 from muniment.runtime.studies import Study
+from muniment.surfaces.operations.shapes import Shape, named_row, shape_of
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
 from muniment.surfaces.operations.works import Works
 
 __all__ = ["BASES", "HANDLES", "Access", "Handle", "Level", "Operation", "row"]
 
-Handle = Literal["memory", "run", "corpus", "study", "bank", "works"]
+Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"]
 Level = Literal["store", "tenant", "user", "agent"]
 Access = Literal["read", "write", "admin"]
 
@@ -33,6 +35,7 @@ HANDLES: Mapping[Handle, type] = {
     "corpus": Corpus,
     "study": Study,
     "bank": Bank,
+    "rulebook": Rulebook,
     "works": Works,
 }
 
@@ -42,6 +45,7 @@ _USER = _TENANT + "/users/{user_id}"
 BASES: Mapping[tuple[Handle, Level], str] = {
     ("memory", "store"): "/v1",
     ("memory", "tenant"): _TENANT,
+    ("memory", "agent"): _TENANT + "/agents/{agent_id}",
     ("memory", "user"): _USER,
     ("run", "user"): _USER + "/runs/{run_id}",
     ("corpus", "tenant"): _TENANT + "/corpora/{corpus_id}",
@@ -50,6 +54,9 @@ BASES: Mapping[tuple[Handle, Level], str] = {
     ("bank", "tenant"): _TENANT + "/bank",
     ("bank", "agent"): _TENANT + "/agents/{agent_id}/bank",
     ("bank", "user"): _USER + "/bank",
+    ("rulebook", "tenant"): _TENANT + "/rulebook",
+    ("rulebook", "agent"): _TENANT + "/agents/{agent_id}/rulebook",
+    ("rulebook", "user"): _USER + "/rulebook",
     ("works", "store"): "/v1/operations",
     ("works", "tenant"): _TENANT + "/operations",
     ("works", "user"): _USER + "/operations",
@@ -57,6 +64,11 @@ BASES: Mapping[tuple[Handle, Level], str] = {
 """Where the operations of a handle stand, by the level they are for."""
 
 _NAMED = re.compile(r"{(\w+)}")
+
+
+@cache
+def _named_in(route: str) -> tuple[str, ...]:
+    return tuple(_NAMED.findall(route))
 
 
 @dataclass(frozen=True)
@@ -78,8 +90,6 @@ class Operation:
     """Arguments that do not cross the wire, and why."""
     owned: Mapping[str, str] = field(default_factory=dict)
     """Path parameter → the kind of item it names, which must be the user's where the path names one."""
-    narrowed: Mapping[str, str] = field(default_factory=dict)
-    """Argument → path parameter that fills it, where the names differ."""
     repeats: Literal["safe", "ledger", "guarded"] = "safe"
     """What an Idempotency-Key is: needless, an argument of the method, or guarded in the transaction."""
     versioned: str | None = None
@@ -94,6 +104,8 @@ class Operation:
     """The argument that the whole body is, where it is no object of arguments."""
     takes: Literal["json", "lines"] = "json"
     """What the body is: JSON, or lines that are passed on as a file."""
+    parts: tuple[str, ...] = ()
+    """What the parts of an answer are called that is a tuple in the library."""
     function: Callable[..., Any] | None = None
     """What is called in place of a method: a part of an answer, say."""
 
@@ -113,6 +125,12 @@ class Operation:
         return signature_of(self.target)
 
     @cached_property
+    def shape(self) -> Shape:
+        """How the answer crosses the wire."""
+        returns = self.signature.returns
+        return named_row(self.parts, returns) if self.parts else shape_of(returns)
+
+    @cached_property
     def routes(self) -> dict[Level, str]:
         """The whole path by level."""
         own = f"/{self.path}" if self.path else ""
@@ -125,12 +143,21 @@ class Operation:
 
     def named_in(self, route: str) -> tuple[str, ...]:
         """The parameters of a path, in order."""
-        return tuple(_NAMED.findall(route))
+        return _named_in(route)
 
     def parameters(self, route: str) -> tuple[Parameter, ...]:
         """The arguments that are given in the query or the body at this path."""
-        taken = {*self.named_in(route), "tenant_id", "user_id", *self.narrowed, *self.left_out}
-        return tuple(each for each in self.signature.parameters if each.name not in taken)
+        known = self._parameters.get(route)
+        if known is None:
+            taken = {*self.named_in(route), "tenant_id", "user_id", *self.left_out}
+            known = tuple(each for each in self.signature.parameters if each.name not in taken)
+            self._parameters[route] = known
+        return known
+
+    @cached_property
+    def _parameters(self) -> dict[str, tuple[Parameter, ...]]:
+        """By path, as they were asked for."""
+        return {}
 
     @property
     def takes_body(self) -> bool:

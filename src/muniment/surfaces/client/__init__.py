@@ -1,0 +1,1 @@
+"""The library's own face over HTTP: `muniment.connect`."""

@@ -1,0 +1,41 @@
+"""`muniment.connect`: a server's store, with the same API as one that is opened here."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from muniment.errors import InvalidInput, MissingDependency
+
+if TYPE_CHECKING:
+    from muniment.runtime.memory import Memory
+
+__all__ = ["connect"]
+
+TIMEOUT_S = 60.0
+
+
+def connect(url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, http: Any = None) -> Memory:
+    """Connect to a server (`muniment serve`): what is answered has the same API as a store that `open` opens.
+
+    `key` is an API key, where the server asks for one. `timeout_s` is how long one answer, or a part of a long one, may
+    take. `http` is a client to use in place of one made here: an `httpx2.Client`, or something like it.
+    """
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"a server is named by its URL, not {url!r:.60}", path="$.url", hint="https://…")
+    try:
+        import httpx2
+    except ImportError:
+        raise MissingDependency("connecting takes an HTTP client", hint='pip install "muniment[client]"') from None
+    from muniment.surfaces.client.connection import Connection
+    from muniment.surfaces.client.remote import RemoteMemory
+
+    with ExitStack() as unless_let_in:
+        if http is None:
+            limits = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
+            http = httpx2.Client(base_url=url, timeout=timeout_s, limits=limits)
+            unless_let_in.callback(http.close)
+        connection = Connection(http, key)
+        memory = RemoteMemory(connection, url, connection.whoami())
+        unless_let_in.pop_all()
+    return memory

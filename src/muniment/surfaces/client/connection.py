@@ -1,0 +1,280 @@
+"""A connection to a server: operations asked for by their rows, answers read back into records, problems raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx2
+
+from muniment.errors import InvalidInput, InvalidJson, MunimentError, StorageFailure, StorageLost
+from muniment.records.base import Record
+from muniment.runtime.builds import Build
+from muniment.surfaces.operations.problems import error_of
+from muniment.surfaces.operations.shapes import Listed, shape_of
+from muniment.surfaces.operations.table import Operation
+from muniment.surfaces.operations.works import Work
+from muniment.text.canonical import MAX_DEPTH, canonical_bytes, child_path, parse_json
+from muniment.text.instants import format_instant, parse_instant
+
+__all__ = ["Ask", "Connection", "plain"]
+
+_LINES = "application/x-ndjson"
+_PROBLEM = b'{"problem":'
+_DOTS = {".": "%2E", "..": "%2E%2E"}
+_FILE_BYTES_MAX = 64 << 20
+
+
+class Ask(NamedTuple):
+    """One thing to ask for: its row, the address, what goes into query and body."""
+
+    operation: Operation
+    template: str
+    names: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+    context: Mapping[str, Any] = {}
+
+    @property
+    def path(self) -> str:
+        path = self.template
+        for name in self.operation.named_in(self.template):
+            path = path.replace(f"{{{name}}}", _segment(name, self.names.get(name)))
+        return path
+
+
+class Connection:
+    """Thread-safe, as far as the HTTP client under it is."""
+
+    def __init__(self, http: Any, key: str | None) -> None:
+        self._http = http
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+
+    def whoami(self) -> dict[str, Any]:
+        """What the server says of the key."""
+        with _reached():
+            answer = self._http.request("GET", "/v1/key", headers=self._headers)
+        if answer.is_error:
+            raise _problem(answer)
+        told: dict[str, Any] = parse_json(answer.content)
+        return told
+
+    def close(self) -> None:
+        self._http.close()
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    def ask(self, ask: Ask) -> Any:
+        """The answer, as the library would give it."""
+        operation = ask.operation
+        if operation.is_listed and not operation.takes_body:
+            shape = operation.shape
+            assert isinstance(shape, Listed)
+            return shape.decode(parse_json(line) for line in self.lines(ask))
+        answer = self._send(ask)
+        if answer.status_code == 204:
+            return None
+        if operation.media != "application/json":
+            return answer.content.decode()
+        if operation.signature.returns is bytes:
+            return answer.content
+        told = parse_json(answer.content)
+        return operation.shape.decode(told["items"] if operation.is_listed else told)
+
+    def lines(self, ask: Ask) -> Iterator[bytes]:
+        """The lines of a long answer, as they come; it has begun when this answers."""
+        opened = self._opened(ask)
+        first = next(opened, None)
+        return iter(()) if first is None else _joined(first, opened)
+
+    def _opened(self, ask: Ask) -> Iterator[bytes]:
+        with _reached(), self._stream(ask, {"Accept": _LINES}) as answer:
+            if answer.is_error:
+                answer.read()
+                raise _problem(answer)
+            held = b""
+            for part in answer.iter_bytes():
+                *whole, held = (held + part).split(b"\n")
+                for line in whole:
+                    if line.startswith(_PROBLEM):
+                        raise error_of(_unfolded(parse_json(line)["problem"]))
+                    yield line + b"\n"
+            if held:
+                raise StorageLost("the answer broke off", hint="ask again")
+
+    def _send(self, ask: Ask, **more: Any) -> Any:
+        with _reached():
+            answer = self._http.request(ask.operation.method, ask.path, **self._parts(ask, {}), **more)
+        if answer.is_error:
+            raise _problem(answer)
+        return answer
+
+    def _stream(self, ask: Ask, headers: Mapping[str, str]) -> Any:
+        return self._http.stream(ask.operation.method, ask.path, **self._parts(ask, headers))
+
+    def _parts(self, ask: Ask, headers: Mapping[str, str]) -> dict[str, Any]:
+        whole = ask.operation.body
+        if whole is not None:
+            sent = plain(ask.arguments.get(whole), "$")
+        else:
+            sent = {name: plain(value, f"$.{name}") for name, value in ask.arguments.items()}
+            if not ask.operation.takes_body:
+                _check_query(ask.operation, sent)
+        parts: dict[str, Any] = {"headers": self._headers | dict(headers), "params": _query(ask.context)}
+        if ask.operation.takes_body:
+            parts["content"] = canonical_bytes(sent)
+            parts["headers"]["Content-Type"] = "application/json"
+        else:
+            parts["params"] = [*parts["params"], *_query(sent)]
+        return parts
+
+    # -- long work ------------------------------------------------------------------------------------
+
+    def upload(self, ask: Ask, lines: Iterable[bytes], progress: Any = None) -> Any:
+        """Send a body as it comes; with `progress`, as long work whose progress is told."""
+        headers = self._headers | {"Content-Type": _LINES}
+        headers |= {} if progress is None else {"Prefer": "respond-async"}
+        with _reached():
+            answer = self._http.request(ask.operation.method, ask.path, headers=headers, content=iter(lines))
+        if answer.is_error:
+            raise _problem(answer)
+        return self._awaited(ask, answer, progress)
+
+    def work(self, ask: Ask, progress: Any) -> Any:
+        """Ask for long work, and tell its progress until it is done."""
+        parts = self._parts(ask, {"Prefer": "respond-async"})
+        with _reached():
+            answer = self._http.request(ask.operation.method, ask.path, **parts)
+        if answer.is_error:
+            raise _problem(answer)
+        return self._awaited(ask, answer, progress)
+
+    def _awaited(self, ask: Ask, answer: Any, progress: Any) -> Any:
+        told = parse_json(answer.content)
+        if answer.status_code == 202:
+            work = self._watched(answer.headers["location"], progress)
+            if work.error is not None:
+                raise error_of(_unfolded(work.error))
+            told = work.result
+        return ask.operation.shape.decode(told)
+
+    def _watched(self, location: str, progress: Any) -> Work:
+        """Follow the events of a work to its end."""
+        done, work = 0, None
+        with _reached(), self._http.stream("GET", f"{location}/events", headers=self._headers, timeout=None) as answer:
+            if answer.is_error:
+                answer.read()
+                raise _problem(answer)
+            for line in answer.iter_lines():
+                if line.startswith("data: "):
+                    work = Work.from_wire(parse_json(line.removeprefix("data: ")))
+                    if progress is not None and work.progress > done:
+                        progress(work.progress - done)
+                        done = work.progress
+        if work is None or not work.is_finished:
+            raise StorageLost("the server went away while it worked", hint="start the work again: it goes on")
+        return work
+
+
+def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """What goes wrong on the way, as the library's own errors: the outcome is unknown once something was sent."""
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
+        raise StorageFailure(
+            f"the server cannot be reached: {error}", hint="check that it runs, and its address"
+        ) from None
+    except httpx2.TransportError as error:
+        raise StorageLost(f"the connection to the server broke: {error}") from None
+
+
+def _problem(answer: Any) -> MunimentError:
+    try:
+        told = parse_json(answer.content)
+    except InvalidJson:
+        told = None
+    if not isinstance(told, dict) or "code" not in told:
+        return StorageFailure(
+            f"what answers there is no muniment: HTTP {answer.status_code}", hint="check the address, and any proxy"
+        )
+    return error_of(told)
+
+
+def _unfolded(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The library's own shape of an error as a problem."""
+    return dict(shape) | {"detail": shape.get("message")}
+
+
+def _segment(name: str, value: Any) -> str:
+    """A name as a part of a path."""
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
+    if not _is_text(value):
+        raise InvalidInput(f"{name} holds a lone surrogate", path=f"$.{name}")
+    return _DOTS.get(value) or quote(value, safe="")
+
+
+def _query(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    each_of = (
+        (name, each) for name, value in given.items() for each in (value if isinstance(value, list) else [value])
+    )
+    return [
+        (name, str(each).lower() if isinstance(each, bool) else str(each)) for name, each in each_of if each is not None
+    ]
+
+
+def _check_query(operation: Operation, sent: Mapping[str, Any]) -> None:
+    """In a query all is text: what is none, nor the number or flag that is wanted, is refused before it becomes so."""
+    wanted = {each.name: shape_of(each.hint).schema({}) for each in operation.signature.parameters}
+    for name, value in sent.items():
+        types = str(wanted.get(name, {}))
+        is_right = isinstance(value, str) or (
+            isinstance(value, int) and ("'boolean'" if isinstance(value, bool) else "'integer'") in types
+        )
+        if value is not None and not is_right and not (isinstance(value, list) and "'array'" in types):
+            raise InvalidInput(f"{name} should be text, not {type(value).__name__}", path=f"$.{name}")
+        if isinstance(value, str) and not _is_text(value):
+            raise InvalidInput(f"{name} holds a lone surrogate", path=f"$.{name}")
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= sign <= "\udfff" for sign in value)
+
+
+def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
+    """What callers give, as JSON: records by their wire form, builds and recalls by their ids, moments as text."""
+    if not room:
+        raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path=path)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Record):
+        return value.to_wire()
+    if isinstance(value, Build):
+        return value.id
+    if isinstance(value, datetime):
+        return format_instant(parse_instant(value, path=path))
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {name: plain(each, child_path(path, str(name)), room - 1) for name, each in value.items()}
+    if isinstance(value, PathLike):
+        from muniment.runtime.corpora import read_text_file
+
+        return read_text_file(Path(fspath(value)), _FILE_BYTES_MAX, "the client")
+    if hasattr(value, "request") and hasattr(value.request, "request_id"):
+        return value.request.request_id  # a recall
+    if isinstance(value, set | frozenset):
+        return sorted(value) if all(isinstance(each, str) for each in value) else list(value)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
+        return [plain(each, child_path(path, at), room - 1) for at, each in enumerate(value)]
+    raise InvalidInput(f"a value of type {type(value).__name__} cannot be sent", path=path)

@@ -1,0 +1,442 @@
+"""The library's handles over a connection: the same classes, methods and signatures, derived from the rows.
+
+What the library makes of its own methods (`corpus.add_file`, `study.collect`, `mem.runner` …) is inherited as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+from muniment.errors import Forbidden, InvalidInput
+from muniment.records.scope import DEFAULT_TENANT, Scope
+from muniment.runtime.corpora import Corpus
+from muniment.runtime.learning import Bank
+from muniment.runtime.memory import Memory
+from muniment.runtime.rulebooks import Rulebook
+from muniment.runtime.run import Run
+from muniment.runtime.run_reading import Resumed
+from muniment.runtime.studies import Study
+from muniment.surfaces.client.connection import Ask, Connection
+from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
+from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, find_operation
+from muniment.surfaces.operations.table import HANDLES, Handle, Operation
+
+__all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
+
+
+class _Remote:
+    """What all remote handles share: a connection, and where their operations are."""
+
+    _connection: Connection
+
+    def _level(self) -> str:
+        raise TypeError("each handle says")
+
+    def _names(self) -> dict[str, Any]:
+        raise TypeError("each handle says")
+
+    def _context(self) -> dict[str, Any]:
+        return {}
+
+    def _asking(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Ask:
+        operation = find_operation(handle, call, self._level())
+        if operation is None:
+            raise Forbidden(f"{call} is not for this level", hint="a user's connection reaches the user's own alone")
+        template = operation.routes[cast("Any", self._level())]
+        names = self._names()
+        in_path = operation.named_in(template)
+        names |= {name: arguments.pop(name) for name in list(arguments) if name in in_path}
+        return Ask(operation, template, names, _sendable(operation, arguments), self._context())
+
+    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
+        return self._lift(self._connection.ask(self._asking(handle, call, arguments)))
+
+    def _lift(self, answer: Any) -> Any:
+        """Handles of this connection in place of references."""
+        return _lifted(self._connection, answer)
+
+
+def _sendable(operation: Operation, arguments: dict[str, Any]) -> dict[str, Any]:
+    for name, why in operation.left_out.items():
+        if arguments.pop(name, None) is not None:
+            raise InvalidInput(f"{name} cannot be given over a connection", path=f"$.{name}", hint=why)
+    return arguments
+
+
+def _lifted(connection: Connection, answer: Any) -> Any:
+    match answer:
+        case RunRef():
+            return RemoteRun(connection, answer)
+        case StudyRef():
+            return RemoteStudy(connection, answer)
+        case ResumedRef():
+            told = _Told(answer.log, answer.snapshot, answer.tail, answer.rejected)
+            return Resumed(RemoteRun(connection, answer.run), cast("Any", told))
+        case SentBuild():
+            object.__setattr__(answer, "_fetch", functools.cache(lambda: _inputs_of(connection, answer)))
+    return answer
+
+
+class _Home:
+    """What of a store's context is on this side: what counts tokens here, and the policy, once it was asked for."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @functools.cached_property
+    def counter(self) -> Any:
+        from muniment.adapters.token_counters import load_token_counter
+
+        return load_token_counter()
+
+    @functools.cached_property
+    def policy(self) -> Any:
+        operation = find_operation("memory", "policy", "store")
+        assert operation is not None
+        return self._connection.ask(Ask(operation, operation.routes["store"], {}, {}))
+
+
+class _Told(NamedTuple):
+    log: Any
+    snapshot: Any
+    tail: int
+    rejected: tuple[Any, ...]
+
+
+def _inputs_of(connection: Connection, build: SentBuild) -> Any:
+    operation = find_operation("memory", "build_inputs", "user")
+    assert operation is not None
+    scope = build.request.scope
+    names = {"tenant_id": scope.tenant_id, "user_id": scope.user_id, "build_id": build.id}
+    return connection.ask(Ask(operation, operation.routes["user"], names, {}))
+
+
+def _derived(handle: Handle) -> Callable[[type], type]:
+    """Class decorator: ask the server for every method of the handle that has a row, unless the class has its own."""
+
+    def fill(cls: type) -> type:
+        for operation in OPERATIONS:
+            if operation.handle != handle or operation.call in vars(cls):
+                continue
+            member = inspect.getattr_static(HANDLES[handle], operation.call, None)
+            if isinstance(member, property):
+                setattr(cls, operation.call, property(_reading(handle, operation.call), doc=member.__doc__))
+            elif member is not None:
+                setattr(cls, operation.call, _asking(handle, operation.call, member))
+        return cls
+
+    return fill
+
+
+def _reading(handle: Handle, call: str) -> Callable[[Any], Any]:
+    return lambda self: self._ask(handle, call, {})
+
+
+def _asking(handle: Handle, call: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+    extra = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), None)
+
+    @functools.wraps(method)
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        given.pop("self")
+        if extra is not None:
+            given |= given.pop(extra, {})
+        return self._ask(handle, call, given)
+
+    return ask
+
+
+# -- handles ------------------------------------------------------------------------------------------
+
+
+@_derived("run")
+class RemoteRun(_Remote, Run):
+    """A run's handle over a connection. See `muniment.Run`."""
+
+    def __init__(self, connection: Connection, ref: RunRef, opening: Mapping[str, Any] | None = None) -> None:
+        self._connection = connection
+        self._scope = ref.scope
+        self._task_type = ref.task_type
+        self._grants = frozenset(ref.grants)
+        self._repairs = ref.repair
+        self._unsaid = dict(opening or {})
+        """What the run is for, until its first write has said it."""
+        self._saying = threading.Lock()
+
+    def _level(self) -> str:
+        return "user"
+
+    def _names(self) -> dict[str, Any]:
+        return {"tenant_id": self._scope.tenant_id, "user_id": self._scope.user_id, "run_id": self._scope.run_id}
+
+    def _context(self) -> dict[str, Any]:
+        scope = self._scope
+        context: dict[str, Any] = {"agent_id": scope.agent_id, "session_id": scope.session_id}
+        if self._task_type != "generic":
+            context["task_type"] = self._task_type
+        return context | {"grants": sorted(self._grants)} | ({"repair": True} if self._repairs else {})
+
+    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
+        ask = self._asking(handle, call, arguments)
+        if self._unsaid and ask.operation.access != "read" and call not in _STARTING_NOTHING:
+            self._start()
+        return self._lift(self._connection.ask(ask))
+
+    def _start(self) -> None:
+        """Say what the run is for, before its first write."""
+        with self._saying:
+            if not self._unsaid:
+                return
+            operation = find_operation("memory", "run", "user")
+            assert operation is not None
+            scope = self._scope
+            said = self._unsaid | {
+                "agent_id": scope.agent_id,
+                "session_id": scope.session_id,
+                "run_id": scope.run_id,
+                "task_type": self._task_type,
+            }
+            self._connection.ask(Ask(operation, operation.routes["user"], self._names(), said))
+            self._unsaid = {}
+
+    def _desk(self) -> Any:
+        """As much of a desk as asks for a grant."""
+        return SimpleNamespace(grants=self._grants)
+
+    def entries(self) -> Iterator[Any]:
+        """This run's entries, in order."""
+        return _streamed(self, "run", "entries", {})
+
+
+@_derived("corpus")
+class RemoteCorpus(_Remote, Corpus):
+    """A corpus' handle over a connection. See `muniment.Memory.corpus`."""
+
+    def __init__(self, connection: Connection, corpus_id: str, tenant_id: str, user_id: str | None) -> None:
+        super().__init__(cast("Any", _Home(connection)), corpus_id, tenant_id, user_id)
+        self._connection = connection
+        self._user_id = user_id
+
+    def _level(self) -> str:
+        return "tenant" if self._user_id is None else "user"
+
+    def _names(self) -> dict[str, Any]:
+        shelf = self._shelf
+        return {"tenant_id": shelf.tenant_id, "user_id": self._user_id, "corpus_id": shelf.corpus_id}
+
+
+@_derived("bank")
+class RemoteBank(_Remote, Bank):
+    """A bank's handle over a connection. See `muniment.Memory.bank`."""
+
+    def __init__(
+        self, connection: Connection, scope: Scope, owner: str, user_id: str | None, agent_id: str | None
+    ) -> None:
+        super().__init__(cast("Any", _Home(connection)), scope, owner)
+        self._connection = connection
+        self._whose = {"user_id": user_id, "agent_id": agent_id}
+
+    def _level(self) -> str:
+        return _level_of(self._whose)
+
+    def _names(self) -> dict[str, Any]:
+        return {"tenant_id": self._scope.tenant_id, **self._whose}
+
+
+@_derived("rulebook")
+class RemoteRulebook(_Remote, Rulebook):
+    """A rulebook's handle over a connection. See `muniment.Memory.rulebook`."""
+
+    def __init__(self, connection: Connection, book: Rulebook, user_id: str | None, agent_id: str | None) -> None:
+        self._book = book._book
+        self._connection = connection
+        self._whose = {"user_id": user_id, "agent_id": agent_id}
+
+    def replay(self, *_: Any, **__: Any) -> Any:
+        """Not over a connection: the tasks are the store's, the agent is the caller's."""
+        raise Forbidden("a replay runs where the store is", hint=LOCAL["rulebook.replay"])
+
+    def _level(self) -> str:
+        return _level_of(self._whose)
+
+    def _names(self) -> dict[str, Any]:
+        return {"tenant_id": self._book.tenant_id, **self._whose}
+
+
+def _level_of(whose: Mapping[str, str | None]) -> str:
+    return next((name.removesuffix("_id") for name, value in whose.items() if value is not None), "tenant")
+
+
+@_derived("study")
+class RemoteStudy(_Remote, Study):
+    """A research run's handle over a connection. See `muniment.Memory.research`."""
+
+    def __init__(self, connection: Connection, ref: StudyRef) -> None:
+        self._connection = connection
+        self._run = RemoteRun(connection, ref.run)
+        self._place = Path(ref.directory)
+
+    @property
+    def directory(self) -> Path:
+        """Where its files lie, on the server's machine."""
+        return self._place
+
+    def look(self, checker: Any, urls: Iterable[str] | None = None) -> Any:  # noqa: ARG002
+        """Not over a connection: look at home, and `supply` what was read."""
+        raise Forbidden("a server does not go to addresses it is told", hint=LOCAL["study.look"])
+
+    def _level(self) -> str:
+        return "user"
+
+    def _names(self) -> dict[str, Any]:
+        scope = self._run.scope
+        return {"tenant_id": scope.tenant_id, "user_id": scope.user_id, "run_id": scope.run_id}
+
+    def _view(self) -> Any:
+        """As much of a view as `collect` reads."""
+        return SimpleNamespace(manifest=self.manifest(), perspectives=self.perspectives())
+
+
+# -- the store ----------------------------------------------------------------------------------------
+
+
+@_derived("memory")
+class RemoteMemory(_Remote, Memory):
+    """A store over a connection. See `muniment.Memory` and `muniment.connect`."""
+
+    def __init__(self, connection: Connection, url: str, key: Mapping[str, str]) -> None:
+        """`key` is what the server says of it: where it is for one user, all is asked for at that user's address."""
+        super().__init__(cast("Any", _Home(connection)))
+        self._connection = connection
+        self._url = url
+        self._user_id = key.get("user")
+        self._tenant_id = None if key["tenant"] == "*" else key["tenant"]
+
+    def __repr__(self) -> str:
+        return f"<Memory at {self._url}>"
+
+    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
+        return self._lift(self._connection.ask(self._located(handle, call, arguments)))
+
+    def _located(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Ask:
+        """At the narrowest address that the arguments, or the key, name."""
+        usual = self._tenant_id if call in ("verify", "tenants") else DEFAULT_TENANT
+        tenant_id = arguments.pop("tenant_id", usual)
+        user_id = arguments.pop("user_id", None)
+        user_id = self._user_id if user_id is None else user_id
+        names: dict[str, Any] = {"tenant_id": tenant_id, "user_id": user_id}
+        wanted = "store" if tenant_id is None else "tenant" if user_id is None else "user"
+        if arguments.get("agent_id") is not None and find_operation(handle, call, "agent") is not None:
+            wanted = "agent"
+        for level in (wanted, "store", "tenant", "user"):
+            operation = find_operation(handle, call, level)
+            if operation is not None:
+                template = operation.routes[cast("Any", level)]
+                break
+        free = find_operation("run", call, "user")
+        if wanted == "user" and free is not None and free.free_route is not None and level != "user":
+            operation, template = free, free.free_route
+        assert operation is not None
+        in_path = operation.named_in(template)
+        names |= {name: arguments.pop(name) for name in list(arguments) if name in in_path}
+        return Ask(operation, template, names, _sendable(operation, arguments))
+
+    def run(self, **given: Any) -> Run:
+        bound = inspect.signature(Memory.run).bind(self, **given).arguments
+        said = {name: value for name, value in bound.items() if name != "self"}
+        ref = self._connection.ask(self._located("memory", "run", dict(said) | {"start": False}))
+        opening = {name: said[name] for name in _PINNED if said.get(name) is not None}
+        return RemoteRun(self._connection, ref, opening)
+
+    def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
+        return RemoteCorpus(self._connection, corpus_id, tenant_id, user_id)
+
+    def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        made = super().bank(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
+        return RemoteBank(self._connection, made._scope, made._owner, user_id, agent_id)
+
+    def rulebook(
+        self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Rulebook:
+        made = super().rulebook(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
+        return RemoteRulebook(self._connection, made, user_id, agent_id)
+
+    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        ref: BankRef = self._ask("memory", "bank_of", {"record_id": record_id, "tenant_id": tenant_id})
+        return self.bank(user_id=ref.user_id, agent_id=ref.agent_id, tenant_id=tenant_id)
+
+    def forget(self, **given: Any) -> Any:
+        said = {name: value for name, value in given.items() if value is not None}
+        if set(said) - {"tenant_id"} == {"tenant"}:
+            if said.get("tenant_id") not in (None, DEFAULT_TENANT, said["tenant"]):
+                raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
+            return self._ask("memory", "forget_tenant", {"tenant_id": said["tenant"]})
+        return self._ask("memory", "forget", dict(inspect.signature(Memory.forget).bind(self, **given).kwargs))
+
+    def entries(self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[Any]:
+        given = {"user_id": user_id, "session_id": session_id, "tenant_id": tenant_id}
+        return _streamed(self, "memory", "entries", given)
+
+    def export(
+        self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
+    ) -> Iterator[bytes]:
+        given = {"tenant_id": tenant_id, "user_id": user_id, "session_id": session_id}
+        return self._connection.lines(self._located("memory", "export", given))
+
+    def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
+        from muniment.runtime.transfer import Dump, check_dump
+
+        dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
+        _check_progress(progress)
+        ask = self._located("memory", "import_", {"tenant_id": dump.tenant_id})
+        return self._connection.upload(ask, dump.open(), progress)
+
+    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        _check_progress(progress)
+        ask = self._located("memory", "reembed", {"tenant_id": tenant_id})
+        done: int = self._connection.ask(ask) if progress is None else self._connection.work(ask, progress)
+        return done
+
+    def open_research(
+        self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Study:
+        if directory is not None:
+            raise InvalidInput("directory cannot be given over a connection", path="$.directory")
+        user_id = self.run_state(run_id, tenant_id=tenant_id).scope.user_id
+        study: Study = self._ask(
+            "memory", "open_research", {"run_id": run_id, "tenant_id": tenant_id, "user_id": user_id}
+        )
+        return study
+
+    def close(self) -> None:
+        """Close the connection. Everything acknowledged is kept by the server."""
+        self._connection.close()
+
+
+_PINNED = ("objective", "done_definition", "budgets")
+_STARTING_NOTHING = ("compose", "compact", "unlock")
+"""What is asked of a run that has not started, and does not start it."""
+
+
+def _check_progress(progress: Any) -> None:
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress should be a function", path="$.progress")
+
+
+def _streamed(remote: Any, handle: Handle, call: str, given: dict[str, Any]) -> Iterator[Any]:
+    """Records of a long answer, one by one as they come."""
+    from muniment.surfaces.operations.shapes import Listed
+    from muniment.text.canonical import parse_json
+
+    ask = remote._asking(handle, call, given) if isinstance(remote, RemoteRun) else remote._located(handle, call, given)
+    shape = ask.operation.shape
+    assert isinstance(shape, Listed)
+    return (shape.inner.decode(parse_json(line)) for line in remote._connection.lines(ask))

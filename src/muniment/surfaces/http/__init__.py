@@ -1,0 +1,1 @@
+"""The library over HTTP: a thin server whose routes are read off `surfaces.operations`."""

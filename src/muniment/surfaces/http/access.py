@@ -1,0 +1,95 @@
+"""Who asks, and whether they may: keys, their scopes, how often they ask."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from muniment.errors import Forbidden, RateLimited, Unauthorized
+from muniment.surfaces.http.keys import Key, KeyFile
+from muniment.surfaces.http.routing import Found
+from muniment.surfaces.operations.table import Access
+
+__all__ = ["OPEN", "Caller", "RateLimits", "authenticate", "check_access", "check_grants"]
+
+_RANKS: Mapping[Access, int] = {"read": 0, "write": 1, "admin": 2}
+_HELD_MAX = 10_000
+
+
+class Caller(NamedTuple):
+    """Who asks."""
+
+    key_id: str
+    tenant: str
+    user: str | None
+    access: Access
+    requests_per_minute: int | None = None
+    body_bytes_max: int | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """What a caller is told of itself."""
+        told = {"key_id": self.key_id, "tenant": self.tenant, "user": self.user, "access": self.access}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def may(self, access: Access) -> bool:
+        return _RANKS[self.access] >= _RANKS[access]
+
+
+OPEN = Caller("-", "*", None, "admin")
+"""Whoever can reach a server that asks for no key."""
+
+
+def authenticate(keys: KeyFile, authorization: str | None) -> Caller:
+    """The caller of a bearer token; every reason to refuse one looks the same."""
+    scheme, _, token = (authorization or "").partition(" ")
+    key: Key | None = keys.find(token.strip() if scheme.lower() == "bearer" else "")
+    if key is None:
+        raise Unauthorized("a key that holds is needed here")
+    return Caller(key.key_id, key.tenant, key.user, key.access, key.requests_per_minute, key.body_bytes_max)
+
+
+def check_access(caller: Caller, found: Found) -> None:
+    """May this caller ask for this at this address? Says nothing of what is there (LG-02)."""
+    operation, names = found.route.operation, found.names
+    tenant = names.get("tenant_id")
+    if found.route.level == "store":
+        is_inside = caller.tenant == "*" or operation.call in ("info", "policy")
+    else:
+        is_inside = caller.tenant in ("*", tenant)
+    if not is_inside:
+        raise Forbidden("this key is for another tenant", hint="use a key of that tenant")
+    if caller.user is not None and found.route.level != "store" and names.get("user_id") != caller.user:
+        raise Forbidden("this key is for one user", hint="ask below /v1/tenants/…/users/ of that user")
+    if not caller.may(operation.access):
+        raise Forbidden(
+            f"this takes {operation.access} access", hint="`muniment keys create --access` makes a key that has it"
+        )
+
+
+def check_grants(caller: Caller, arguments: Mapping[str, Any]) -> None:
+    """Levels above the user's, and repairs, are an administrator's to give (MP-08)."""
+    if (arguments.get("grants") or arguments.get("repair")) and (caller.user is not None or not caller.may("admin")):
+        raise Forbidden("grants and repairs take a key with admin access to the tenant", path="$.grants")
+
+
+class RateLimits:
+    """Buckets that fill up again over a minute, one for each name; the longest unused are dropped."""
+
+    def __init__(self, clock_s: Callable[[], float]) -> None:
+        self._clock_s = clock_s
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str, per_minute: int) -> None:
+        """Take one of `per_minute`; raises where there is none left."""
+        now = self._clock_s()
+        left, at = self._buckets.pop(name, (float(per_minute), now))
+        left = min(float(per_minute), left + (now - at) * per_minute / 60)
+        self._buckets[name] = (left - 1 if left >= 1 else left, now)
+        if len(self._buckets) > _HELD_MAX:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            wait_s = (1 - left) * 60 / per_minute if per_minute else 60.0
+            raise RateLimited(
+                f"more than {per_minute} requests in a minute", details={"retry_after_s": max(1, round(wait_s))}
+            )

@@ -1,0 +1,109 @@
+"""The application: a store behind its door, and room beside it for the inspector and MCP on the same port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from os import PathLike
+from typing import NamedTuple
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from muniment.errors import MunimentError
+from muniment.runtime.memory import Memory
+from muniment.runtime.memory import open as open_memory
+from muniment.surfaces.http.compression import Compressed
+from muniment.surfaces.http.door import Door, problem_response
+from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.http.settings import ServerSettings
+from muniment.surfaces.http.standing import Standing
+from muniment.surfaces.http.telemetry import NoObserver, otel_observer
+from muniment.surfaces.operations.openapi import openapi_bytes
+from muniment.surfaces.operations.works import Works
+
+__all__ = ["Beside", "create_app"]
+
+
+class Beside(NamedTuple):
+    """An application beside the API."""
+
+    app: ASGIApp
+    asks_for_keys: bool = True
+    """Whether its requests need a key where the server asks for keys; `scope["state"]["caller"]` is who asks."""
+
+
+def create_app(
+    store: Memory | str | PathLike[str],
+    settings: ServerSettings | None = None,
+    *,
+    beside: Mapping[str, Beside] | None = None,
+    lifespans: Sequence[AbstractAsyncContextManager[object]] = (),
+) -> Starlette:
+    """The ASGI application over a store. One that is opened here is closed here.
+
+    `beside` are applications by the path they answer at, such as `/mcp`, or `/` for the inspector; `lifespans` are
+    entered when the server starts, for those of them that need it.
+    """
+    settings = settings or ServerSettings()
+    memory = store if isinstance(store, Memory) else open_memory(store)
+    works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
+    standing = Standing(memory, openapi_bytes)
+    door = Door(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), standing)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as entered:
+            for each in lifespans:
+                await entered.enter_async_context(each)
+            yield
+            standing.is_closing = True
+        works.close()
+        door.close()
+        if memory is not store:
+            memory.close()
+
+    app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
+    app.router.redirect_slashes = False
+    app.router.default = _dispatched(door, beside or {})
+    return app
+
+
+def _dispatched(door: Door, beside: Mapping[str, Beside]) -> ASGIApp:
+    """By the first part of the path: the API below /v1, those beside it; what is nobody's, the door refuses."""
+    others = {f"/{path.strip('/')}": _let_in(each, door) for path, each in beside.items()}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if scope["type"] != "http":
+            return
+        first = f"/{path.split('/')[1]}" if path.startswith("/") else "/"
+        chosen = door if first == "/v1" else others.get(first) or others.get("/") or door
+        await chosen(scope, receive, send)
+
+    return app
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    """What nobody foresaw: told without a word of what was inside, and logged with all of it."""
+    request_id = request.scope.get("state", {}).get("request_id", "-")
+    LOGGER.error("defect", exc_info=error, extra={"said": {"request_id": request_id}})
+    return problem_response(MunimentError("the server failed; the log says why"), request_id)
+
+
+def _let_in(other: Beside, door: Door) -> ASGIApp:
+    """The other application, behind the same keys."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and other.asks_for_keys:
+            try:
+                scope.setdefault("state", {})["caller"] = door.caller_of(Request(scope))
+            except MunimentError as error:
+                await problem_response(error, "-")(scope, receive, send)
+                return
+        await other.app(scope, receive, send)
+
+    return app

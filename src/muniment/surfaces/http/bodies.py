@@ -1,0 +1,81 @@
+"""Bodies of requests: bounded in bytes and in time, JSON or the lines of a dump, never encoded."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+
+from muniment.errors import TooLarge, TooSlow, UnsupportedMedia
+from muniment.text.canonical import parse_json
+
+__all__ = ["read_bytes", "read_json", "spool_lines"]
+
+
+async def read_json(request: Request, bytes_max: int, seconds_max: float) -> Any:
+    """The JSON of the body; an empty object where there is no body."""
+    body = await read_bytes(request, bytes_max, seconds_max)
+    if not body:
+        return {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMedia(f"a body of type {kind or 'unknown'!r:.60} is not taken here")
+    return parse_json(body)
+
+
+async def read_bytes(request: Request, bytes_max: int, seconds_max: float) -> bytes:
+    """The body as it came."""
+    return b"".join([part async for part in _parts(request, bytes_max, seconds_max)])
+
+
+async def spool_lines(request: Request, bytes_max: int, seconds_max: float) -> Path:
+    """The body in a file of its own, for whoever reads it twice; the caller removes it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("application/x-ndjson", "application/jsonl", "application/octet-stream"):
+        raise UnsupportedMedia("a dump is sent as `Content-Type: application/x-ndjson`")
+    handle, name = tempfile.mkstemp(prefix="muniment-import-")
+    path = Path(name)
+    with ExitStack() as unless_whole:
+        unless_whole.callback(path.unlink, missing_ok=True)
+        with os.fdopen(handle, "wb") as file:
+            async for part in _parts(request, bytes_max, seconds_max):
+                await asyncio.to_thread(file.write, part)
+        unless_whole.pop_all()
+    return path
+
+
+async def _parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncIterator[bytes]:
+    """The parts of a body as they come; `seconds_max` is between two of them, and for all of a small body."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMedia("an encoded body is not taken")
+    length = request.headers.get("content-length", "0")
+    if length.isascii() and length.isdigit() and int(length) > bytes_max:
+        raise _too_large(bytes_max)
+    size = 0
+    stream = request.stream()
+    while True:
+        try:
+            part = await asyncio.wait_for(anext(stream, None), seconds_max)
+        except TimeoutError:
+            raise TooSlow(f"nothing came for {seconds_max:g} seconds") from None
+        except ClientDisconnect:
+            raise TooSlow("the caller went away") from None
+        if part is None:
+            return
+        size += len(part)
+        if size > bytes_max:
+            raise _too_large(bytes_max)
+        if part:
+            yield part
+
+
+def _too_large(bytes_max: int) -> TooLarge:
+    return TooLarge(
+        f"a body over the limit of {bytes_max} bytes", hint="send less at once", details={"bytes_max": bytes_max}
+    )

@@ -1,0 +1,188 @@
+"""One request carried out: the handle opened, the method called, its answer put into bytes. Runs in a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from muniment.errors import InvalidInput, MunimentError
+from muniment.runtime.memory import Memory
+from muniment.surfaces.http.guards import Request, guarded, version_of
+from muniment.surfaces.http.handles import open_handle, place_study, versioned_id
+from muniment.surfaces.http.pages import is_entries, page_of, page_of_entries
+from muniment.surfaces.http.routing import Found
+from muniment.surfaces.operations.shapes import Listed
+from muniment.surfaces.operations.works import Works
+from muniment.text.canonical import canonical_bytes
+
+__all__ = ["LINES", "Answer", "Asked", "carry_out", "match_version", "plain_result", "problem_line"]
+
+JSON, LINES = "application/json", "application/x-ndjson"
+_CHUNK_BYTES = 1 << 16
+
+
+class Asked(NamedTuple):
+    """A request, read and let in."""
+
+    found: Found
+    own: Mapping[str, Any]
+    """The arguments of the method."""
+    run: Mapping[str, Any]
+    """What the query says of the run."""
+    page: Mapping[str, Any]
+    wants_lines: bool
+    request: Request | None
+    """Its idempotency key, where it is to be guarded."""
+    version: int | None
+    """Of If-Match."""
+    research_dir: Path
+
+
+class Answer(NamedTuple):
+    status: int
+    media: str
+    body: bytes | Iterator[bytes]
+    etag: str | None = None
+
+
+def carry_out(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None] | None = None) -> Answer:
+    """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
+    operation, found = asked.found.route.operation, asked.found
+    etag = None
+    if operation.versioned is not None and not operation.takes_body:
+        etag = _version(memory, found)  # before the answer: one that is too old fails safe
+    if operation.is_listed and is_entries(found) and not asked.wants_lines:
+        open_handle(memory, found, asked.run)
+        inner = _listed(found).inner
+        page = page_of_entries(memory, found, inner, asked.own, asked.page)
+        return _page(operation.status, page.items, page.next)
+    result = _call(memory, works, asked, progress)
+    if operation.versioned is not None and operation.takes_body:
+        etag = _version(memory, found)
+    return _answer(asked, result, etag)
+
+
+def plain_result(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None]) -> Any:
+    """The answer as plain data, for work whose result is fetched later."""
+    result = _call(memory, works, asked, progress)
+    return asked.found.route.operation.shape.encode(result)
+
+
+def _version(memory: Memory, found: Found) -> str:
+    item_id = versioned_id(found)
+    tenant_id = found.names["tenant_id"]
+    return f'"{memory._ctx.engine.read(tenant_id, lambda reader: version_of(reader, item_id))}"'
+
+
+def _call(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None] | None) -> Any:
+    found = asked.found
+    operation, names = found.route.operation, found.names
+    if asked.request is not None or asked.version is not None:
+        item_id = None if asked.version is None else versioned_id(found)
+        memory = Memory(guarded(memory._ctx, asked.request, item_id, asked.version))
+    handle = works if operation.handle == "works" else open_handle(memory, found, asked.run)
+    if isinstance(getattr(type(handle), operation.call, None), property):
+        return getattr(handle, operation.call)
+    arguments = dict(asked.own)
+    taken = {each.name for each in operation.signature.parameters}
+    arguments |= {name: names[name] for name in names if name in taken}
+    if progress is not None and "progress" in taken:
+        arguments["progress"] = progress
+    if operation.id == "memory.research":
+        place_study(memory, found, arguments, asked.research_dir)
+    return operation.target(handle, **arguments)
+
+
+# -- answers ------------------------------------------------------------------------------------------
+
+
+def _answer(asked: Asked, result: Any, etag: str | None) -> Answer:
+    operation = asked.found.route.operation
+    returns = operation.signature.returns
+    if operation.media == LINES:
+        return Answer(operation.status, LINES, _started(iter(result)))
+    if operation.media != JSON:
+        return _hashed(Answer(operation.status, f"{operation.media}; charset=utf-8", str(result).encode(), etag))
+    if returns is type(None):
+        return Answer(204, JSON, b"")
+    if isinstance(result, bytes):
+        return _hashed(Answer(operation.status, JSON, result, etag))
+    if operation.is_listed:
+        return _list(asked, result)
+    body = canonical_bytes(operation.shape.encode(result))
+    answer = Answer(operation.status, JSON, body, etag)
+    return answer if operation.takes_body else _hashed(answer)
+
+
+def _list(asked: Asked, result: Iterable[Any]) -> Answer:
+    operation, found = asked.found.route.operation, asked.found
+    inner = _listed(found).inner
+    if asked.wants_lines:
+        lines = (canonical_bytes(inner.encode(each)) + b"\n" for each in result)
+        return Answer(operation.status, LINES, _started(lines))
+    if operation.takes_body:
+        return _page(operation.status, [inner.encode(each) for each in result], None)
+    page = page_of(found, inner, result, asked.page)
+    return _page(operation.status, page.items, page.next)
+
+
+def _listed(found: Found) -> Listed:
+    shape = found.route.operation.shape
+    assert isinstance(shape, Listed)
+    return shape
+
+
+def _page(status: int, items: list[Any], after: str | None) -> Answer:
+    return Answer(status, JSON, canonical_bytes({"items": items} | ({} if after is None else {"next": after})))
+
+
+def _hashed(answer: Answer) -> Answer:
+    """With an ETag of its bytes, where it has none of a version."""
+    if answer.etag is not None or not isinstance(answer.body, bytes):
+        return answer
+    return answer._replace(etag=f'"{sha256(answer.body).hexdigest()[:32]}"')
+
+
+def _started(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """A stream whose first line is there, so that what is wrong from the start is told as an error."""
+    first = next(lines, b"")
+    return _chunked(chain((first,), lines))
+
+
+def _chunked(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines in chunks. An error midway is the last line: `{"problem": …}`."""
+    held: list[bytes] = []
+    size = 0
+    try:
+        for line in lines:
+            held.append(line)
+            size += len(line)
+            if size >= _CHUNK_BYTES:
+                yield b"".join(held)
+                held, size = [], 0
+    except MunimentError as error:
+        held.append(problem_line(error))
+    if held:
+        yield b"".join(held)
+
+
+def problem_line(error: MunimentError) -> bytes:
+    return canonical_bytes({"problem": error.to_dict() | {"status": error.status}}) + b"\n"
+
+
+def match_version(header: str | None, found: Found) -> int | None:
+    """The version that If-Match names; None where it names none, or any."""
+    if header is None:
+        return None
+    operation = found.route.operation
+    if operation.versioned is None or not operation.takes_body:
+        raise InvalidInput("If-Match is not taken here", path="$", hint="it goes with a change of what has a version")
+    if header.strip() == "*":
+        return None
+    named = header.strip().removeprefix('"').removesuffix('"')
+    if header.strip() != f'"{named}"' or not named.isascii() or not named.isdigit() or len(named) > 15:
+        raise InvalidInput("If-Match should be the ETag that was answered", path="$", hint='such as "3"')
+    return int(named)

@@ -1,0 +1,320 @@
+"""The door: every request comes in here, is named, let in or refused, carried out in a worker thread, and logged."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from muniment.adapters.system import system_clock
+from muniment.errors import Forbidden, InvalidInput, MunimentError, StaleState, Unauthorized, WrongMethod
+from muniment.runtime.memory import Memory
+from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
+from muniment.surfaces.http.arguments import body_arguments, query_arguments
+from muniment.surfaces.http.bodies import read_json, spool_lines
+from muniment.surfaces.http.calls import LINES, Answer, Asked, carry_out, match_version, plain_result
+from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
+from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http.logs import log_request
+from muniment.surfaces.http.routing import Found, Router, routes_of, segments_of
+from muniment.surfaces.http.settings import ServerSettings, is_loopback
+from muniment.surfaces.http.standing import Standing
+from muniment.surfaces.http.telemetry import Done, Observer
+from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
+from muniment.surfaces.operations.rows import OPERATIONS
+from muniment.surfaces.operations.works import Works
+from muniment.text.canonical import canonical_bytes
+
+__all__ = ["Door", "Told", "problem_response"]
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_KEY = re.compile(r"[\x21-\x7e]{1,256}")
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Vary": "Accept, Accept-Encoding, Authorization",
+}
+
+
+class Told(NamedTuple):
+    """What a log line says of a request, as far as it came."""
+
+    route: str = "-"
+    key_id: str = "-"
+
+
+def problem_response(error: MunimentError, request_id: str, status: int | None = None) -> Response:
+    """An error as it is sent."""
+    problem = problem_of(error, request_id, status)
+    headers = dict(_HEADERS)
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
+    if isinstance(error, WrongMethod):
+        headers["Allow"] = ", ".join(error.details["allowed"])
+    if "retry_after_s" in error.details:
+        headers["Retry-After"] = str(error.details["retry_after_s"])
+    return Response(canonical_bytes(problem), problem["status"], headers, MEDIA_TYPE)
+
+
+class Door:
+    """An ASGI application over one store."""
+
+    def __init__(
+        self, memory: Memory, works: Works, settings: ServerSettings, observer: Observer, standing: Standing
+    ) -> None:
+        self._memory, self._works, self._settings, self._observer = memory, works, settings, observer
+        self._standing = standing
+        self._router = Router(routes_of(OPERATIONS))
+        self._keys = KeyFile(settings.keys, system_clock)
+        self._rates = RateLimits(time.monotonic)
+        self._replies = Replies()
+        self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        self._threads.shutdown(wait=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(scope, receive)
+        given = request.headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(12)}"
+        scope.setdefault("state", {})["request_id"] = request_id
+        started_s = time.perf_counter()
+        with self._observer.request(request.method, request.headers) as seen:
+            told: list[Told] = [Told()]
+            code: str | None = None
+            try:
+                response = await self._respond(request, told)
+            except MunimentError as error:
+                code = error.code
+                is_condition = isinstance(error, StaleState) and "if-match" in request.headers
+                response = problem_response(error, request_id, 412 if is_condition else None)
+            response.headers["X-Request-Id"] = request_id
+            await response(scope, receive, send)
+            seconds = time.perf_counter() - started_s
+            seen.end(told[0].route, Done(response.status_code, seconds))
+        log_request(
+            request_id=request_id,
+            method=request.method,
+            route=told[0].route,
+            status=response.status_code,
+            code=code,
+            key_id=told[0].key_id,
+            seconds=seconds,
+        )
+
+    # -- letting in -----------------------------------------------------------------------------------
+
+    async def _respond(self, request: HttpRequest, told: list[Told]) -> Response:
+        self._check_origin(request)
+        segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
+        page = self._standing.page(request.method, segments)
+        if page is not None:
+            told[0] = Told("/" + "/".join(segments))
+            plain = await self._in_thread(page)
+            return Response(plain.body, plain.status, _HEADERS, plain.media)
+        caller = self.caller_of(request)
+        told[0] = Told(key_id=caller.key_id)
+        if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
+            return Response(canonical_bytes(caller.shown()), 200, _HEADERS, "application/json")
+        found = self._router.find(request.method, segments)
+        told[0] = Told(found.route.template, caller.key_id)
+        check_access(caller, found)
+        asked, spooled = await self._asked(request, found, caller)
+        try:
+            return await self._carry_out(request, asked)
+        finally:
+            if spooled is not None and not _is_async(request, asked):
+                spooled.unlink(missing_ok=True)
+
+    def caller_of(self, request: HttpRequest) -> Caller:
+        """Who asks, within how often they may."""
+        if not self._settings.asks_for_keys:
+            return OPEN
+        peer = f"peer:{request.client.host if request.client else '-'}"
+        try:
+            caller = authenticate(self._keys, request.headers.get("authorization"))
+        except Unauthorized:
+            self._rates.take(peer, self._settings.guesses_per_minute)
+            raise
+        self._rates.take(caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
+        return caller
+
+    def _check_origin(self, request: HttpRequest) -> None:
+        """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
+        host = request.headers.get("host", "")
+        origin = request.headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise Forbidden("pages of other sites may not ask here", hint="call from a server, or from the same origin")
+        name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+        if not self._settings.asks_for_keys and is_loopback(self._settings.host) and not is_loopback(name):
+            raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
+
+    # -- reading what is asked ------------------------------------------------------------------------
+
+    async def _asked(self, request: HttpRequest, found: Found, caller: Caller) -> tuple[Asked, Path | None]:
+        operation, settings = found.route.operation, self._settings
+        query = query_arguments(found.route, request.query_params.multi_items())
+        own, spooled = query["own"], None
+        seconds = settings.body_seconds_max
+        if operation.takes == "lines":
+            spooled = await spool_lines(request, settings.import_bytes_max, seconds)
+            own = {str(operation.body): spooled}
+        elif operation.takes_body:
+            limit = caller.body_bytes_max or settings.body_bytes_max
+            own = body_arguments(found.route, await read_json(request, limit, seconds))
+        check_grants(caller, query["run"])
+        check_grants(caller, own)
+        keyed, own = self._keyed(request, found, own, query["run"])
+        asked = Asked(
+            found=found,
+            own=own,
+            run=query["run"],
+            page=query["page"],
+            wants_lines=operation.is_listed and not operation.takes_body and LINES in request.headers.get("accept", ""),
+            request=keyed,
+            version=match_version(request.headers.get("if-match"), found),
+            research_dir=Path(settings.research_dir),
+        )
+        return asked, spooled
+
+    def _keyed(
+        self, request: HttpRequest, found: Found, own: dict[str, Any], run: dict[str, Any]
+    ) -> tuple[Request | None, dict[str, Any]]:
+        """What an Idempotency-Key makes of the request."""
+        key = request.headers.get("idempotency-key")
+        operation = found.route.operation
+        if key is None:
+            return None, own
+        if not _KEY.fullmatch(key):
+            raise InvalidInput("an Idempotency-Key has 1 to 256 visible ASCII characters", path="$")
+        if operation.repeats == "safe":
+            raise InvalidInput(
+                "an Idempotency-Key is not taken here", path="$", hint="asking again does no harm; ids may be given"
+            )
+        if operation.repeats == "ledger":
+            return None, _with_keys(operation.call, own, key)
+        said = canonical_bytes([operation.id, dict(found.names), own, run])
+        return Request(found.names["tenant_id"], found.names["user_id"], key, said), own
+
+    # -- carrying out ---------------------------------------------------------------------------------
+
+    async def _carry_out(self, request: HttpRequest, asked: Asked) -> Response:
+        operation = asked.found.route.operation
+        if operation.media == "text/event-stream":
+            return await self._stream_events(asked.found)
+        if _is_async(request, asked):
+            return self._begin(asked)
+        try:
+            answer = await self._in_thread(partial(carry_out, self._memory, self._works, asked))
+        except Repeated:
+            assert asked.request is not None
+            kept = self._replies.find(asked.request)
+            if kept is None:
+                raise
+            return Response(kept.body, kept.status, {**dict(kept.headers), "Idempotency-Replayed": "true"})
+        if operation.call.startswith("forget") or operation.call == "import_":
+            self._replies.drop(asked.found.names.get("tenant_id", ""))
+        response = _response(request, answer)
+        if asked.request is not None and isinstance(answer.body, bytes):
+            headers = tuple((name, value) for name, value in response.headers.items() if name != "content-length")
+            self._replies.keep(asked.request, Kept(asked.request.said, response.status_code, headers, answer.body))
+        return response
+
+    def _begin(self, asked: Asked) -> Response:
+        """Long work, beside the requests."""
+        found = asked.found
+        spooled = asked.own.get(found.route.operation.body or "")
+
+        def call(progress: Callable[[int], None]) -> Any:
+            try:
+                return plain_result(self._memory, self._works, asked, progress)
+            finally:
+                if isinstance(spooled, Path):
+                    spooled.unlink(missing_ok=True)
+
+        work = self._works.start(found.route.operation.id, dict(found.names), call)
+        where = "/v1" + "".join(f"/{kind}s/{quote(found.names[f'{kind}_id'], safe='')}" for kind in _scope_of(found))
+        headers = _HEADERS | {
+            "Location": f"{where}/operations/{work.operation_id}",
+            "Preference-Applied": "respond-async",
+        }
+        return Response(work.to_bytes(), 202, headers, "application/json")
+
+    async def _stream_events(self, found: Found) -> Response:
+        names = {name: found.names[name] for name in ("tenant_id", "user_id") if name in found.names}
+        operation_id = found.names["operation_id"]
+        self._works.get(operation_id, **names)
+        loop, moved = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(moved.set)
+
+        stop = self._works.watch(operation_id, tell)
+
+        async def events() -> Any:
+            try:
+                while True:
+                    moved.clear()
+                    work = self._works.get(operation_id, **names)
+                    yield b"event: %s\ndata: %s\n\n" % (work.status.encode(), work.to_bytes())
+                    if work.is_finished:
+                        return
+                    try:
+                        await asyncio.wait_for(moved.wait(), 15)
+                    except TimeoutError:
+                        yield b": still here\n\n"
+            finally:
+                stop()
+
+        return StreamingResponse(events(), 200, _HEADERS, "text/event-stream")
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+
+def _scope_of(found: Found) -> tuple[str, ...]:
+    return tuple(kind for kind in ("tenant", "user") if f"{kind}_id" in found.names)
+
+
+def _is_async(request: HttpRequest, asked: Asked) -> bool:
+    return asked.found.route.operation.is_long and "respond-async" in request.headers.get("prefer", "")
+
+
+def _with_keys(call: str, own: dict[str, Any], key: str) -> dict[str, Any]:
+    """The key as the ledger's own: for many events, one key each."""
+    if call != "observe_many":
+        given = own.get("idempotency_key", key)
+        if given != key:
+            raise InvalidInput("the body names another idempotency key", path="$.idempotency_key")
+        return own | {"idempotency_key": key}
+    events = own.get("events")
+    if not isinstance(events, list):
+        return own
+    keyed = [
+        {"idempotency_key": f"{key}#{at}"} | each if isinstance(each, dict) else each for at, each in enumerate(events)
+    ]
+    return own | {"events": keyed}
+
+
+def _response(request: HttpRequest, answer: Answer) -> Response:
+    headers = dict(_HEADERS) | ({} if answer.etag is None else {"ETag": answer.etag})
+    if not isinstance(answer.body, bytes):
+        return StreamingResponse(answer.body, answer.status, headers, answer.media)
+    wanted = request.headers.get("if-none-match", "")
+    if answer.etag is not None and request.method in ("GET", "HEAD") and answer.etag in wanted.split(", "):
+        return Response(b"", 304, headers)
+    if answer.status == 204:
+        return Response(b"", 204, headers)
+    return Response(answer.body, answer.status, headers, answer.media)

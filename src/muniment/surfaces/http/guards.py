@@ -1,0 +1,195 @@
+"""Conditions that hold in the transaction of the write they are for: If-Match, and Idempotency-Key (LG-06).
+
+A request with a condition gets a context of its own: the same store, caches and policy, but an engine that checks the
+condition first thing in the first transaction that writes, so that nothing can come between the check and the write.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
+from muniment.ledger.rows import entry_of_row
+from muniment.ports.engine import Engine, Get, Insert, Lock, Transaction
+from muniment.ports.outside import Ids
+from muniment.runtime.context import Context
+from muniment.runtime.items import latest
+from muniment.text.canonical import canonical_bytes
+from muniment.text.hashing import digest, salted_digest
+
+__all__ = ["Kept", "Repeated", "Replies", "Request", "guarded", "key_hash", "version_of"]
+
+T = TypeVar("T")
+
+
+class Repeated(Conflict):
+    """The same request was carried out before; `details.event_id` is what it wrote."""
+
+    usual_hint = "it was done; read what stands now: its answer is no longer kept"
+
+
+class Request(NamedTuple):
+    """A request under an idempotency key, and who it is for."""
+
+    tenant_id: str
+    user_id: str
+    key: str
+    said: bytes
+    """What was asked, to tell another request under the same key."""
+
+
+def key_hash(request: Request) -> bytes:
+    """As the ledger has it: the keys of `observe` and of everything else are one kind."""
+    return digest(canonical_bytes(["muniment.idempotency.v1", request.tenant_id, request.user_id, request.key]))
+
+
+def version_of(tx: Any, item_id: str) -> int:
+    """The number of an item's newest version; 0 before there is one."""
+    item = latest(tx, item_id)
+    return 0 if item is None else item.version
+
+
+def guarded(ctx: Context, request: Request | None, item_id: str | None, wanted: int | None) -> Context:
+    """The context under which a request is carried out; the store's own where there is nothing to hold."""
+    if request is None and wanted is None:
+        return ctx
+    for name in ("vectors", "counter", "line_counts", "derivations", "listeners"):
+        getattr(ctx, name)  # made once, by the context that stays
+    own = copy.copy(ctx)
+    noted = _NotedIds(ctx.ids)
+    own.ids = noted
+    own.engine = cast("Engine", _GuardedEngine(ctx.engine, _first(request, item_id, wanted), _last(request, noted)))
+    return own
+
+
+def _first(request: Request | None, item_id: str | None, wanted: int | None) -> Callable[[Transaction], None]:
+    def check(tx: Transaction) -> None:
+        if request is not None:
+            _check_key(tx, request)
+        if item_id is not None and wanted is not None:
+            current = version_of(tx, item_id)
+            if current != wanted:
+                raise StaleState(
+                    f"it is at version {current}, not {wanted}", details={"id": item_id, "current_version": current}
+                )
+
+    return check
+
+
+def _check_key(tx: Transaction, request: Request) -> None:
+    named = key_hash(request)
+    tx.do(Lock(("idempotency", request.user_id, named.hex())))
+    row = tx.do(Get("idempotency", (request.user_id, named)))
+    if row is None:
+        return
+    entry_id = cast("str", row[2])
+    entry_row = tx.do(Get("entries", (entry_id,)))
+    entry = None if entry_row is None else entry_of_row(request.tenant_id, entry_row)
+    if entry_row is None or entry is None or entry.is_forgotten:
+        raise Forgotten(
+            "what this idempotency key wrote was forgotten",
+            details={"id": entry_id, "receipt_id": None if entry is None else entry.receipt_id},
+        )
+    if row[3] != salted_digest(cast("bytes", entry_row[15]), request.said):
+        raise IdempotencyMismatch("this idempotency key was used for another request", details={"id": entry_id})
+    raise Repeated("this was done before under the same idempotency key", details={"event_id": entry_id})
+
+
+def _last(request: Request | None, noted: _NotedIds) -> Callable[[Transaction], bool]:
+    """Remember the key with the first event that was written; was there one?"""
+
+    def remember(tx: Transaction) -> bool:
+        if request is None:
+            return True
+        for entry_id in noted.events:
+            row = tx.do(Get("entries", (entry_id,)))
+            if row is not None:
+                said = salted_digest(cast("bytes", row[15]), request.said)
+                tx.do(Insert("idempotency", [(request.user_id, key_hash(request), entry_id, said)]))
+                return True
+        return False
+
+    return remember
+
+
+class _NotedIds:
+    """The store's ids; those of events are noted as they are minted."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self.events: list[str] = []
+
+    def new(self, prefix: str) -> str:
+        made = self._ids.new(prefix)
+        if prefix == "evt":
+            self.events.append(made)
+        return made
+
+    def salts(self, count: int) -> list[bytes]:
+        return self._ids.salts(count)
+
+
+class _GuardedEngine:
+    """An engine whose first writing transaction begins with `first`; `last` ends it, until it is satisfied."""
+
+    def __init__(
+        self, engine: Engine, first: Callable[[Transaction], None], last: Callable[[Transaction], bool]
+    ) -> None:
+        self._engine, self._first, self._last = engine, first, last
+        self._is_checked = self._is_kept = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def write(self, tenant_id: str, work: Callable[[Transaction], T]) -> T:
+        def held(tx: Transaction) -> tuple[T, bool]:
+            if not self._is_checked:
+                self._first(tx)
+            answer = work(tx)
+            return answer, self._is_kept or self._last(tx)
+
+        answer, self._is_kept = self._engine.write(tenant_id, held)
+        self._is_checked = True
+        return answer
+
+
+class Kept(NamedTuple):
+    """An answer as it was sent."""
+
+    said: bytes
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class Replies:
+    """Answers to requests with a key, in the memory of this process: a repeated request is answered alike.
+
+    Bounded in number and bytes. An answer goes out again only after the ledger, in a transaction, said that the key was
+    used for the same request and that what it wrote was not forgotten.
+    """
+
+    def __init__(self, count_max: int = 4096, bytes_max: int = 32 << 20) -> None:
+        self._count_max, self._bytes_max = count_max, bytes_max
+        self._kept: OrderedDict[tuple[str, bytes], Kept] = OrderedDict()
+        self._bytes = 0
+
+    def keep(self, request: Request, kept: Kept) -> None:
+        if len(kept.body) > self._bytes_max // 16:
+            return
+        self._kept[request.tenant_id, key_hash(request)] = kept
+        self._bytes += len(kept.body)
+        while self._bytes > self._bytes_max or len(self._kept) > self._count_max:
+            self._bytes -= len(self._kept.popitem(last=False)[1].body)
+
+    def find(self, request: Request) -> Kept | None:
+        kept = self._kept.get((request.tenant_id, key_hash(request)))
+        return kept if kept is not None and kept.said == request.said else None
+
+    def drop(self, tenant_id: str) -> None:
+        """After a forget: nothing of this tenant is answered from memory."""
+        for name in [name for name in self._kept if name[0] == tenant_id]:
+            self._bytes -= len(self._kept.pop(name).body)

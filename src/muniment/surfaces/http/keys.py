@@ -1,0 +1,228 @@
+"""API keys: who may ask for what. A file of hashes, apart from every store, so that no forget takes a key and no reader
+of a store sees one.
+
+    mun_3f9c0a1b2c4d_Rw8…      key id (public, names the key in logs), secret (shown once, never stored)
+
+The secret has 256 random bits, so its SHA-256 cannot be guessed back and needs no slow hash. A key that is rotated has
+two secrets until the old one runs out.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from muniment.errors import InvalidInput, NotFound, StorageFailure
+from muniment.records.base import Absent, Count, Items, NonEmpty, Record
+from muniment.records.scope import IdText
+from muniment.text.canonical import canonical_bytes, parse_json
+from muniment.text.instants import format_instant
+
+__all__ = ["Key", "KeyFile", "Made", "Secret", "lifetime"]
+
+_TOKEN = re.compile(r"mun_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NOBODY = sha256(b"muniment.nobody").hexdigest()
+FORMAT = 1
+
+
+class Secret(Record):
+    """The hash of a secret, and until when it holds."""
+
+    hash: NonEmpty
+    created_at: str
+    expires_at: Absent[str] = None
+
+
+class Key(Record):
+    """A key as it is kept."""
+
+    key_id: NonEmpty
+    name: str
+    tenant: IdText
+    """`*` is every tenant."""
+    user: Absent[IdText] = None
+    """The one user it is for."""
+    access: Literal["read", "write", "admin"]
+    created_at: str
+    expires_at: Absent[str] = None
+    revoked_at: Absent[str] = None
+    requests_per_minute: Absent[Count] = None
+    body_bytes_max: Absent[Count] = None
+    secrets: Items[Secret]
+
+    def shown(self) -> dict[str, object]:
+        """Everything but the hashes."""
+        plain = self.to_wire()
+        plain["secrets"] = [{key: each[key] for key in each if key != "hash"} for each in plain["secrets"]]
+        return plain
+
+
+class Made(Record):
+    """A key that was made, and the one time its token is shown."""
+
+    key: Key
+    token: str
+
+
+class KeyFile:
+    """The keys of a server. Read again whenever the file has changed, so that a revocation holds at once."""
+
+    def __init__(self, path: str | os.PathLike[str], now: Callable[[], datetime]) -> None:
+        self.path = Path(path)
+        self._now = now
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    def find(self, token: str) -> Key | None:
+        """The key of a token, where it holds. Takes the same steps for a token that does not."""
+        read = _TOKEN.fullmatch(token)
+        key_id, secret = read.groups() if read else ("", "")
+        key = self._loaded().get(key_id)
+        given = sha256(secret.encode()).hexdigest()
+        now = format_instant(self._now())
+        is_right = False
+        for each in (key.secrets if key else ()) or (Secret(hash=_NOBODY, created_at=now),):
+            is_equal = hmac.compare_digest(each.hash, given)
+            is_right |= is_equal and (each.expires_at is None or now < each.expires_at)
+        if key is None or not is_right or key.revoked_at is not None:
+            return None
+        return key if key.expires_at is None or now < key.expires_at else None
+
+    def list(self) -> list[Key]:
+        return sorted(self._loaded().values(), key=lambda key: (key.created_at, key.key_id))
+
+    # -- changing -------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        *,
+        tenant: str,
+        user: str | None = None,
+        access: Literal["read", "write", "admin"] = "write",
+        lasts: timedelta | None = None,
+        requests_per_minute: int | None = None,
+        body_bytes_max: int | None = None,
+    ) -> Made:
+        key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        now = self._now()
+        parts = {
+            "key_id": key_id,
+            "name": name,
+            "tenant": tenant,
+            "user": user,
+            "access": access,
+            "created_at": format_instant(now),
+            "expires_at": None if lasts is None else format_instant(now + lasts),
+            "requests_per_minute": requests_per_minute,
+            "body_bytes_max": body_bytes_max,
+            "secrets": [_hashed(secret, now)],
+        }
+        key = Key.from_wire({part: value for part, value in parts.items() if value is not None})
+        with self._changing() as keys:
+            keys[key_id] = key
+        return Made(key=key, token=f"mun_{key_id}_{secret}")
+
+    def rotate(self, key_id: str, overlap: timedelta) -> Made:
+        """A new secret for a key; the ones it has hold for the overlap, and no longer than they would have."""
+        secret, now = secrets.token_urlsafe(32), self._now()
+        end = format_instant(now + overlap)
+        with self._changing() as keys:
+            key = _named(keys, key_id)
+            if key.revoked_at is not None:
+                raise InvalidInput(f"the key {key_id} is revoked", path="$.key_id", hint="make a new one")
+            kept = [
+                each.to_wire() | {"expires_at": min(end, each.expires_at or end)}
+                for each in key.secrets
+                if each.expires_at is None or format_instant(now) < each.expires_at
+            ]
+            keys[key_id] = Key.from_wire(key.to_wire() | {"secrets": [*kept, _hashed(secret, now)]})
+            return Made(key=keys[key_id], token=f"mun_{key_id}_{secret}")
+
+    def revoke(self, key_id: str) -> Key:
+        with self._changing() as keys:
+            key = _named(keys, key_id)
+            gone = key.to_wire() | {"revoked_at": key.revoked_at or format_instant(self._now()), "secrets": []}
+            keys[key_id] = Key.from_wire(gone)
+            return keys[key_id]
+
+    # -- the file -------------------------------------------------------------------------------------
+
+    def _loaded(self) -> dict[str, Key]:
+        with self._lock:
+            try:
+                found = self.path.stat()
+            except FileNotFoundError:
+                self._stamp, self._keys = None, {}
+                return self._keys
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if stamp != self._stamp:
+                self._keys, self._stamp = _read(self.path), stamp
+            return self._keys
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Key]]:
+        """The keys, to be changed by one at a time; written whole or not at all, for their owner alone."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        held = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            keys = _read(self.path) if self.path.exists() else {}
+            yield keys
+            _write(self.path, keys)
+        finally:
+            os.close(held)
+
+
+def _hashed(secret: str, now: datetime) -> dict[str, str]:
+    return {"hash": sha256(secret.encode()).hexdigest(), "created_at": format_instant(now)}
+
+
+def _named(keys: dict[str, Key], key_id: str) -> Key:
+    if key_id not in keys:
+        raise NotFound(f"no key {key_id!r:.40}", path="$.key_id", hint="`muniment keys list` names them")
+    return keys[key_id]
+
+
+def _read(path: Path) -> dict[str, Key]:
+    try:
+        plain = parse_json(path.read_bytes())
+    except OSError as error:
+        raise StorageFailure(f"the keys in {path} cannot be read: {error.strerror}") from None
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise InvalidInput(f"{path} is no file of keys", path="$.format", hint="`muniment keys create` makes one")
+    keys = [Key.from_wire(each) for each in plain.get("keys", ())]
+    return {key.key_id: key for key in keys}
+
+
+def _write(path: Path, keys: dict[str, Key]) -> None:
+    listed = [key.to_wire() for key in sorted(keys.values(), key=lambda key: key.key_id)]
+    new = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(canonical_bytes({"format": FORMAT, "keys": listed}))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def lifetime(text: str, path: str) -> timedelta:
+    """`90d`, `12h`, `30m` or `45s`."""
+    read = re.fullmatch(r"(\d{1,6})([dhms])", text)
+    if read is None:
+        raise InvalidInput(f"{text!r:.40} is no length of time", path=path, hint="such as 90d, 12h, 30m or 45s")
+    unit = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}[read[2]]
+    return timedelta(**{unit: int(read[1])})

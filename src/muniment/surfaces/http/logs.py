@@ -1,0 +1,56 @@
+"""Structured logs with the standard library alone: one JSON object a line. They hold no content: neither bodies nor
+queries nor names of users, but the template of the address, who asked by the key's id, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["LOGGER", "JsonFormatter", "configure_logs", "log_request"]
+
+LOGGER = logging.getLogger("muniment.http")
+
+
+class JsonFormatter(logging.Formatter):
+    """What was logged as one JSON object; `extra={"said": {…}}` is part of it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "said", {}),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False, default=str)
+
+
+def configure_logs(level: str = "INFO") -> None:
+    """Send the server's logs, and uvicorn's, to stderr as JSON lines."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    for name in ("muniment", "uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler] if name != "uvicorn.error" else []
+        logger.setLevel(level)
+        logger.propagate = name == "uvicorn.error"
+    access = logging.getLogger("uvicorn.access")
+    access.handlers, access.propagate = [], False  # it would log queries
+
+
+def log_request(
+    *, request_id: str, method: str, route: str, status: int, code: str | None, key_id: str, seconds: float
+) -> None:
+    said = {
+        "request_id": request_id,
+        "method": method,
+        "route": route,
+        "status": status,
+        "key_id": key_id,
+        "ms": round(seconds * 1000, 2),
+    } | ({} if code is None else {"code": code})
+    LOGGER.log(logging.WARNING if status >= 500 else logging.INFO, "request", extra={"said": said})

@@ -1,0 +1,65 @@
+"""A store on a port: uvicorn around the application, until it is told to stop; what is under way is finished first."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from muniment.errors import InvalidInput, MissingDependency
+from muniment.surfaces.http.settings import ServerSettings, is_loopback
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from muniment.runtime.memory import Memory
+
+__all__ = ["check_safe", "make_server"]
+
+
+def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
+    """What whoever starts the server ought to know; raises where nobody could ask anything."""
+    told = []
+    if settings.asks_for_keys and not has_keys:
+        raise InvalidInput(
+            f"there are no keys in {settings.keys}, and this server asks for one",
+            path="$.keys",
+            hint="muniment keys create NAME --tenant ID",
+        )
+    if not is_loopback(settings.host) and not settings.asks_for_keys:
+        told.append(f"whoever can reach {settings.host}:{settings.port} may read and write everything: auth is off")
+    if not is_loopback(settings.host) and not settings.tls_cert:
+        told.append("keys and content cross the network in the clear: give --tls-cert and --tls-key, or use a proxy")
+    return told
+
+
+def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvicorn.Server:
+    """The server, ready to `run()`. A signal to stop lets requests and long work that are under way finish.
+
+    `others` is what stands beside the API: `beside` and `lifespans` of `create_app`.
+    """
+    try:
+        import uvicorn
+
+        from muniment.surfaces.http.app import create_app
+    except ImportError:
+        raise MissingDependency("the server is not installed", hint='pip install "muniment[server]"') from None
+    tls: dict[str, Any] = {}
+    if settings.tls_cert:
+        tls = {
+            "ssl_certfile": settings.tls_cert,
+            "ssl_keyfile": settings.tls_key,
+            "ssl_version": ssl.PROTOCOL_TLS_SERVER,
+        }
+    config = uvicorn.Config(
+        create_app(memory, settings, **others),
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+        h11_max_incomplete_event_size=1 << 16,
+        **tls,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,109 @@
+"""What a server is told: where it listens, who may ask, how much.
+
+    MUNIMENT_HOST, MUNIMENT_PORT, MUNIMENT_AUTH, MUNIMENT_KEYS, MUNIMENT_TLS_CERT, MUNIMENT_TLS_KEY, …
+
+or the same names in the `[server]` table of `muniment.toml`; arguments come first, as everywhere.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.settings import read_config
+
+__all__ = ["ServerSettings", "is_loopback", "load_server_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The defaults suit one machine; everything that bounds a request is here."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    auth: str = "auto"
+    """auto asks for keys unless only this machine can reach the server; on; off."""
+    keys: str = "muniment.keys.json"
+    tls_cert: str = ""
+    tls_key: str = ""
+    research_dir: str = "muniment-research"
+    """Where the files of research runs lie."""
+    threads: int = 16
+    body_bytes_max: int = 40 << 20
+    """Somewhat over the largest content that the ledger takes."""
+    import_bytes_max: int = 1 << 30
+    body_seconds_max: int = 60
+    requests_per_minute: int = 6000
+    """Of one key, unless the key says otherwise."""
+    guesses_per_minute: int = 30
+    """Refused keys from one address before it has to wait."""
+    works_max: int = 4
+    """Operations that run at the same time."""
+    shutdown_seconds: int = 30
+    otel: str = "off"
+
+    @property
+    def asks_for_keys(self) -> bool:
+        return self.auth == "on" or (self.auth == "auto" and not is_loopback(self.host))
+
+
+def is_loopback(host: str) -> bool:
+    """Can only this machine reach it?"""
+    if host in ("localhost", ""):
+        return host == "localhost"
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def load_server_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ServerSettings:
+    """Settle every setting; `given` are arguments, None where not given."""
+    env = os.environ if environ is None else environ
+    table = read_config(env).get("server", {})
+    if not isinstance(table, dict):
+        raise InvalidInput("[server] should be a table", path="$.server")
+    known = {each.name: type(each.default) for each in fields(ServerSettings)}
+    unknown = sorted(table.keys() - known.keys())
+    if unknown:
+        raise InvalidInput(f"[server] has no {unknown[0]!r:.40}", path="$.server", hint=f"known are {', '.join(known)}")
+    values: dict[str, Any] = {}
+    for name, kind in known.items():
+        said = (given.get(name), env.get(f"MUNIMENT_{name.upper()}"), table.get(name))
+        found = next((each for each in said if each is not None), None)
+        if found is not None:
+            values[name] = _as(kind, name, found)
+    settings = ServerSettings(**values)
+    _check(settings)
+    return settings
+
+
+def _as(kind: type, name: str, found: Any) -> Any:
+    if kind is int and isinstance(found, str) and found.isascii() and found.isdigit() and len(found) < 16:
+        found = int(found)
+    if type(found) is not kind:
+        wanted = "a whole number" if kind is int else "text"
+        raise InvalidInput(f"the setting {name!r} should be {wanted}", path=f"$.{name}")
+    return found
+
+
+def _check(settings: ServerSettings) -> None:
+    choices = {"auth": ("auto", "on", "off"), "otel": ("on", "off")}
+    for name, allowed in choices.items():
+        if getattr(settings, name) not in allowed:
+            raise InvalidInput(f"{name} is one of {', '.join(allowed)}", path=f"$.{name}")
+    if not 0 <= settings.port <= 65535:
+        raise InvalidInput("a port is a number from 0 to 65535", path="$.port")
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise InvalidInput("TLS takes a certificate and its key", path="$.tls_key")
+    for name in ("tls_cert", "tls_key"):
+        if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
+            raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
+    for name in ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max"):
+        if getattr(settings, name) < 1:
+            raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

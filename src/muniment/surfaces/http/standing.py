@@ -1,0 +1,54 @@
+"""What a server says of itself without being asked who asks: health, readiness, its own description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from muniment.errors import MunimentError, WrongMethod
+from muniment.runtime.memory import Memory
+from muniment.text.canonical import canonical_bytes
+
+__all__ = ["Plain", "Standing"]
+
+
+class Plain(NamedTuple):
+    status: int
+    media: str
+    body: bytes
+
+
+class Standing:
+    """Alive: the process answers. Ready: the store answers too, and nobody has begun to close."""
+
+    def __init__(self, memory: Memory, describe: Callable[[], bytes]) -> None:
+        self._memory = memory
+        self._describe = describe
+        self._pages: dict[tuple[str, ...], Callable[[], Plain]] = {
+            ("v1", "health"): self._health,
+            ("v1", "ready"): self._ready,
+            ("v1", "openapi.json"): self._openapi,
+        }
+        self.is_closing = False
+
+    def page(self, method: str, segments: tuple[str, ...]) -> Callable[[], Plain] | None:
+        """What answers at that address; None where it is none of these."""
+        page = self._pages.get(segments)
+        if page is not None and method not in ("GET", "HEAD"):
+            raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
+        return page
+
+    def _health(self) -> Plain:
+        return Plain(200, "application/json", b'{"status":"ok"}')
+
+    def _ready(self) -> Plain:
+        if self.is_closing:
+            return Plain(503, "application/json", b'{"reason":"closing","status":"not ready"}')
+        try:
+            self._memory.tenants()
+        except MunimentError as error:
+            return Plain(503, "application/json", canonical_bytes({"status": "not ready", "reason": error.code}))
+        return Plain(200, "application/json", b'{"status":"ready"}')
+
+    def _openapi(self) -> Plain:
+        return Plain(200, "application/json", self._describe())

@@ -1,0 +1,163 @@
+"""What each tool and prompt takes. None of it names a tenant, user, agent, session or run: those are the server's.
+
+The schemas that clients see are generated from these records, descriptions included.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from muniment.records.base import Absent, Confidence, Items, JsonValue, Numeric, Record
+from muniment.records.learning import IntentParts, StateParts
+from muniment.records.packet import Cues, Purpose
+from muniment.records.scope import IdText
+
+__all__ = [
+    "ARGUMENTS_BYTES_MAX",
+    "ClaimArguments",
+    "ComposeArguments",
+    "ExplainArguments",
+    "ForgetArguments",
+    "KeepArguments",
+    "ObserveArguments",
+    "QuestionArguments",
+    "RecallArguments",
+    "RememberArguments",
+    "SearchArguments",
+]
+
+ARGUMENTS_BYTES_MAX = 4 << 20
+"""Of one call, as JSON."""
+
+Line = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
+Note = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+Moment = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Names = Annotated[Items[IdText], Field(max_length=32)]
+Ids = Annotated[Items[IdText], Field(max_length=64)]
+
+
+class _Arguments(Record):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class ObserveArguments(_Arguments):
+    role: Literal["user", "assistant", "tool"]
+    """Whose words these are."""
+    content: str
+    """The words themselves, unchanged: they are what facts, claims and answers will cite."""
+    tool: Absent[IdText] = None
+    """The name of the tool that answered; goes with the role `tool`, and only with it."""
+    ok: Absent[bool] = None
+    """Whether the tool did what it was asked; true unless said."""
+    speaker: Absent[Note] = None
+    """The speaker's name, where several share a role."""
+    ts: Absent[Moment] = None
+    """When it happened, ISO 8601; now unless said."""
+    tags: Names = ()
+    """Short labels."""
+    entities: Names = ()
+    """People, places and things it is about."""
+    trust: Absent[Literal["assistant", "tool", "external"]] = None
+    """Lowers what the words count for: `external` for pages, files and mail of others."""
+    idempotency_key: Absent[IdText] = None
+    """The same key writes once."""
+
+
+class RememberArguments(_Arguments):
+    key: IdText
+    """What the fact is about, such as `user.city`. A new value for a key supersedes the old one or disputes it."""
+    value: JsonValue
+    """The value: text, a number, or any JSON."""
+    sources: Ids = ()
+    """Ids of the events that say so (from `observe` or `search`)."""
+    said: Absent[Line] = None
+    """The words that say so, where they are not an event yet: they are recorded first, as the user's, and cited."""
+    quote: Absent[Line] = None
+    """The decisive words; they must stand in a source, verbatim."""
+    confidence: Absent[Confidence] = None
+    """How sure, from 0 to 1."""
+    valid_from: Absent[Moment] = None
+    """Since when it holds, ISO 8601."""
+    valid_to: Absent[Moment] = None
+    """Until when it holds, ISO 8601."""
+    notes: Absent[Note] = None
+    """Anything a reader of the fact should know."""
+
+
+class SearchArguments(_Arguments):
+    query: Line
+    """What to look for: a question or words, in any language."""
+    k: Annotated[int, Numeric(integral=True, minimum=1, maximum=50)] = 10
+    """How many at most; 10 unless said."""
+    now: Absent[Moment] = None
+    """Read "yesterday" and the like as if asked then, ISO 8601."""
+
+
+class ComposeArguments(_Arguments):
+    purpose: Purpose = "responder"
+    """Who reads it: a `responder` gets only what is known, a `planner` and a `tool` more; responder unless said."""
+    query: Annotated[str, StringConstraints(max_length=8_000)] = ""
+    """The question or task at hand."""
+    max_tokens: Absent[Annotated[int, Numeric(integral=True, minimum=256, maximum=32_000)]] = None
+    """The budget of the text in tokens; the policy's unless said."""
+    cues: Absent[Cues] = None
+    """Tags, entities, keywords or a time range to prefer."""
+    now: Absent[Moment] = None
+    """Compose as if asked then, ISO 8601."""
+
+
+class RecallArguments(_Arguments):
+    query: Line
+    """The task at hand."""
+    intent: Absent[IntentParts] = None
+    """What kind of work it is; with it, what was learnt of other work is left out."""
+    state: Absent[StateParts] = None
+    """Under which conditions it is done."""
+    top_k: Absent[Annotated[int, Numeric(integral=True, minimum=1, maximum=20)]] = None
+    """How many hints at most."""
+
+
+class Evidence(_Arguments):
+    """A place in the ledger, as far as it is known."""
+
+    event_id: IdText
+    """The event."""
+    quote: Absent[Line] = None
+    """Its decisive words, verbatim; without them the whole event is meant."""
+
+
+class ClaimArguments(_Arguments):
+    statement: Absent[Line] = None
+    """A new claim, in one sentence. The same words again are the same claim."""
+    claim_id: Absent[IdText] = None
+    """A claim of this run that was made before, to verify or to retract."""
+    status: Literal["candidate", "verified", "retracted"] = "candidate"
+    """`verified` needs evidence; `retracted` takes `claim_id` and `reason`; candidate unless said."""
+    evidence: Annotated[Items[Evidence], Field(max_length=32)] = ()
+    """What it rests on."""
+    reason: Absent[Line] = None
+    """Why it is taken back."""
+
+
+class ForgetArguments(_Arguments):
+    event_id: Absent[IdText] = None
+    """A message or tool result to erase, with all that was derived from it."""
+    fact_id: Absent[IdText] = None
+    """A fact of this user to erase."""
+
+
+class ExplainArguments(_Arguments):
+    build_id: Absent[IdText] = None
+    """A build from `compose`: what it took, what it left out, and why."""
+    text: Absent[Line] = None
+    """Some words that were told: which builds told them, and from which event."""
+
+
+class QuestionArguments(_Arguments):
+    query: Line
+    """The question or task."""
+
+
+class KeepArguments(_Arguments):
+    text: Line
+    """What to keep."""

@@ -1,0 +1,94 @@
+"""Resources: packets of builds, narratives of runs, events; listed in pages, newest first, of the seat's user alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_types import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
+
+from muniment.errors import InvalidInput, NotFound
+from muniment.runtime.readables import Readable, list_readables
+from muniment.surfaces.cli.asking import one_line
+from muniment.surfaces.mcp.answers import NOTICE
+from muniment.surfaces.mcp.uris import TEMPLATES, build_uri, narrative_uri, parts_of
+from muniment.text.canonical import canonical_text
+
+if TYPE_CHECKING:
+    from muniment.surfaces.mcp.seats import Seat
+
+__all__ = ["PAGE", "list_resources", "list_templates", "read_resource"]
+
+PAGE = 50
+NOTICE_KEY = "muniment/notice"
+
+
+def list_templates() -> list[ResourceTemplate]:
+    return [
+        ResourceTemplate(name=name, uri_template=uri, mime_type=media, description=said)
+        for name, (uri, media, said) in TEMPLATES.items()
+    ]
+
+
+def list_resources(seat: Seat, cursor: str | None) -> ListResourcesResult:
+    """One page. Events are read by address alone: there may be any number of them, and `search` finds them."""
+    after = None if cursor is None else _place(cursor)
+    found = list_readables(seat.memory._ctx, seat.tenant, seat.user, after, PAGE + 1)
+    shown = found[:PAGE]
+    more = _cursor(shown[-1]) if len(found) > PAGE else None
+    return ListResourcesResult(resources=[_resource(each) for each in shown], next_cursor=more)
+
+
+def _cursor(last: Readable) -> str:
+    created_at, id_, sequence = last.place
+    return f"{created_at} {sequence} {id_}"
+
+
+def _place(cursor: str) -> tuple[str, str, int]:
+    created_at, _, rest = cursor.partition(" ")
+    sequence, _, id_ = rest.partition(" ")
+    if not id_ or not sequence.isascii() or not sequence.isdigit() or len(cursor) > 1024 or len(sequence) > 15:
+        raise InvalidInput(
+            "not a cursor of this list", path="$.cursor", hint="send back `nextCursor` as it was answered"
+        )
+    return created_at, id_, int(sequence)
+
+
+def _resource(each: Readable) -> Resource:
+    if each.kind == "build":
+        request = each.request or {}
+        asked = one_line(str(request.get("query", "")), 80)
+        title = f"{request.get('purpose')}: {asked}" if asked else f"for a {request.get('purpose')}"
+        return Resource(name=each.id, title=title, uri=build_uri(each.id), mime_type="application/json")
+    name = f"{each.run_id}#{each.sequence}"
+    title = f"Narrative {each.sequence} of the run {each.run_id}"
+    return Resource(name=name, title=title, uri=narrative_uri(each.run_id, each.sequence), mime_type="text/markdown")
+
+
+def read_resource(seat: Seat, uri: str) -> ReadResourceResult:
+    match parts_of(uri):
+        case ["builds", build_id]:
+            return _text(uri, "application/json", seat.build(build_id).packet_bytes.decode())
+        case ["events", event_id]:
+            return _text(uri, "application/json", _event(seat, event_id))
+        case ["runs", run_id, "narrative"]:
+            return _text(uri, "text/markdown", seat.narrative(run_id, None))
+        case ["runs", run_id, "narrative", number] if number.isascii() and number.isdigit() and len(number) < 10:
+            return _text(uri, "text/markdown", seat.narrative(run_id, int(number)))
+        case _:
+            raise NotFound(
+                f"no resource {uri!r:.120}", path="$.uri", hint="`resources/templates/list` says which there are"
+            )
+
+
+def _event(seat: Seat, event_id: str) -> str:
+    """The entry, with its content in place wherever it lies."""
+    entry = seat.run.get(event_id)
+    plain = entry.to_wire()
+    if entry.body is not None and entry.body.blob is not None:
+        plain["body"] = plain["body"] | {"content": seat.run.content(event_id)}
+    return canonical_text(plain)
+
+
+def _text(uri: str, media: str, text: str) -> ReadResourceResult:
+    contents = TextResourceContents(uri=uri, mime_type=media, text=text, _meta={NOTICE_KEY: NOTICE})
+    return ReadResourceResult(contents=[contents])

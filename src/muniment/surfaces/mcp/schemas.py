@@ -1,0 +1,36 @@
+"""JSON Schemas of tools, generated from the records they take and answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from muniment.contracts.schemas import RecordSchema, without_json_values
+
+if TYPE_CHECKING:
+    from muniment.records.base import Record
+
+__all__ = ["schema_of"]
+
+
+@cache
+def schema_of(record: type[Record]) -> dict[str, Any]:
+    """The schema of a record, with all it refers to inside of it. Not to be changed by whoever asks."""
+    made: dict[str, Any] = without_json_values(record.model_json_schema(schema_generator=RecordSchema, by_alias=True))
+    parts = made.pop("$defs", {})
+    parts.pop("JsonValue", None)
+    whole = _spelled(made | ({"$defs": parts} if parts else {}))
+    assert isinstance(whole, dict)
+    return whole
+
+
+def _spelled(node: Any) -> Any:
+    """As every client reads it: "anything" is an empty object, and an array's length is not a string's."""
+    if node is True:
+        return {}
+    if isinstance(node, list):
+        return [_spelled(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    renamed = {"maxLength": "maxItems"} if node.get("type") == "array" else {}
+    return {renamed.get(key, key): _spelled(each) for key, each in node.items()}

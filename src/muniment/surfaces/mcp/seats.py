@@ -1,0 +1,123 @@
+"""Seats: the place in the store that a caller was given, and the run it writes to. Nothing reaches past it (LG-02)."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.errors import InvalidInput, NotFound
+from muniment.ledger.trust import trust_of
+from muniment.runtime.items import latest
+from muniment.semantics.trust import lowest_trust
+
+if TYPE_CHECKING:
+    from muniment.ports.engine import Reader
+    from muniment.records.entry import Role, Trust
+    from muniment.runtime.builds import Build
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+    from muniment.surfaces.mcp.settings import McpSettings
+
+__all__ = ["Place", "Seat", "Seats"]
+
+RUNS_MAX = 1000
+"""How many places have their run at hand; of more, those unused the longest begin a new one."""
+
+
+class Place(NamedTuple):
+    """Whose memory, for which agent; session and run are minted where they are empty."""
+
+    tenant: str
+    user: str
+    agent: str
+    session: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What one request may see and do."""
+
+    memory: Memory
+    run: Run
+    settings: McpSettings
+    reads_only: bool = False
+
+    @property
+    def tenant(self) -> str:
+        return self.run.scope.tenant_id
+
+    @property
+    def user(self) -> str:
+        return self.run.scope.user_id
+
+    @property
+    def writes(self) -> bool:
+        return self.settings.writes == "on" and not self.reads_only
+
+    def trust(self, role: Role, claimed: Trust | None = None) -> Trust:
+        """What words of this role count for when they are told here."""
+        most = [trust_of(role, None), cast("Trust", self.settings.trust)]
+        return lowest_trust(most if claimed is None else [*most, claimed])
+
+    def build(self, build_id: str) -> Build:
+        """A build of this user; another's does not exist."""
+        self._check(build_id, "build", "$.build_id")
+        return self.memory.replay(build_id, tenant_id=self.tenant)
+
+    def narrative(self, run_id: str, sequence: int | None) -> str:
+        """A run of this user, told in words."""
+        self._check(run_id, "run", "$.run_id")
+        return self.memory.narrative(run_id, sequence, tenant_id=self.tenant)
+
+    def _check(self, item_id: str, kind: str, path: str) -> None:
+        """Whose it is comes first: what became of somebody else's is nothing that could be told."""
+
+        def work(reader: Reader) -> None:
+            item = latest(reader, item_id)
+            if item is None or item.kind != kind or item.user_id != self.user:
+                raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
+
+        self.memory._ctx.engine.read(self.tenant, work)
+
+
+class Seats:
+    """Hands out seats. A place keeps its run until the server ends or the run does."""
+
+    def __init__(self, memory: Memory, settings: McpSettings) -> None:
+        self.memory, self.settings = memory, settings
+        self._runs: OrderedDict[Place, Run] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, place: Place, *, reads_only: bool = False) -> Seat:
+        """A seat at a place; its run is opened with the first."""
+        with self._lock:
+            run = self._runs.pop(place, None) or self._open(place)
+            self._runs[place] = run
+            if len(self._runs) > RUNS_MAX:
+                self._runs.popitem(last=False)
+        return Seat(self.memory, run, self.settings, reads_only)
+
+    def leave(self, run: Run) -> None:
+        """The run has ended: who comes to its place next begins another, unless it was named."""
+        with self._lock:
+            for place in [each for each, held in self._runs.items() if held is run and not each.run]:
+                del self._runs[place]
+
+    def _open(self, place: Place) -> Run:
+        if not place.user:
+            raise InvalidInput(
+                "whose memory is not said", path="$.user", hint="the server's configuration names a user"
+            )
+        level = self.settings.level
+        named: dict[str, Any] = {"session_id": place.session or None, "run_id": place.run or None}
+        return self.memory.run(
+            user_id=place.user,
+            agent_id=place.agent,
+            tenant_id=place.tenant,
+            task_type=self.settings.task_type,
+            grants=() if level == "user" else (cast("Any", level),),
+            **named,
+        )

@@ -1,0 +1,70 @@
+"""What an MCP server is told beside the store and whose memory it is: nothing of this can a model change.
+
+    MUNIMENT_MCP_SESSION, MUNIMENT_MCP_RUN, MUNIMENT_MCP_TASK_TYPE, MUNIMENT_MCP_LEVEL, MUNIMENT_MCP_TRUST,
+    MUNIMENT_MCP_FORGET, MUNIMENT_MCP_WRITES
+
+or the same names in the `[mcp]` table of `muniment.toml`; arguments come first, as everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.settings import read_config
+
+__all__ = ["CHOICES", "McpSettings", "load_mcp_settings"]
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "level": ("user", "agent", "tenant"),
+    "trust": ("user", "assistant"),
+    "forget": ("on", "off"),
+    "writes": ("on", "off"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """The defaults suit one agent of one user."""
+
+    session: str = ""
+    """The session it writes to; by default a new one for each start."""
+    run: str = ""
+    """The run it goes on with; by default a new one for each start. Over stdio alone."""
+    task_type: str = "generic"
+    """What its runs are for."""
+    level: str = "user"
+    """For whom `remember` writes: the user, all users of the agent, or all of the tenant (a grant, MP-08)."""
+    trust: str = "assistant"
+    """The most that what it is told counts for. A model's word for what the user said is the model's word (LG-08);
+    `user` where the host itself, and not a model, reports the conversation."""
+    forget: str = "on"
+    """Whether the tool `forget` is there."""
+    writes: str = "on"
+    """Off leaves `search` and `explain` alone, and resources."""
+
+
+def load_mcp_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> McpSettings:
+    """Settle every setting; `given` are arguments, None where not given."""
+    env = os.environ if environ is None else environ
+    table = read_config(env).get("mcp", {})
+    if not isinstance(table, dict):
+        raise InvalidInput("[mcp] should be a table", path="$.mcp")
+    names = [each.name for each in fields(McpSettings)]
+    unknown = sorted(table.keys() - set(names))
+    if unknown:
+        raise InvalidInput(f"[mcp] has no {unknown[0]!r:.40}", path="$.mcp", hint=f"known are {', '.join(names)}")
+    chosen: dict[str, str] = {}
+    for name in names:
+        told = (given.get(name), env.get(f"MUNIMENT_MCP_{name.upper()}"), table.get(name))
+        found = next((each for each in told if each is not None), None)
+        if found is None:
+            continue
+        if not isinstance(found, str):
+            raise InvalidInput(f"the setting {name!r} should be text", path=f"$.mcp.{name}")
+        if found not in CHOICES.get(name, (found,)):
+            raise InvalidInput(f"{name} is one of {', '.join(CHOICES[name])}", path=f"$.mcp.{name}")
+        chosen[name] = found
+    return McpSettings(**chosen)

@@ -1,0 +1,133 @@
+"""MCP over streamable HTTP, beside the API on its port. The key says how far a caller may go; headers of the client's
+own configuration say where within that. A model writes neither.
+
+    Authorization: Bearer mun_…
+    Muniment-Tenant, Muniment-User, Muniment-Agent, Muniment-Session      (percent-encoded where they are not ASCII)
+
+Every request stands alone: there is no session of the protocol to take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import unquote
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from muniment.errors import Forbidden, InvalidInput, MunimentError, WrongMethod
+from muniment.surfaces.http.access import OPEN, Caller, check_grants
+from muniment.surfaces.http.app import Beside
+from muniment.surfaces.http.bodies import read_bytes
+from muniment.surfaces.http.door import problem_response
+from muniment.surfaces.http.settings import is_loopback
+from muniment.surfaces.mcp.seats import Place, Seat, Seats
+from muniment.surfaces.mcp.server import Ctx, make_server
+
+if TYPE_CHECKING:
+    from muniment.runtime.memory import Memory
+    from muniment.surfaces.http.settings import ServerSettings
+    from muniment.surfaces.mcp.settings import McpSettings
+    from muniment.surfaces.settings import Settings
+
+__all__ = ["PATH", "Mounted", "mcp_app", "place_asked"]
+
+PATH = "/mcp"
+HEADERS = {name: f"muniment-{name}" for name in ("tenant", "user", "agent", "session")}
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Mounted(NamedTuple):
+    """MCP as `create_app(beside={PATH: …}, lifespans=[…])` takes it."""
+
+    beside: Beside
+    lifespan: AbstractAsyncContextManager[None]
+
+
+def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: McpSettings) -> Mounted:
+    """MCP over a store, for a server of these settings."""
+    seats = Seats(memory, settings)
+
+    def seat_of(ctx: Ctx) -> Seat:
+        request = cast("Request", ctx.request)
+        caller = _caller(request)
+        if settings.level != "user":
+            check_grants(caller, {"grants": [settings.level]})
+        place = place_asked(caller, request.headers, store, settings)
+        return seats.take(place, reads_only=not caller.may("write"))
+
+    manager = StreamableHTTPSessionManager(
+        app=make_server(seats, seat_of, threads=server.threads),
+        json_response=True,
+        stateless=True,
+        security_settings=_security(server),
+        max_request_body_size=server.body_bytes_max,
+    )
+    return Mounted(Beside(_bounded(StreamableHTTPASGIApp(manager), server)), manager.run())
+
+
+def _bounded(app: ASGIApp, server: ServerSettings) -> ASGIApp:
+    """The application, given whole bodies that came in time. It tells nothing unasked, so there is nothing to GET."""
+
+    async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        limit = _caller(request).body_bytes_max or server.body_bytes_max
+        try:
+            if request.method != "POST":
+                raise WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["POST"]})
+            body = await read_bytes(request, limit, server.body_seconds_max)
+        except MunimentError as error:
+            await problem_response(error, "-")(scope, receive, send)
+            return
+        left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return left.pop() if left else await receive()
+
+        await app(scope, replay, send)
+
+    return bounded
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.scope.get("state", {}).get("caller", OPEN)
+    return caller
+
+
+def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, settings: McpSettings) -> Place:
+    """Where a caller sits: as its headers say, within what its key is for; else as the key or the settings say."""
+    told = {name: unquote(headers.get(header, "")) for name, header in HEADERS.items()}
+    tenant = told["tenant"] or (store.tenant if caller.tenant == "*" else caller.tenant)
+    own = store.user if tenant == store.tenant else ""
+    user = told["user"] or (own if caller.user is None else caller.user)
+    if tenant == "*":
+        raise InvalidInput(
+            "a seat is in one tenant", path="$.tenant", hint=f"name it in the header {HEADERS['tenant']}"
+        )
+    if caller.tenant not in ("*", tenant):
+        raise Forbidden("this key is for another tenant", hint="use a key of that tenant")
+    if caller.user not in (None, user):
+        raise Forbidden("this key is for one user", hint=f"leave the header {HEADERS['user']} out")
+    if not user:
+        raise InvalidInput(
+            "whose memory is not said",
+            path="$.user",
+            hint=f"use a key of one user, or have the client send the header {HEADERS['user']}",
+        )
+    return Place(tenant, user, told["agent"] or store.agent, told["session"] or settings.session)
+
+
+def _security(server: ServerSettings) -> TransportSecuritySettings:
+    """Where no key is asked for, a page in a browser of this machine could reach it by a name of its own: names and
+    origins are checked. Elsewhere it is keys that let in, whatever name a proxy is known by, and no page has one."""
+    if server.asks_for_keys or not is_loopback(server.host):
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    hosts = sorted({*_LOCAL, server.host})
+    return TransportSecuritySettings(
+        allowed_hosts=[f"{host}:*" for host in hosts] + hosts,
+        allowed_origins=[f"{scheme}://{host}:*" for scheme in ("http", "https") for host in hosts],
+    )

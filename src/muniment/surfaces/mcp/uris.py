@@ -1,0 +1,53 @@
+"""The addresses of resources: `muniment://builds/…`, `muniment://events/…`, `muniment://runs/…/narrative`."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from muniment.errors import NotFound
+
+__all__ = ["TEMPLATES", "build_uri", "event_uri", "narrative_uri", "parts_of"]
+
+_SCHEME = "muniment://"
+_URI_CHARS_MAX = 4096
+
+TEMPLATES: dict[str, tuple[str, str, str]] = {
+    "packet": ("muniment://builds/{build_id}", "application/json", "The MemoryPacket of a build, as canonical JSON."),
+    "event": ("muniment://events/{event_id}", "application/json", "An event of the ledger with its whole content."),
+    "narrative": (
+        "muniment://runs/{run_id}/narrative",
+        "text/markdown",
+        "A run told in words, from its last snapshot.",
+    ),
+    "narrative_at": (
+        "muniment://runs/{run_id}/narrative/{sequence}",
+        "text/markdown",
+        "A run told in words, from its snapshot of that number.",
+    ),
+}
+"""Name → the template, the media type, what stands there."""
+
+
+def build_uri(build_id: str) -> str:
+    return f"{_SCHEME}builds/{_quoted(build_id)}"
+
+
+def event_uri(event_id: str) -> str:
+    return f"{_SCHEME}events/{_quoted(event_id)}"
+
+
+def narrative_uri(run_id: str, sequence: int) -> str:
+    return f"{_SCHEME}runs/{_quoted(run_id)}/narrative/{sequence}"
+
+
+def parts_of(uri: str) -> list[str]:
+    """The parts of an address of ours, read back."""
+    if not uri.startswith(_SCHEME) or len(uri) > _URI_CHARS_MAX:
+        raise NotFound(
+            f"no resource {uri!r:.120}", path="$.uri", hint="`resources/templates/list` says which there are"
+        )
+    return [unquote(part) for part in uri.removeprefix(_SCHEME).split("/")]
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

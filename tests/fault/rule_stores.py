@@ -1,0 +1,82 @@
+"""Stores in which a rule has come to some stage of its life, made once and copied as a dump; and dumps forged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.engines.opening import open_engine
+from muniment.ports.engine import Engine
+from muniment.ports.outside import Clock
+from muniment.records.policy import Policy
+from muniment.runtime.context import Context
+from muniment.runtime.memory import Memory
+from muniment.testing.rule_story import RuleStory
+from muniment.text.canonical import canonical_bytes
+
+LATER = datetime(2026, 2, 1, tzinfo=UTC)
+Dump = tuple[bytes, ...]
+
+
+def store(
+    engine: Engine | None = None,
+    *,
+    seed: str = "later",
+    policy: Any = None,
+    start: datetime = LATER,
+    clock: Clock | None = None,
+) -> Memory:
+    return Memory(
+        Context(
+            engine=engine or open_engine(":memory:"),
+            policy=Policy.from_wire(policy) if policy else Policy(),
+            clock=clock or TickingClock(start),
+            ids=CountingIds(seed),
+        )
+    )
+
+
+@cache
+def grown(step: str) -> tuple[Dump, str]:
+    """The dump of a store in which the story's rule has come as far as that step, and the rule's id."""
+    with store(seed="grown", start=datetime(2026, 1, 1, tzinfo=UTC)) as mem:
+        rule_id = getattr(RuleStory(mem), step)()
+        return tuple(mem.export()), rule_id
+
+
+def at(step: str, engine: Engine | None = None, **parts: Any) -> tuple[RuleStory, str]:
+    """A store in which the rule has come so far; the story goes on in it."""
+    dump, rule_id = grown(step)
+    mem = store(engine, **parts)
+    mem.import_(lambda: dump)
+    story = RuleStory(mem, seed=2)
+    story.number = 1_000
+    return story, rule_id
+
+
+def forged(dump: Dump, edit: Callable[[list[dict[str, Any]]], None]) -> Dump:
+    """The dump with its lines edited and its digest made right again."""
+    lines = [json.loads(line) for line in dump[1:-1]]
+    edit(lines)
+    body = [dump[0], *(canonical_bytes(line) + b"\n" for line in lines)]
+    counts: dict[str, int] = {}
+    for line in lines:
+        counts[line["table"]] = counts.get(line["table"], 0) + 1
+    digest = sha256(b"".join(body)).hexdigest()
+    return (*body, canonical_bytes({"end": True, "counts": counts, "digest": digest}) + b"\n")
+
+
+def versions(lines: list[dict[str, Any]], item_id: str) -> list[dict[str, Any]]:
+    return [line["row"] for line in lines if line["table"] == "items" and line["row"]["id"] == item_id]
+
+
+def rewrite(row: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> None:
+    """An item's body, changed and canonical again."""
+    body = json.loads(row["body"])
+    change(body)
+    row["body"] = canonical_bytes(body).decode()

@@ -1,0 +1,275 @@
+"""`muniment.connect` is `muniment.open` over HTTP: the same story, the same records, the same errors."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import uvicorn
+from http_support import Serve
+from starlette.testclient import TestClient
+
+import muniment
+from muniment.adapters.system import CountingIds, TickingClock
+from muniment.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    InvalidJson,
+    InvalidRecord,
+    NotFound,
+    RunFinished,
+    StaleState,
+    StorageFailure,
+    Unauthorized,
+)
+from muniment.records.base import Record
+from muniment.records.pointer import EventSpan
+from muniment.records.policy import Policy
+from muniment.runtime.memory import Memory
+from muniment.surfaces.http.app import create_app
+from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http.settings import ServerSettings
+from muniment.text.canonical import canonical_text
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+LIBRARY = ("memory", "runtime/test_claims.py", "runtime/test_steps.py", "runtime/test_isolation.py",
+           "runtime/test_bank_handles.py", "runtime/test_corpora.py")  # fmt: skip
+
+
+@contextmanager
+def running(memory: Memory, tmp_path: Path, **settings: Any) -> Iterator[str]:
+    """A real server on a port of its own; its address."""
+    places = {"keys": str(tmp_path / "keys.json"), "research_dir": str(tmp_path / "research")}
+    app = create_app(memory, ServerSettings(**places | settings))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def story(mem: Memory) -> list[Any]:
+    """Something of everything, with what came of it."""
+    told: list[Any] = []
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="talk", budgets={"tokens": 1000})
+    told.append(run.state())
+    said = run.observe("user", "I moved to Berlin in May.", ts=datetime(2026, 5, 2, tzinfo=UTC), tags={"b", "a"})
+    told += [said, run.observe_tool("weather", args={"city": "Berlin"}, content="12 °C")]
+    told.append(run.observe_many([{"role": "assistant", "content": "Noted.", "ts": date(2026, 5, 3)}]))
+    told.append(run.observe("user", "x" * 70_000, id="docs/long one.md"))
+    told += [run.content("docs/long one.md"), mem.content("docs/long one.md"), mem.get("docs/long one.md")]
+    told.append(run.resolve(EventSpan(event_id=said.id, quote="Berlin")))
+    told.append(run.remember("user.city", "Berlin", sources=[said.id], quote="Berlin"))
+    told += [run.facts(), run.fact_history("user.city"), run.patch(goal="dinner", slots={"city": "Berlin"}, note=1)]
+    told += [run.working_state(), run.search("where does she live"), mem.why("Berlin")]
+    told += [run.propose("user.diet", "vegan", sources=[said.id]), run.candidates(), run.extract()]
+    told += [run.procedure("booking", {"steps": ["a"]}, priority=1), run.insight("hypothesis", "she may be vegan")]
+    build = run.compose("planner", query="Where should we eat?", max_tokens=512)
+    told += [build.id, build.packet, build.packet_bytes, build.text, build.tokens, build.marks, build.request]
+    told += [build.pool.hits, build.policy, build.to_openai(), build.to_anthropic(), build.resolve("Berlin [1].")]
+    told.append(mem.replay(build.id).packet_bytes)
+    told += [mem.diff(build.id, build.id), mem.compare(build.id, Policy(policy_id="other"))]
+    told += [run.claim("She lives in Berlin.", evidence=[said.id], status="verified"), run.claims(), run.log()]
+    told += [run.question("Where?"), run.questions(), run.failure("tool", "here", "why"), run.plan_next(["eat"])]
+    told += [
+        run.step("COMPILE_DONE", "p", builds=[build]),
+        run.compact(),
+        list(mem.snapshots("r1")),
+        mem.narrative("r1"),
+    ]
+    told += [mem.check_snapshot("r1"), mem.drift(user_id="ana"), mem.runs(), mem.run_state("r1"), run.budgets()]
+    resumed = mem.resume("r1")
+    told += [resumed.log, resumed.snapshot, resumed.tail, resumed.rejected, resumed.run.scope]
+    told += [run.recall("eat", intent={"task_family": "dinner"}).response, run.note(facts=["f"]), run.working_set()]
+    told += [run.verify("Berlin", documents=["Berlin"]).verdict, len(run.verifications())]
+    bank = mem.bank(user_id="ana")
+    told += [bank.name, bank.records(), bank.plans(), bank.select_seed(), bank.reasoning_bank(), bank.event_logs()]
+    notes = mem.corpus("notes", user_id="ana")
+    told += [notes.add("# A\n\ntext", document_id="a/b.md"), notes.get("a/b.md"), notes.documents()]
+    told += [notes.search("text"), notes.retract("a/b.md", "old"), list(mem.episodes(user_id="ana"))]
+    told += [list(run.entries()), [each.seq for each in mem.entries(user_id="ana", session_id="s1")]]
+    told += [run.finish(), mem.verify(), mem.rebuild(), list(mem.export()), mem.tenants(), mem.info.name, mem.policy]
+    told += [mem.forget(event=said.id), mem.forget(user_id="ana", session="s1"), mem.forget(tenant="default")]
+    return told
+
+
+def test_both_tell_the_same_story(serve: Serve) -> None:
+    def fresh() -> Memory:
+        return muniment.open(clock=TickingClock(), ids=CountingIds())
+
+    with fresh() as here:
+        at_home = story(here)
+    with fresh() as there, muniment.connect("http://localhost", http=serve(there)) as remote:
+        away = story(remote)
+    assert len(at_home) == len(away)
+    for index, (one, other) in enumerate(zip(at_home, away, strict=True)):
+        assert _untimed(one) == _untimed(other), index
+
+
+def _untimed(value: Any) -> str:
+    """How it reads, but for instants and ids: a server looks at its clock, and mints, a little more often."""
+    shown = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", "T", canonical_text(_plain(value)))
+    return re.sub(r"[0-9a-f]{64}|[0-9a-f]{32}|[a-z]{2,4}_muniment\d{8}", "H", shown)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_wire()
+    if is_dataclass(value):
+        return [_plain(getattr(value, each.name)) for each in fields(value)]
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
+    with muniment.open(tmp_path / "store.db") as memory, running(memory, tmp_path, auth="on") as url:
+        with pytest.raises(Unauthorized):
+            muniment.connect(url)
+        everything = keys.create("all", tenant="*", access="admin").token
+        with muniment.connect(url, key=everything) as mem:
+            assert story(mem)
+        acme = keys.create("acme", tenant="acme").token
+        with muniment.connect(url, key=acme) as mem:
+            said = mem.run(user_id="ana", tenant_id="acme").observe("user", "Oslo is home.")
+            assert mem.verify().ok
+            with pytest.raises(Forbidden):
+                mem.runs()
+        own = keys.create("ana", tenant="acme", user="ana").token
+        with muniment.connect(url, key=own) as mem:
+            assert mem.get(said.id, tenant_id="acme") == said
+            assert mem.content(said.id, tenant_id="acme") == "Oslo is home."
+            build = mem.run(user_id="ana", tenant_id="acme").compose("responder", query="home")
+            assert mem.replay(build.id, tenant_id="acme") == build
+            assert len(mem.runs(tenant_id="acme")) == 1
+            with pytest.raises(Forbidden):
+                mem.run(user_id="bob", tenant_id="acme")
+
+
+def test_many_threads_share_one_connection(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "store.db") as memory, running(memory, tmp_path) as url, muniment.connect(url) as mem:
+
+        def talk(n: int) -> str:
+            run = mem.run(user_id=f"u{n % 3}", session_id=f"s{n % 5}")
+            return run.observe("user", f"turn {n}").id
+
+        with ThreadPoolExecutor(8) as pool:
+            ids = list(pool.map(talk, range(60)))
+        assert len(set(ids)) == 60
+        report = mem.verify()
+        assert (report.ok, report.entries) == (True, 120)
+        lines = list(mem.export())
+        with muniment.open() as other:
+            progress: list[int] = []
+            assert other.import_(lambda: lines).written["entries"] == 120
+            assert mem.import_(lambda: lines, progress=progress.append).skipped["entries"] == 120
+
+
+def test_errors_are_typed_and_keep_what_they_carry(serve: Serve) -> None:
+    with muniment.connect("http://localhost", http=serve()) as mem:
+        run = mem.run(user_id="ana", session_id="s1", objective="talk")
+        assert run.state() is None, "nothing is written until something happens"
+        run.patch(goal="a")
+        with pytest.raises(StaleState) as stale:
+            run.patch(goal="b", expected_version=0)
+        assert stale.value.current_version == 1
+        with pytest.raises(InvalidRecord) as invalid:
+            run.observe("root", "x")
+        assert invalid.value.issues[0].path == "$.role"
+        with pytest.raises(NotFound, match="nope"):
+            mem.get("nope")
+        with pytest.raises(Conflict):
+            mem.run(user_id="ana", session_id="s1", run_id=run.run_id, objective="sing")
+        run.finish()
+        with pytest.raises(RunFinished):
+            run.observe("user", "x")
+        with pytest.raises(InvalidJson):
+            run.observe("user", "\ud800")
+        with pytest.raises(InvalidInput, match="cannot be sent"):
+            run.observe("user", "x", metadata={"a": object()})
+        with pytest.raises(InvalidInput, match="over a connection"):
+            run.extract(model=object())  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            run.observe("user")  # type: ignore[call-arg]
+        with pytest.raises(InvalidInput):
+            mem.get("")
+
+
+def test_what_is_not_there_or_not_ours_says_so(serve: Serve) -> None:
+    for url in ("", "localhost:1", "ftp://localhost", 5):
+        with pytest.raises(InvalidInput):
+            muniment.connect(url)  # type: ignore[arg-type]
+    with pytest.raises(StorageFailure, match="cannot be reached"):
+        muniment.connect("http://127.0.0.1:9")
+
+    async def another(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b"<html>nothing here</html>"})
+
+    with pytest.raises(StorageFailure, match="no muniment"):
+        muniment.connect("http://localhost", http=TestClient(another, base_url="http://localhost"))
+
+
+def test_agents_run_at_home_and_learn_there(serve: Serve) -> None:
+    with muniment.connect("http://localhost", http=serve()) as mem:
+        study = mem.research("Should Alder replace its diesel ferries?", user_id="ana", run_id="alder")
+        route = study.route()
+        results = study.collect(lambda prompt, _: f"# Output\n\n{prompt[:40]}")
+        assert [each.perspective_id for each in results] == [each.id for each in route if each.id in
+                                                             {result.perspective_id for result in results}]  # fmt: skip
+        assert mem.open_research("alder").manifest() == study.manifest()
+        with pytest.raises(Forbidden):
+            study.look(object())  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput):
+            mem.open_research("alder", directory="elsewhere")
+        path = Path(__file__)
+        added = mem.corpus("code", user_id="ana").add_file(path)
+        assert added.document_id == path.as_posix()
+
+
+@pytest.mark.slow
+def test_the_librarys_own_tests_pass_over_http() -> None:
+    """In a process of their own, with a plugin that serves every store they open."""
+    tests = [str(ROOT / "tests" / "unit" / name) for name in LIBRARY]
+    chosen = "not sqlite and not postgres and not file and not async"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "over_http", "-p", "no:cacheprovider", "-k", chosen, *tests],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout
+
+
+def test_connecting_loads_no_server() -> None:
+    code = (
+        "import sys; from muniment.surfaces.client.remote import RemoteMemory;"
+        "sys.exit(', '.join({'starlette', 'uvicorn', 'click', 'psycopg'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

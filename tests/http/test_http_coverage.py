@@ -1,0 +1,128 @@
+"""Every public method of every handle has a row or a reason; rows and document agree with the code."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muniment.surfaces.client import remote
+from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.operations.openapi import openapi, openapi_text
+from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
+from muniment.surfaces.operations.shapes import shape_of
+from muniment.surfaces.operations.signatures import public_members
+from muniment.surfaces.operations.table import HANDLES, Operation
+
+ROOT = Path(__file__).parents[2]
+REMOTE = {
+    "memory": remote.RemoteMemory,
+    "run": remote.RemoteRun,
+    "corpus": remote.RemoteCorpus,
+    "study": remote.RemoteStudy,
+    "bank": remote.RemoteBank,
+    "rulebook": remote.RemoteRulebook,
+}
+INHERITED = {"memory.runner", "memory.synthesis_input", "corpus.add_file", "study.collect", "run.scope", "run.run_id",
+             "corpus.corpus_id", "study.run_id", "study.run", "bank.name", "rulebook.name",
+             "rulebook.level"}  # fmt: skip
+"""What remote handles take over from the library as it is: made of other methods, or of what they hold themselves."""
+MEMBERS = [(handle, name) for handle, cls in HANDLES.items() for name in public_members(cls)]
+
+
+@pytest.mark.parametrize(("handle", "name"), MEMBERS)
+def test_each_public_method_has_a_route_or_a_reason(handle: str, name: str) -> None:
+    rows = [each for each in OPERATIONS if each.id == f"{handle}.{name}"]
+    assert bool(rows) != (f"{handle}.{name}" in LOCAL), "a row in operations.rows, or a reason in LOCAL; not both"
+
+
+def test_no_reason_is_given_for_what_does_not_exist() -> None:
+    known = {f"{handle}.{name}" for handle, name in MEMBERS}
+    assert set(LOCAL) <= known
+    for operation in OPERATIONS:
+        assert operation.function is not None or operation.id in known
+        taken = {each.name for each in operation.signature.parameters}
+        for name, why in operation.left_out.items():
+            assert why
+            assert name in taken or operation.signature.extra is not None, (operation.id, name)
+
+
+@pytest.mark.parametrize(("handle", "name"), [each for each in MEMBERS if each[0] in REMOTE])
+def test_remote_handles_ask_and_never_touch_a_store(handle: str, name: str) -> None:
+    """A method that is neither derived nor made of others would look for a store that is not there."""
+    ours = inspect.getattr_static(REMOTE[handle], name)
+    theirs = inspect.getattr_static(HANDLES[handle], name)
+    if f"{handle}.{name}" in INHERITED:
+        assert ours is theirs
+        return
+    assert ours is not theirs, "neither derived from a row nor said to be inherited"
+    if inspect.isfunction(ours) and inspect.isfunction(theirs) and hasattr(ours, "__wrapped__"):
+        assert inspect.signature(ours) == inspect.signature(theirs)
+
+
+def test_addresses_are_unique_and_found() -> None:
+    routes = list(routes_of(OPERATIONS))
+    assert len({(route.operation.method, route.template) for route in routes}) == len(routes)
+    router = Router(routes)
+    for route in routes:
+        names = route.operation.named_in(route.template)
+        asked = tuple(f"a/{part[1:-1]}" if part.startswith("{") else part for part in route.template.split("/")[1:])
+        found = router.find(route.operation.method, asked)
+        assert found.route == route
+        assert found.names == {name: f"a/{name}" for name in names}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.id}-{each.levels[0]}")
+def test_each_row_can_be_described(operation: Operation) -> None:
+    for template in operation.routes.values():
+        in_path = set(operation.named_in(template))
+        given = {each.name for each in operation.parameters(template)}
+        assert not in_path & given
+        required = {each.name for each in operation.signature.parameters if each.is_required}
+        assert required <= in_path | given | {"tenant_id", "user_id"} | set(operation.left_out), operation.id
+    if operation.media == "application/json" and operation.signature.returns is not bytes:
+        shape_of(operation.signature.returns).schema({})
+
+
+def test_the_committed_document_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "make_openapi.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_document_is_the_same_in_another_process() -> None:
+    code = (
+        "import hashlib, muniment.surfaces.operations.openapi as made;"
+        "print(hashlib.sha256(made.openapi_bytes()).hexdigest())"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        )
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    assert openapi_text()
+
+
+def test_every_reference_of_the_document_leads_somewhere() -> None:
+    document = openapi()
+    parts = {f"#/components/{kind}/{name}" for kind, names in document["components"].items() for name in names}
+    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+    assert len(ids) == len(set(ids))
+
+    def walk(node: object) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                assert node["$ref"] in parts
+            for each in node.values():
+                walk(each)
+        elif isinstance(node, list):
+            for each in node:
+                walk(each)
+
+    walk(document)

@@ -1,0 +1,52 @@
+"""The reference of MCP is what the code says, and the guide names nothing that is not there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from muniment.surfaces.cli.main import cli
+from muniment.surfaces.mcp.tools import TOOLS
+
+ROOT = Path(__file__).parent.parent.parent
+GUIDE = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8")
+
+
+def test_the_reference_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "make_mcp_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stderr}\npython tools/make_mcp_reference.py"
+
+
+def test_every_way_to_start_it_in_the_guide_is_one() -> None:
+    flags = set(re.findall(r"--[a-z][a-z-]+", CliRunner().invoke(cli, ["mcp", "--help"]).stdout))
+    lines = re.findall(r"muniment mcp ([^\n`]*)", GUIDE)
+    lines += [" ".join(json.loads(each)) for each in re.findall(r'"args": ?(\["mcp"[^\]]*\])', GUIDE)]
+    assert len(lines) >= 5
+    for line in lines:
+        assert set(re.findall(r"--[a-z][a-z-]+", line)) <= flags, line
+    (table,) = re.findall(r"\| to \| set \|\n(.*?)\n\n", GUIDE, re.DOTALL)
+    assert set(re.findall(r"--[a-z][a-z-]+", table)) == flags - {
+        "--db",
+        "--tenant",
+        "--user",
+        "--agent",
+        "--task-type",
+    } - {
+        "--json",
+        "--help",
+    }
+
+
+def test_the_guide_names_every_tool() -> None:
+    (sentence,) = re.findall(r"Eight tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
+    assert re.findall(r"`(\w+)`", sentence) == list(TOOLS)
