@@ -7,7 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
-.PHONY: demo test lint format bench bench-quick soak serve schemas openapi stubs clean setup
+INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
+
+.PHONY: demo test inspector chromium lint format bench bench-quick soak serve schemas openapi stubs clean setup
 
 setup: $(STAMP)
 
@@ -20,8 +22,22 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/muniment demo
 
-test: setup lint
+test: setup lint inspector chromium
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+# The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
+inspector: $(INSPECTOR)
+
+$(INSPECTOR): docs/reference/openapi.json inspector/package.json inspector/index.html inspector/vite.config.ts \
+		inspector/tsconfig.json $(shell find inspector/src -type f ! -name openapi.d.ts)
+	@if command -v npm >/dev/null 2>&1; then cd inspector && npm install --silent && npm run --silent build; \
+	else echo "SKIPPED: the inspector is not built: Node.js 20 and npm are missing" >&2; fi
+
+chromium:
+	@command -v chromium >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
+		(apt-get install -y -qq chromium >/dev/null 2>&1 || \
+		 (apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq chromium >/dev/null 2>&1)); } || \
+		echo "SKIPPED: browser tests: no Chromium, and none could be installed" >&2
 
 lint: setup
 	$(BIN)/ruff check .
@@ -54,9 +70,10 @@ bench-quick: setup
 soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
 		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
-		tests/unit/runtime/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py
+		tests/unit/runtime/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py \
+		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py
 
-serve: setup
+serve: setup inspector
 	$(BIN)/muniment serve
 
 schemas: setup
@@ -70,4 +87,5 @@ stubs: setup
 	$(BIN)/python tools/make_aio_stub.py
 
 clean:
+	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,7 +6,8 @@
 
 The parts are programs of their own, each with a result file: `learning_tau` (what worked, recalled for real runs that
 failed), `learning_traces` (the step to blame; trial after trial), `learning_loop` (a loop that learns), and
-`learning_speed`; `learning_memory` takes hours and is run by itself. The weights of recall come from `learn_recall_weights`.
+`learning_speed`; `learning_memory` takes hours and is run by itself. The weights of recall come from
+`learn_recall_weights`.
 """
 
 from __future__ import annotations
@@ -79,15 +80,20 @@ def the_speed() -> Results:
     recalls = {key: row for key, row in rows.items() if key.startswith("recall of")}
     largest = max(recalls, key=lambda key: int(key.split()[2].replace(",", "")))
     fold = next(key for key in rows if key.startswith("fold of"))
-    flat = read("learning_memory")["memory, last over first"]
-    return {
+    found = {
         f"{largest}, over a bare search": _row(
             "at most 5 times", recalls[largest]["times"], recalls[largest]["times"] <= 5
         ),
         f"{fold}, over a bare append": _row("at most 50 times", rows[fold]["times"], rows[fold]["times"] <= 50),
-        "resident memory, last over first": _row(
-            "flat over 100,000 runs", flat["ratio"], flat["ratio"] <= 1.1 and flat["runs"] >= 100_000, runs=flat["runs"]
-        ),
+    }
+    return found | (the_memory() if (RESULTS / "learning_memory.json").exists() else {})
+
+
+def the_memory() -> Results:
+    flat = read("learning_memory")["memory, last over first"]
+    is_met = flat["ratio"] <= 1.1 and flat["runs"] >= 100_000
+    return {
+        "resident memory, last over first": _row("flat over 100,000 runs", flat["ratio"], is_met, runs=flat["runs"])
     }
 
 

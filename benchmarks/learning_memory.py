@@ -1,6 +1,6 @@
 """Memory over many runs: the resident size of a process while it learns from run after run.
 
-    python -m benchmarks.learning_memory                       100,000 runs of four steps, of 100 users in turn (two hours)
+    python -m benchmarks.learning_memory                       100,000 runs of four steps, 100 users in turn (hours)
     python -m benchmarks.learning_memory --runs N --users M    other numbers
 
 One user's own index grows with what the user says, and parts of it are merged in memory: with one user alone the size

@@ -91,8 +91,8 @@ class CanaryPolicy(Record):
     alpha: OpenShare = 0.05
     runs_max: Positive = 20_000
     """A trial that has said nothing after so many runs ends: the rule goes back to temporary, with a report."""
-    needs: Literal["better", "not_harmful"] = "not_harmful"
-    """What a trial must show."""
+    needs: Literal["better", "not_harmful"] = "better"
+    """What a trial must show. That a harm is excluded is shown sooner, and wrongly of one harmful rule in twenty."""
     holdout_share: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     """Of runs that leave an active strategy out, so that its worth stays known. Guardrails are never left out."""
 

@@ -44,6 +44,10 @@ _AFTER_NAMES = frozenset({"tools", "selected_rule_ids", "failure_cluster_id", "r
 _OPPOSITE: dict[str, Any] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
+_READ_BESIDE = frozenset({"constraints"})
+"""What others read of an applicability: micro-regressions are made from its constraints."""
+
+
 def condition_findings(where: RuleApplicability, predicates_max: int) -> Iterator[LintFinding]:
     """Predicates, bucket keys, and how wide they leave the rule."""
     texts = where.predicates or ()
@@ -63,6 +67,8 @@ def condition_findings(where: RuleApplicability, predicates_max: int) -> Iterato
     is_narrowed = any(not _always_holds(predicate) for _, predicate in parsed)
     if not (where.domain_tag or where.task_family or where.bucket_keys or is_narrowed):
         yield finding("applies_to_all", "$.applicability")
+    for name in sorted((where.model_extra or {}).keys() - _READ_BESIDE):
+        yield finding("unknown_condition", child_path("$.applicability", name), repr(name[:60]))
 
 
 def _of_one(path: str, predicate: Predicate) -> Iterator[LintFinding]:

@@ -61,6 +61,7 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
             "unknown_before_run": "not known before a run acts, so the rule is hardly ever chosen",
             "bucket_never_applies": "the rule cannot apply in this bucket, so that naming it is no use",
             "applies_to_all": "the rule applies to every run: it names no domain, family, bucket or condition",
+            "unknown_condition": "a key of the applicability that nobody reads: the rule applies without it",
             "guardrail_not_first": "a guardrail should say that it comes first",
             "no_regression_test": "without a regression test the gate keeps it temporary",
             "no_counterexample_test": "without a counterexample the gate keeps it temporary",

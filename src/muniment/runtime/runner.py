@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from muniment.errors import InvalidInput, InvalidRecord
@@ -48,6 +47,7 @@ MODES: tuple[str, ...] = (*get_args(RunMode), "auto")
 _SCOPE = ("user_id", "agent_id", "session_id", "tenant_id", "grants")
 _LEVELS = ("user", "agent", "tenant")
 _K_MAX = 64
+_SECONDS_MAX = 10**9
 _BESIDE_RULES = ("ReasoningBank", "ReuseBuffer")
 _SETTINGS: dict[str, Any] = {
     "recall": True,
@@ -252,8 +252,8 @@ def _check_tree(tree: Any, mode: str) -> None:
 
 
 def _seconds(given: Any, path: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given) or given <= 0:
-        raise InvalidInput("a time is seconds, more than 0", path=path)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _SECONDS_MAX:
+        raise InvalidInput(f"a time is seconds, more than 0 and at most {_SECONDS_MAX}", path=path)
     return float(given)
 
 

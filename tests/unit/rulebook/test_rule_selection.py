@@ -153,7 +153,7 @@ def test_guardrails_come_first_then_score_rank_and_id() -> None:
     )
     assert chosen(selected) == ["g", "best", "c", "b", "a"]
     assert [each.score for each in selected.response.selected_rules] == [1, 4, 0, 0, 0]
-    assert selected.text.splitlines() == [f"- {LINES[n]}" for n in (4, 3, 1, 0, 2)]
+    assert selected.text.splitlines() == ["## Rules", *(f"- {LINES[n]}" for n in (4, 3, 1, 0, 2))]
 
 
 @pytest.mark.req("RC-14")
@@ -196,7 +196,7 @@ def test_a_smaller_rule_may_fit_where_a_larger_one_did_not() -> None:
 
 
 def test_a_rule_of_several_lines_is_one_item() -> None:
-    assert select(rule("r", "First this.\n\nThen that.\n")).text == "- First this.\n  \n  Then that."
+    assert select(rule("r", "First this.\n\nThen that.\n")).text == "## Rules\n- First this.\n  \n  Then that."
 
 
 # -- likes and contraries -----------------------------------------------------------------------------

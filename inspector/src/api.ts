@@ -1,0 +1,121 @@
+/** The HTTP API as the pages ask it, or the answers that a bundle carries in its place. */
+
+export interface Page<T> {
+  items: T[];
+  next?: string;
+}
+
+/** An error in the one shape that the server has (RFC 9457). */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface Bundle {
+  version: 1;
+  made_at: string;
+  tenant_id: string;
+  user_id: string;
+  run_id: string;
+  /** By "GET /v1/…" or "POST /v1/… {body}". */
+  answers: Record<string, unknown>;
+}
+
+function readBundle(): Bundle | null {
+  const held = document.getElementById("bundle");
+  return held?.textContent ? (JSON.parse(held.textContent) as Bundle) : null;
+}
+
+export const bundle = readBundle();
+
+const KEY = "muniment.key";
+
+export const key = {
+  get: (): string => sessionStorage.getItem(KEY) ?? "",
+  set: (value: string): void => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+};
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+/** A path of parts that are encoded one by one; an id may hold a slash. */
+export function at(...parts: (string | number)[]): string {
+  return "/v1/" + parts.map((part) => encodeURIComponent(String(part))).join("/");
+}
+
+export function withQuery(path: string, query: Query): string {
+  const said = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  if (said.length === 0) return path;
+  return (
+    path +
+    (path.includes("?") ? "&" : "?") +
+    said.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&")
+  );
+}
+
+function fromBundle(asked: string): unknown {
+  if (bundle && Object.hasOwn(bundle.answers, asked)) return bundle.answers[asked];
+  throw new Problem(404, "not_in_bundle", "This is not part of the bundle.");
+}
+
+async function request(method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = {};
+  if (key.get()) headers["Authorization"] = `Bearer ${key.get()}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  let response: Response;
+  try {
+    // Below wherever the page itself stands, so that a proxy may serve it under a prefix.
+    response = await fetch("." + path, { method, headers, cache: "no-store", ...sent, ...(signal ? { signal } : {}) });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem(0, "no_answer", "The server does not answer.");
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  try {
+    const said = (await response.json()) as { code?: string; detail?: string; title?: string; hint?: string };
+    return new Problem(response.status, said.code ?? "error", said.detail ?? said.title ?? "error", said.hint);
+  } catch {
+    return new Problem(response.status, "error", `HTTP ${response.status}`);
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  if (bundle) return fromBundle(`GET ${path}`) as T;
+  const response = await request("GET", path, undefined, signal);
+  const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
+  return (isJson ? await response.json() : await response.text()) as T;
+}
+
+export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  if (bundle) return fromBundle(`POST ${path} ${JSON.stringify(body)}`) as T;
+  return (await request("POST", path, body, signal)).json() as Promise<T>;
+}
+
+/** The bytes as they were sent, for a digest. */
+export async function getBytes(path: string): Promise<ArrayBuffer> {
+  return (await request("GET", path)).arrayBuffer();
+}
+
+/** A list, page after page, up to so many. */
+export async function getAll<T>(path: string, max = 5000, signal?: AbortSignal): Promise<T[]> {
+  if (bundle) return get<Page<T>>(path).then((page) => page.items);
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const more: Query = { limit: Math.min(1000, max), cursor };
+    const page: Page<T> = await get(withQuery(path, more), signal);
+    items.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined && items.length < max);
+  return items;
+}

@@ -1,0 +1,305 @@
+/** The frame around every page: who is looked at, where one can go, the keyboard. */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RunState } from "./openapi";
+import { at, bundle, get, getAll, key, Problem } from "./api";
+import { onKey, GOES } from "./keyboard";
+import { useAsked } from "./loading";
+import { when } from "./format";
+import { PAGES } from "./pages";
+import { go, href, usePlace, type Place } from "./route";
+import { choose, useChoices, type Language, type Theme } from "./store";
+import { Trouble, Waiting } from "./parts";
+import { w, type Word } from "./words";
+
+const NAV = ["runs", "packets", "search", "facts", "episodes", "rules", "flow", "research"] as const;
+const IN_BUNDLE: readonly string[] = ["runs", "packets", "facts", "episodes"];
+/** Pages that belong to another one of the list. */
+const UNDER = new Map([
+  ["run", "runs"],
+  ["event", "runs"],
+  ["packet", "packets"],
+  ["purposes", "packets"],
+  ["diff", "packets"],
+  ["rule", "rules"],
+  ["study", "research"],
+]);
+
+interface Reach {
+  tenants: string[];
+  users: Record<string, string[]>;
+}
+
+interface Caller {
+  tenant: string;
+  user?: string;
+}
+
+/** Whom the reader may look at: by the key, and by the runs there are. */
+async function reach(tenant: string): Promise<Reach> {
+  if (bundle) return { tenants: [bundle.tenant_id], users: { [bundle.tenant_id]: [bundle.user_id] } };
+  const caller = await get<Caller>(at("key"));
+  const tenants = caller.tenant === "*" ? await getAll<string>(at("tenants")) : [caller.tenant];
+  const asked = tenant && tenants.includes(tenant) ? tenant : tenants.includes("default") ? "default" : tenants[0];
+  if (asked === undefined) return { tenants: [], users: {} };
+  if (caller.user !== undefined) return { tenants, users: { [asked]: [caller.user] } };
+  const runs = await getAll<RunState>(at("tenants", asked, "runs"), 20000);
+  const latest = new Map<string, string>();
+  for (const run of runs) {
+    const before = latest.get(run.scope.user_id) ?? "";
+    if (run.started_at > before) latest.set(run.scope.user_id, run.started_at);
+  }
+  return { tenants, users: { [asked]: [...latest.keys()].sort() } };
+}
+
+export function App() {
+  const place = usePlace();
+  const chosen = useChoices();
+  const [helps, setHelps] = useState(false);
+  const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant), true);
+  const main = useRef<HTMLElement>(null);
+  const page = `${place.page} ${place.ids.join(" ")}`;
+
+  useEffect(() => {
+    if (!reached.data) return;
+    const tenant = reached.data.tenants.includes(place.tenant) ? place.tenant : Object.keys(reached.data.users)[0];
+    const users = tenant === undefined ? [] : (reached.data.users[tenant] ?? []);
+    if (tenant === undefined || (place.tenant === tenant && place.user)) return;
+    const known = users.includes(place.user) ? place.user : users[0];
+    if (known !== undefined) location.replace(href({ tenant, user: known }, place.page, place.ids));
+  }, [reached.data, place.tenant, place.user]);
+
+  useEffect(() => onKey({ place, help: () => setHelps(true) }), [place.tenant, place.user]);
+  useEffect(() => scrollTo(0, 0), [page]);
+
+  const Page = PAGES.get(place.page);
+  const isReady = place.tenant !== "" && place.user !== "";
+  const isLocked = reached.problem?.status === 401;
+  return (
+    <div class="frame">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        {w("skip")}
+      </a>
+      <Side
+        place={place}
+        reach={reached.data}
+        onHelp={() => setHelps(true)}
+        language={chosen.language}
+        theme={chosen.theme}
+        live={chosen.live}
+      />
+      <main id="main" ref={main} tabIndex={-1}>
+        {bundle ? (
+          <p class="note">
+            {w("bundle_note")} {when(bundle.made_at)}
+          </p>
+        ) : null}
+        {isLocked ? <Locked again={reached.again} /> : null}
+        {reached.problem && !isLocked ? <Trouble problem={reached.problem} /> : null}
+        {!isLocked && isReady && !reached.problem ? <Shown page={Page} place={place} name={page} /> : null}
+        {!isReady && !reached.problem ? reached.data ? <Nobody reach={reached.data} /> : <Waiting /> : null}
+      </main>
+      {helps ? <Help onClose={() => setHelps(false)} /> : null}
+    </div>
+  );
+}
+
+function Shown({
+  page: Page,
+  place,
+  name,
+}: {
+  page: ((p: { place: Place }) => JSX.Element) | undefined;
+  place: Place;
+  name: string;
+}) {
+  if (!Page) return <Trouble problem={new Problem(404, "not_found", w("not_found"))} />;
+  return <Page key={`${place.tenant} ${place.user} ${name}`} place={place} />;
+}
+
+function Nobody({ reach }: { reach: Reach }) {
+  return Object.values(reach.users).flat().length === 0 ? <p class="quiet empty">{w("empty")}</p> : <Waiting />;
+}
+
+function Side(props: {
+  place: Place;
+  reach: Reach | undefined;
+  onHelp: () => void;
+  language: Language;
+  theme: Theme;
+  live: boolean;
+}) {
+  const { place, reach } = props;
+  const here = UNDER.get(place.page) ?? place.page;
+  const users = useMemo(() => {
+    const known = reach?.users[place.tenant] ?? [];
+    return known.includes(place.user) || !place.user ? known : [...known, place.user];
+  }, [reach, place.tenant, place.user]);
+  return (
+    <aside class="side">
+      <a class="brand" href={href(place, "runs")}>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <path d="M7 3h14l5 5v21H7z" />
+          <path d="M21 3v5h5" />
+          <circle cx="16" cy="19" r="5" />
+          <path d="M16 16.5v5M13.8 19h4.4" />
+        </svg>
+        <span>
+          muniment<small>{w("tagline")}</small>
+        </span>
+      </a>
+      <div class="who">
+        <Pick
+          label="tenant"
+          value={place.tenant}
+          options={reach?.tenants ?? [place.tenant]}
+          onPick={(tenant) => go(`#/${encodeURIComponent(tenant)}`)}
+        />
+        <Pick
+          label="user"
+          value={place.user}
+          options={users}
+          onPick={(user) => go(href({ tenant: place.tenant, user }, here))}
+        />
+      </div>
+      <nav class="pages" aria-label={w("main_nav")}>
+        {NAV.filter((name) => !bundle || IN_BUNDLE.includes(name)).map((name) => (
+          <a key={name} href={href(place, name)} aria-current={here === name ? "page" : undefined}>
+            {w(name)} <kbd aria-hidden="true">g {GOES[name]}</kbd>
+          </a>
+        ))}
+      </nav>
+      <div class="settings">
+        <Pick
+          label="theme"
+          value={props.theme}
+          options={["auto", "light", "dark"]}
+          shown={(each) => w(`theme_${each}` as Word)}
+          onPick={(theme) => choose({ theme: theme as Theme })}
+        />
+        <Pick
+          label="language"
+          value={props.language}
+          options={["en", "zh"]}
+          shown={(each) => (each === "zh" ? "中文" : "English")}
+          onPick={(language) => choose({ language: language as Language })}
+        />
+        {bundle ? null : (
+          <label class="switch" title={w("live_hint")}>
+            <input
+              type="checkbox"
+              checked={props.live}
+              onChange={(event) => choose({ live: event.currentTarget.checked })}
+            />{" "}
+            {w("live")}
+          </label>
+        )}
+        <button type="button" class="quiet" onClick={props.onHelp}>
+          {w("help")} <kbd aria-hidden="true">?</kbd>
+        </button>
+        {key.get() ? (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              key.set("");
+              location.reload();
+            }}
+          >
+            {w("key_forget")}
+          </button>
+        ) : null}
+      </div>
+    </aside>
+  );
+}
+
+function Pick(props: {
+  label: Word;
+  value: string;
+  options: string[];
+  shown?: (v: string) => string;
+  onPick: (v: string) => void;
+}) {
+  return (
+    <label class="pick">
+      <span>{w(props.label)}</span>
+      <select value={props.value} onChange={(event) => props.onPick(event.currentTarget.value)}>
+        {props.options.map((each) => (
+          <option key={each} value={each} selected={each === props.value}>
+            {props.shown ? props.shown(each) : each}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Locked({ again }: { again: () => void }) {
+  const [typed, setTyped] = useState("");
+  return (
+    <form
+      class="card locked"
+      onSubmit={(event) => {
+        event.preventDefault();
+        key.set(typed.trim());
+        again();
+      }}
+    >
+      <h1>{w("key_title")}</h1>
+      <label>
+        {w("key_label")}
+        <input
+          type="password"
+          autocomplete="off"
+          data-first-field
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      </label>
+      <p class="quiet">{w("key_hint")}</p>
+      <button type="submit">{w("key_use")}</button>
+    </form>
+  );
+}
+
+function Help({ onClose }: { onClose: () => void }) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => box.current?.showModal(), []);
+  const rows: [string, string][] = [
+    ["/", w("k_slash")],
+    ["j  k", w("k_jk")],
+    ["Enter", w("k_enter")],
+    ["t", w("k_t")],
+    ["l", w("k_l")],
+    ["?", w("k_help")],
+    ["Esc", w("k_esc")],
+    ...NAV.map((name): [string, string] => [`g ${GOES[name]}`, w(name)]),
+  ];
+  return (
+    <dialog ref={box} onClose={onClose} aria-label={w("help")}>
+      <h2>{w("help")}</h2>
+      <dl class="keys">
+        {rows.map(([keys, said]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{said}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={() => box.current?.close()}>
+        {w("close")}
+      </button>
+    </dialog>
+  );
+}

@@ -1,0 +1,59 @@
+/** Values as a person reads them. */
+
+import { choices } from "./store";
+
+function locale(): string {
+  return choices().language === "zh" ? "zh-CN" : "en-GB";
+}
+
+export function when(ts: string | null | undefined): string {
+  if (!ts) return "";
+  const date = new Date(ts);
+  if (Number.isNaN(date.getTime())) return ts;
+  return date.toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
+}
+
+export function day(ts: string | null | undefined): string {
+  if (!ts) return "";
+  const date = new Date(ts);
+  return Number.isNaN(date.getTime())
+    ? ts
+    : date.toLocaleDateString(locale(), { dateStyle: "medium", timeZone: "UTC" });
+}
+
+export function between(from: string, to: string): string {
+  const seconds = Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000);
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** An id or a hash, short enough to stand in a line; the whole of it goes into the title. */
+export function short(id: string, most = 14): string {
+  return id.length <= most + 1 ? id : `${id.slice(0, most)}…`;
+}
+
+export function percent(share: number | null | undefined): string {
+  return share === null || share === undefined ? "–" : `${Math.round(share * 100)} %`;
+}
+
+export function signed(value: number | null | undefined): string {
+  return value === null || value === undefined ? "–" : `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`;
+}
+
+/** A JSON value: text as it is, the rest as JSON. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((each) => typeof each !== "object")) return value.map(shown).join(", ");
+  return JSON.stringify(value);
+}
+
+export function clip(text: string, most = 160): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+}
+
+export function fits(needle: string, ...texts: (string | null | undefined)[]): boolean {
+  const wanted = needle.trim().toLowerCase();
+  return wanted === "" || texts.some((text) => text?.toLowerCase().includes(wanted));
+}

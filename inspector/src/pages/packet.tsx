@@ -1,0 +1,220 @@
+/** Packets: the list, and one with what it took and left out, each with the reason. */
+
+import { useState } from "preact/hooks";
+import type { Build, BuildInputs, BuildLine } from "../openapi";
+import { bundle, getBytes, Problem } from "../api";
+import { useGet, useList } from "../loading";
+import {
+  Await,
+  Badge,
+  clip,
+  Empty,
+  Field,
+  Filter,
+  fits,
+  Head,
+  Id,
+  Json,
+  Meter,
+  own,
+  Table,
+  Tabs,
+  Time,
+  Trouble,
+} from "../parts";
+import { go, href, type Place } from "../route";
+import { w } from "../words";
+import { Explained } from "./explained";
+
+export function PacketsPage({ place }: { place: Place }) {
+  return (
+    <>
+      <Head title={w("packets")} />
+      <Builds place={place} />
+    </>
+  );
+}
+
+export function Builds({ place, runId }: { place: Place; runId?: string }) {
+  const [needle, setNeedle] = useState("");
+  const builds = useList<BuildLine>(own(place, "builds"), true);
+  return (
+    <Await of={builds}>
+      {(found) => {
+        const wanted = found.filter(
+          (each) => (!runId || each.run_id === runId) && fits(needle, each.query, each.build_id, each.purpose),
+        );
+        return (
+          <>
+            <div class="bar">
+              <Filter value={needle} onInput={setNeedle} />
+              <span class="quiet">
+                {wanted.length} {w("packets")}
+              </span>
+            </div>
+            {wanted.length === 0 ? <Empty /> : null}
+            {wanted.length ? (
+              <Table heads={[w("packet"), w("purpose"), w("query"), w("run"), w("made")]} label={w("packets")}>
+                {wanted.slice(0, 500).map((each) => (
+                  <tr key={each.build_id} data-row>
+                    <td>
+                      <Id id={each.build_id} to={href(place, "packet", [each.build_id])} />
+                    </td>
+                    <td>
+                      <Purpose of={each.purpose} />
+                    </td>
+                    <td class="wide">{clip(each.query, 120)}</td>
+                    <td>
+                      <Id id={each.run_id} to={href(place, "run", [each.run_id])} />
+                    </td>
+                    <td>
+                      <Time ts={each.created_at} />
+                    </td>
+                  </tr>
+                ))}
+              </Table>
+            ) : null}
+          </>
+        );
+      }}
+    </Await>
+  );
+}
+
+export function Purpose({ of }: { of: string }) {
+  return <Badge tone={of === "responder" ? "good" : of === "planner" ? "info" : "warn"}>{of}</Badge>;
+}
+
+const TABS = ["explain", "prompt_text", "raw"] as const;
+type Tab = (typeof TABS)[number];
+
+export function PacketPage({ place }: { place: Place }) {
+  const [id = "", asked = "explain"] = place.ids;
+  const tab: Tab = (TABS as readonly string[]).includes(asked) ? (asked as Tab) : "explain";
+  const build = useGet<Build>(own(place, "builds", id));
+  const inputs = useGet<BuildInputs>(own(place, "builds", id, "inputs"));
+  return (
+    <Await of={build}>
+      {(found) => (
+        <>
+          <About build={found} place={place} />
+          <Tabs
+            tabs={TABS.map((each) => [each, w(each)])}
+            chosen={tab}
+            to={(each) => href(place, "packet", [id, each])}
+          />
+          {tab === "prompt_text" ? (
+            <pre class="prompt" tabIndex={0}>
+              {found.text}
+            </pre>
+          ) : null}
+          {tab === "raw" ? <Json value={found.packet} /> : null}
+          {tab === "explain" ? (
+            <Await of={inputs}>{(given) => <Explained build={found} inputs={given} place={place} />}</Await>
+          ) : null}
+        </>
+      )}
+    </Await>
+  );
+}
+
+function About({ build, place }: { build: Build; place: Place }) {
+  const { meta, budget_report: report } = build.packet;
+  return (
+    <>
+      <Head
+        title={build.request.query ? clip(build.request.query, 140) : build.id}
+        aside={<Purpose of={meta.purpose} />}
+      >
+        <p class="mono quiet">{build.id}</p>
+      </Head>
+      <dl class="fields">
+        <Field name="tokens">
+          {report.used_tokens_est} {w("of")} {report.max_tokens}
+          <Meter used={report.used_tokens_est} most={report.max_tokens} label={w("tokens")} />
+        </Field>
+        <Field name="run">
+          <Id id={meta.scope.run_id} to={href(place, "run", [meta.scope.run_id])} />
+        </Field>
+        <Field name="made">
+          <Time ts={meta.generated_at} />
+        </Field>
+        <Field name="policy">{meta.policy_id}</Field>
+        <Field name="citations">{build.packet.citations.length}</Field>
+      </dl>
+      <div class="bar">
+        {bundle ? null : <Replay place={place} id={build.id} />}
+        <a class="button" href={href(place, "purposes", [build.id])}>
+          {w("purposes")}
+        </a>
+        <Against build={build} place={place} />
+      </div>
+    </>
+  );
+}
+
+function Against({ build, place }: { build: Build; place: Place }) {
+  const builds = useList<BuildLine>(own(place, "builds"));
+  const others = (builds.data ?? []).filter((each) => each.build_id !== build.id);
+  if (others.length === 0) return null;
+  const near = [...others].sort(
+    (a, b) => Number(b.query === build.request.query) - Number(a.query === build.request.query),
+  );
+  return (
+    <label class="pick inline">
+      <span>{w("diff_with")}</span>
+      <select value="" onChange={(event) => go(href(place, "diff", [build.id, event.currentTarget.value]))}>
+        <option value="">…</option>
+        {near.slice(0, 200).map((each) => (
+          <option
+            key={each.build_id}
+            value={each.build_id}
+          >{`${each.purpose} · ${clip(each.query, 50)} · ${each.build_id}`}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+type Checked = { ok: true; digest: string } | { ok: false; problem: Problem } | "running" | null;
+
+/** The server composes the build again from its inputs and answers only if the bytes are those it had. */
+function Replay({ place, id }: { place: Place; id: string }) {
+  const [checked, setChecked] = useState<Checked>(null);
+  async function check(): Promise<void> {
+    setChecked("running");
+    try {
+      const bytes = await getBytes(own(place, "builds", id, "packet"));
+      setChecked({ ok: true, digest: await sha256(bytes) });
+    } catch (error) {
+      setChecked({ ok: false, problem: error instanceof Problem ? error : new Problem(0, "defect", String(error)) });
+    }
+  }
+  return (
+    <div class="replay">
+      <button type="button" onClick={() => void check()}>
+        {w("replay")}
+      </button>
+      <span role="status">
+        {checked === "running" ? w("replaying") : null}
+        {checked !== null && checked !== "running" && checked.ok ? (
+          <>
+            <Badge tone="good">✓</Badge> {w("replay_ok")}{" "}
+            {checked.digest ? <code title={checked.digest}>{checked.digest.slice(0, 16)}…</code> : null}
+          </>
+        ) : null}
+        {checked !== null && checked !== "running" && !checked.ok ? (
+          <>
+            {w("replay_bad")} <Trouble problem={checked.problem} />
+          </>
+        ) : null}
+      </span>
+    </div>
+  );
+}
+
+async function sha256(bytes: ArrayBuffer): Promise<string> {
+  if (!crypto.subtle) return ""; // a page that came in the clear has no digests
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,67 @@
+/** One run: its ledger, its packets, its claims, its snapshots. */
+
+import type { RunState } from "../openapi";
+import { shown } from "../format";
+import { useGet } from "../loading";
+import { Await, Field, Head, Id, own, Status, Tabs, Time } from "../parts";
+import { href, type Place } from "../route";
+import { w } from "../words";
+import { Claims } from "./claims";
+import { Ledger } from "./ledger";
+import { Builds } from "./packet";
+import { Snapshots } from "./snapshots";
+
+const TABS = ["ledger", "packets", "claims", "snapshots"] as const;
+type Tab = (typeof TABS)[number];
+
+export function RunPage({ place }: { place: Place }) {
+  const [runId = "", asked = "ledger"] = place.ids;
+  const tab: Tab = (TABS as readonly string[]).includes(asked) ? (asked as Tab) : "ledger";
+  const state = useGet<RunState>(own(place, "runs", runId), true);
+  return (
+    <>
+      <Await of={state}>{(run) => <About run={run} place={place} />}</Await>
+      <Tabs tabs={TABS.map((each) => [each, w(each)])} chosen={tab} to={(each) => href(place, "run", [runId, each])} />
+      {tab === "ledger" ? <Ledger place={place} runId={runId} /> : null}
+      {tab === "packets" ? <Builds place={place} runId={runId} /> : null}
+      {tab === "claims" ? <Claims place={place} runId={runId} /> : null}
+      {tab === "snapshots" ? <Snapshots place={place} runId={runId} /> : null}
+    </>
+  );
+}
+
+function About({ run, place }: { run: RunState; place: Place }) {
+  return (
+    <>
+      <Head
+        title={run.run_id}
+        aside={
+          run.stop_reason ? <Status of={run.stop_reason} /> : <span class="badge info live-dot">{w("running")}</span>
+        }
+      >
+        {run.objective ? <p class="lead">{run.objective}</p> : null}
+      </Head>
+      <dl class="fields">
+        <Field name="session">
+          <span class="mono">{run.scope.session_id}</span>
+        </Field>
+        <Field name="agent">{run.scope.agent_id}</Field>
+        <Field name="task_type">{run.task_type}</Field>
+        <Field name="started">
+          <Time ts={run.started_at} />
+        </Field>
+        {run.finished_at ? (
+          <Field name="ended">
+            <Time ts={run.finished_at} />
+          </Field>
+        ) : null}
+        {run.done_definition ? <Field name="done_when">{shown(run.done_definition)}</Field> : null}
+        {run.task_type === "research" ? (
+          <Field name="research">
+            <Id id={run.run_id} to={href(place, "study", [run.run_id])} />
+          </Field>
+        ) : null}
+      </dl>
+    </>
+  );
+}

@@ -1,0 +1,13 @@
+"""Seams for the frameworks people already use, each behind an extra (L5).
+
+langgraph       a `BaseStore`, and nodes that observe messages and compose packets
+openai_agents   a `Session`
+pydantic_ai     message history, a history processor and a toolset
+llama_index     a `BaseMemory`
+anthropic       the memory tool's commands on /memories
+mem0            the calls of mem0, for people who move over
+hooks           a command for the hooks of coding agents
+
+A module whose package is not installed raises `MissingDependency` when it is imported. Everything goes through the
+public face (`Memory`, `Run`, `Corpus`), so that a store behind `muniment.connect(…)` serves as well as one on disk.
+"""

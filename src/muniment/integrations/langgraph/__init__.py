@@ -1,0 +1,13 @@
+"""LangGraph over a muniment store.
+
+    store = MunimentStore(mem, user_at=1)                      # a BaseStore; label 1 of a namespace names the user
+    graph.add_node("remember", observe_node(mem))              # messages → ledger
+    graph.add_node("recall", compose_node(mem))                # ledger → packet in the state
+
+Extra: `muniment[langgraph]`.
+"""
+
+from muniment.integrations.langgraph.nodes import compose_node, observe_node
+from muniment.integrations.langgraph.store import MunimentStore
+
+__all__ = ["MunimentStore", "compose_node", "observe_node"]

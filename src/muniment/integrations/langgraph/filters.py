@@ -1,0 +1,46 @@
+"""Filters over the values of items, as LangGraph's stores read them: equality, nested objects, `$`-operators."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["matches"]
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    """Does every key of the filter hold?"""
+    return all(_holds(value.get(key), each) for key, each in (wanted or {}).items())
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        if any(key.startswith("$") for key in wanted):
+            return all(_compare(found, name, other) for name, other in wanted.items())
+        return isinstance(found, Mapping) and matches(found, wanted)
+    if isinstance(wanted, list | tuple):
+        is_alike = isinstance(found, list | tuple) and len(found) == len(wanted)
+        return is_alike and all(map(_holds, found, wanted))
+    return bool(found == wanted)
+
+
+def _compare(found: Any, name: str, other: Any) -> bool:
+    """Numbers are ordered among numbers and texts among texts; what cannot be compared does not match."""
+    if name == "$eq":
+        return bool(found == other)
+    if name == "$ne":
+        return bool(found != other)
+    if name not in _ORDERS:
+        raise ValueError(f"Unsupported operator: {name}")
+    both = (found, other)
+    if all(isinstance(each, int | float) for each in both) or all(isinstance(each, str) for each in both):
+        return _ORDERS[name](found, other)
+    return False

@@ -1,0 +1,150 @@
+"""LlamaIndex over a muniment store: a `BaseMemory`, and a block for LlamaIndex's own `Memory`.
+
+    memory = MunimentMemory.from_defaults(mem=mem, user_id="ana", session_id="chat-1")
+    await agent.run("Where should we eat?", memory=memory)
+
+    block = MunimentMemoryBlock(mem=mem, user_id="ana", session_id="chat-1")
+    Memory.from_defaults(session_id="chat-1", memory_blocks=[block])
+
+`get(input)` answers what is known of earlier sessions, composed and cited, as a system message, and then the latest
+messages of this one. `set` and `reset` take back what stands and write anew: the ledger keeps what was said.
+
+Extra: `muniment[llama-index]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.integrations.packages import missing
+from muniment.integrations.transcript import Line, Transcript
+from muniment.records.scope import DEFAULT_TENANT
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+    from llama_index.core.bridge.pydantic import Field, PrivateAttr
+    from llama_index.core.memory import BaseMemory, BaseMemoryBlock
+except ModuleNotFoundError as error:
+    raise missing("llama-index-core", "llama-index", error) from error
+
+if TYPE_CHECKING:
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+
+__all__ = ["MunimentMemory", "MunimentMemoryBlock"]
+
+_OWN = "llama_index"
+_ROLES = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant", MessageRole.TOOL: "tool"}
+
+
+class MunimentMemory(BaseMemory):
+    """A session's chat history in the ledger, with what other sessions of the user know before it."""
+
+    max_tokens: int = Field(default=1024, description="What the composed packet may take.")
+    messages_max: int = Field(default=40, description="How many of the latest messages are given.")
+    _transcript: Transcript = PrivateAttr()
+
+    def __init__(self, transcript: Transcript, **fields: Any) -> None:
+        super().__init__(**fields)
+        self._transcript = transcript
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "MunimentMemory"
+
+    @classmethod
+    def from_defaults(cls, **kwargs: Any) -> MunimentMemory:
+        """Takes `mem`, `user_id` and `session_id`; also `agent_id`, `tenant_id`, `erase` and the fields."""
+        fields = {name: kwargs.pop(name) for name in ("max_tokens", "messages_max") if name in kwargs}
+        return cls(_transcript(**kwargs), **fields)
+
+    @property
+    def run(self) -> Run:
+        return self._transcript.run
+
+    def get(self, input: str | None = None, **_kwargs: Any) -> list[ChatMessage]:
+        messages = _from_turn(self.get_all(), self.messages_max)
+        asked = input or next((each.content or "" for each in reversed(messages) if each.role == MessageRole.USER), "")
+        build = self.run.compose("responder", query=asked, max_tokens=self.max_tokens)
+        known = [ChatMessage(role=MessageRole.SYSTEM, content=build.text)] if build.text else []
+        return [*known, *messages]
+
+    def get_all(self) -> list[ChatMessage]:
+        return [ChatMessage.model_validate(item) for item in self._transcript.items()]
+
+    def put(self, message: ChatMessage) -> None:
+        self.put_messages([message])
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        self._transcript.append(map(_line, messages))
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Other messages in place of those that stand; where they begin with them, what is new is added."""
+        standing = self.get_all()
+        if messages[: len(standing)] != standing:
+            self.reset()
+            standing = []
+        self.put_messages(messages[len(standing) :])
+
+    def reset(self) -> None:
+        self._transcript.clear()
+
+
+class MunimentMemoryBlock(BaseMemoryBlock[str]):
+    """Long-term memory below LlamaIndex's own `Memory`: takes what leaves the window, composes for what is asked."""
+
+    name: str = Field(default="muniment")
+    max_tokens: int = Field(default=1024)
+    _transcript: Transcript = PrivateAttr()
+
+    def __init__(self, *, mem: Memory, user_id: str, session_id: str, **fields: Any) -> None:
+        scope = {name: fields.pop(name) for name in ("agent_id", "tenant_id", "erase") if name in fields}
+        super().__init__(**fields)
+        self._transcript = _transcript(mem, user_id=user_id, session_id=session_id, **scope)
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **_kwargs: Any) -> str:
+        asked = [each.content or "" for each in messages or [] if each.role == MessageRole.USER]
+        run = self._transcript.run
+        build = await asyncio.to_thread(
+            run.compose, "responder", query=asked[-1] if asked else "", max_tokens=self.max_tokens
+        )
+        return build.text
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        await asyncio.to_thread(self._transcript.append, [_line(each) for each in messages])
+
+
+def _transcript(
+    mem: Memory,
+    *,
+    user_id: str,
+    session_id: str,
+    agent_id: str = "llama-index",
+    tenant_id: str = DEFAULT_TENANT,
+    erase: bool = False,
+) -> Transcript:
+    return Transcript(
+        mem, _OWN, user_id=user_id, session_id=session_id, agent_id=agent_id, tenant_id=tenant_id, erase=erase
+    )
+
+
+def _from_turn(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
+    """The latest messages, beginning with something the user said, so that no tool's result lacks its call."""
+    latest = list(messages[max(0, len(messages) - count) :])
+    starts = [at for at, message in enumerate(latest) if message.role == MessageRole.USER]
+    return latest[starts[0] :] if starts else latest
+
+
+def _line(message: ChatMessage) -> Line:
+    """A message as an event."""
+    item = message.model_dump(mode="json")
+    text = message.content or ""
+    role = _ROLES.get(message.role)
+    if role is None or not text:
+        return Line(item, text)
+    if role == "tool":
+        name = message.additional_kwargs.get("name") or "tool"
+        return Line(item, text, role, None, {"name": str(name), "ok": True})
+    return Line(item, text, role)

@@ -1,0 +1,33 @@
+"""Messages of chat frameworks as events: their text, their role, and a key under which each is written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from muniment.text.hashing import digest_of
+
+__all__ = ["content_text", "once_key"]
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content: itself, or that of its text blocks, one below the other."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        text = content.get("text", content.get("refusal", ""))
+        return text if isinstance(text, str) else ""
+    if isinstance(content, Iterable):
+        return "\n".join(text for text in map(content_text, _parts(content)) if text)
+    return ""
+
+
+def _parts(content: Iterable[Any]) -> Iterator[Any]:
+    for part in content:
+        yield part if isinstance(part, str | Mapping) else {"text": getattr(part, "text", None)}
+
+
+def once_key(place: str, message_id: str | None, position: int, said: Any) -> str:
+    """The same message at the same place has the same key, however often a step is run again; an edited one another."""
+    name = f"#{position}" if message_id is None else message_id
+    return f"{place[:80]}:{name[:100]}:{digest_of([place, name, said])[:24]}"

@@ -1,0 +1,111 @@
+"""A `Session` of the OpenAI Agents SDK over the ledger.
+
+    session = MunimentSession("chat-1", mem, user_id="ana")
+    await Runner.run(agent, "Where should we eat?", session=session)
+    session.run.compose("responder", query="Where should we eat?")     # what earlier sessions know
+
+The ledger is append-only. `pop_item` and `clear_session` therefore write that the items are taken back: this session no
+longer shows them, while what was said stays evidence that recall may quote. With `erase=True` they forget instead: the
+events lose their content for good, and what was derived from them goes too.
+
+Extra: `muniment[openai-agents]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from muniment.integrations.messages import content_text
+from muniment.integrations.packages import missing
+from muniment.integrations.transcript import Line, Transcript
+from muniment.records.scope import DEFAULT_TENANT
+
+try:
+    from agents.items import TResponseInputItem
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+except ModuleNotFoundError as error:
+    raise missing("openai-agents", "openai-agents", error) from error
+
+if TYPE_CHECKING:
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+
+__all__ = ["MunimentSession"]
+
+
+class MunimentSession:
+    """One conversation. Several may stand in one store; two handles on the same one see the same items."""
+
+    session_settings: SessionSettings | None = None
+
+    def __init__(
+        self,
+        session_id: str,
+        mem: Memory,
+        *,
+        user_id: str,
+        agent_id: str = "openai-agents",
+        tenant_id: str = DEFAULT_TENANT,
+        erase: bool = False,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        self._transcript = Transcript(
+            mem,
+            "openai_agents",
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            tenant_id=tenant_id,
+            erase=erase,
+        )
+
+    @property
+    def run(self) -> Run:
+        """The run its items are written in: for `compose`, `search`, `remember` and the like."""
+        return self._transcript.run
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        items = cast("list[TResponseInputItem]", await asyncio.to_thread(self._transcript.items))
+        last = resolve_session_limit(limit, self.session_settings)
+        if last is None or last < 0:
+            return items
+        return items[-last:] if last else []
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        await asyncio.to_thread(self._add, cast("list[Mapping[str, Any]]", items))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        return cast("TResponseInputItem | None", await asyncio.to_thread(self._transcript.pop))
+
+    async def clear_session(self) -> None:
+        await asyncio.to_thread(self._transcript.clear)
+
+    def _add(self, items: list[Mapping[str, Any]]) -> None:
+        names = _names_of_calls(items)
+        if any(_is_result(item) and str(item.get("call_id")) not in names for item in items):
+            names = _names_of_calls(self._transcript.items()) | names
+        self._transcript.append(_line(item, names) for item in items)
+
+
+def _names_of_calls(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {str(item["call_id"]): str(item["name"]) for item in items if item.get("name") and item.get("call_id")}
+
+
+def _is_result(item: Mapping[str, Any]) -> bool:
+    return str(item.get("type", "")).endswith("_call_output") and "output" in item
+
+
+def _line(item: Mapping[str, Any], names: Mapping[str, str]) -> Line:
+    place = "output" if _is_result(item) else "content"
+    text_at = place if isinstance(item.get(place), str) else None
+    text = content_text(item.get(place))
+    if _is_result(item):
+        name = names.get(str(item.get("call_id")), "tool")
+        return Line(item, text, "tool", text_at, {"name": name, "ok": True})
+    role = item.get("role")
+    return Line(item, text, role if role in ("user", "assistant") and text else None, text_at)

@@ -1,0 +1,136 @@
+"""A conversation in a framework's own form, kept as events of one session.
+
+Each item is one event: a message or a tool's result as such, so that recall finds it, anything else a `system` entry.
+The item stands in that event's metadata and nowhere else, so that forgetting the event forgets the item. The ledger is
+append-only: what is taken back or cleared is told by a further entry and no longer shown, while what was said stays
+evidence. With `erase` it is forgotten instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.errors import NotFound
+from muniment.records.scope import DEFAULT_TENANT
+from muniment.text.hashing import short_id
+
+if TYPE_CHECKING:
+    from muniment.records.entry import LedgerEntry
+    from muniment.runtime.memory import Memory
+    from muniment.runtime.run import Run
+
+__all__ = ["Line", "Transcript"]
+
+
+class Line(NamedTuple):
+    """An item and how it is told as an event."""
+
+    item: Mapping[str, Any]
+    text: str = ""
+    role: str | None = None
+    """user, assistant or tool; None for what is no turn of the conversation."""
+    text_at: str | None = None
+    """Where the text stands in the item, if it is there as a whole; it is put back from the event when it is read."""
+    tool: Mapping[str, Any] | None = None
+
+
+class Transcript:
+    """The items of one session, under a name that tells frameworks apart. All handles on one see the same items."""
+
+    def __init__(
+        self,
+        mem: Memory,
+        name: str,
+        *,
+        user_id: str,
+        session_id: str,
+        agent_id: str,
+        tenant_id: str = DEFAULT_TENANT,
+        erase: bool = False,
+    ) -> None:
+        self._mem = mem
+        self._name = name
+        self._user_id = user_id
+        self._session_id = session_id
+        self._agent_id = agent_id
+        self._tenant_id = tenant_id
+        self._erase = erase
+        self._lock = RLock()
+
+    @property
+    def run(self) -> Run:
+        """The run the items are written in: the same each time."""
+        return self._mem.run(
+            user_id=self._user_id,
+            agent_id=self._agent_id,
+            session_id=self._session_id,
+            run_id=short_id("run", [self._name, self._tenant_id, self._user_id, self._session_id]),
+            tenant_id=self._tenant_id,
+        )
+
+    def items(self) -> list[dict[str, Any]]:
+        """What stands, in order, each item as it was given."""
+        return [self._item(entry) for entry in self._standing()]
+
+    def append(self, lines: Iterable[Line]) -> None:
+        events = [self._event(line) for line in lines]
+        if events:
+            self.run.observe_many(events)
+
+    def pop(self) -> dict[str, Any] | None:
+        """Take the last item back; answers it, or None where there is none."""
+        with self._lock:
+            standing = self._standing()
+            if not standing:
+                return None
+            last = standing[-1]
+            item = self._item(last)
+            if self._erase:
+                self._mem.forget(event=last.id, tenant_id=self._tenant_id)
+            else:
+                self.run.observe("system", "", metadata={"event": f"{self._name}.item_popped", "item": last.id})
+            return item
+
+    def clear(self) -> None:
+        """Take all items back. An erasure takes everything else of the session as well."""
+        with self._lock:
+            if not self._erase:
+                if self._standing():
+                    self.run.observe("system", "", metadata={"event": f"{self._name}.cleared"})
+                return
+            try:
+                self._mem.forget(session=self._session_id, user_id=self._user_id, tenant_id=self._tenant_id)
+            except NotFound:
+                return
+
+    def _standing(self) -> list[LedgerEntry]:
+        """The items' entries without those that were popped, cleared or forgotten."""
+        standing: dict[str, LedgerEntry] = {}
+        entries = self._mem.entries(user_id=self._user_id, session_id=self._session_id, tenant_id=self._tenant_id)
+        for entry in entries:
+            event = entry.metadata.get("event")
+            if event == f"{self._name}.cleared":
+                standing.clear()
+            elif event == f"{self._name}.item_popped":
+                standing.pop(str(entry.metadata["item"]), None)
+            elif self._name in entry.metadata:
+                standing[entry.id] = entry
+        return list(standing.values())
+
+    def _event(self, line: Line) -> dict[str, Any]:
+        kept = {key: value for key, value in line.item.items() if key != line.text_at}
+        said = {"item": kept} if line.text_at is None else {"item": kept, "text_at": line.text_at}
+        event: dict[str, Any] = {"content": line.text, "metadata": {self._name: said}}
+        if line.role is None:
+            return {"kind": "system", "role": "system", **event}
+        return {"role": line.role, **event, **({} if line.tool is None else {"tool": dict(line.tool)})}
+
+    def _item(self, entry: LedgerEntry) -> dict[str, Any]:
+        said = cast("dict[str, Any]", entry.metadata[self._name])
+        item = dict(said["item"])
+        if "text_at" in said:
+            text = entry.content
+            item[said["text_at"]] = self.run.content(entry.id) if text is None else text
+        return item

@@ -1,0 +1,38 @@
+"""The inspector beside the API, as `create_app(beside={"/": inspector()})` takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from muniment.errors import UnknownRoute, WrongMethod
+from muniment.surfaces.http.app import Beside
+from muniment.surfaces.http.door import problem_response
+from muniment.surfaces.inspector.pages import DIST, HEADERS, load_files
+
+__all__ = ["inspector"]
+
+
+def inspector(dist: Path = DIST) -> Beside:
+    """The page for whoever comes: it holds nothing, and the API asks for keys."""
+    files = load_files(dist)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await _answer(Request(scope), scope["path"])(scope, receive, send)
+
+    def _answer(request: Request, path: str) -> Response:
+        file = files.get(path)
+        if file is None:
+            return problem_response(UnknownRoute("nothing answers at that address"), "-")
+        if request.method not in ("GET", "HEAD"):
+            refused = WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
+            return problem_response(refused, "-")
+        headers = {**HEADERS, "ETag": file.etag, "Cache-Control": file.cache}
+        if file.etag in request.headers.get("if-none-match", "").split(", "):
+            return Response(b"", 304, headers)
+        return Response(file.body, 200, headers | {"Content-Type": file.media})
+
+    return Beside(app, asks_for_keys=False)

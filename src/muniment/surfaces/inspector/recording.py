@@ -1,0 +1,159 @@
+"""What the API answers to the questions of the page about one run: the content of a bundle.
+
+A bundle is passed on, so it holds that run and what its packets were made from, nothing else of its user.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from muniment.errors import MunimentError
+from muniment.records.entry import RunState
+from muniment.runtime.memory import Memory
+from muniment.runtime.studies import TASK_TYPE
+from muniment.surfaces.http.arguments import query_arguments
+from muniment.surfaces.http.calls import Asked, carry_out
+from muniment.surfaces.http.pages import LIMIT_MAX
+from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.operations.rows import OPERATIONS
+from muniment.surfaces.operations.works import Works
+
+__all__ = ["record_run"]
+
+Answers = dict[str, Any]
+PAIRS_MAX = 200
+"""So many pairs of builds are compared."""
+_NAMES_EVENTS = ("id", "evidence_id", "chunk_id", "ref", "sources")
+_AS_IN_JAVASCRIPT = "!*'()"
+"""What `encodeURIComponent` leaves as it is and `quote` would not."""
+
+
+def record_run(memory: Memory, run: RunState) -> Answers:
+    """Answers by "GET /v1/…"."""
+    with closing(Works(memory._ctx.clock, memory._ctx.ids, 1)) as works:
+        recorder = _Recorder(memory, works, ("tenants", run.scope.tenant_id, "users", run.scope.user_id))
+        recorder.keep(("runs",), {"items": [run.to_wire()]})
+        own = ("runs", run.run_id)
+        recorder.one(*own)
+        events = recorder.all(*own, "events")
+        claims = recorder.all(*own, "claims") + recorder.all(*own, "conflicts")
+        _record_snapshots(recorder, own)
+        pools = _record_builds(recorder, run.run_id)
+        _record_facts(recorder, {each["id"] for each in events}, pools)
+        _record_episodes(recorder, run.scope.session_id, pools)
+        _record_events(recorder, events, [*claims, *pools])
+        if run.task_type == TASK_TYPE:
+            _record_study(recorder, run.run_id)
+        return recorder.answers
+
+
+class _Recorder:
+    """Asks as the page would ask, of the same code, and keeps what is answered."""
+
+    def __init__(self, memory: Memory, works: Works, base: tuple[str, ...]) -> None:
+        self._memory, self._works, self._base = memory, works, base
+        self._router = Router(routes_of(OPERATIONS))
+        self.answers: Answers = {}
+
+    def keep(self, parts: tuple[str, ...], answer: Any, **query: str) -> None:
+        path = "/".join(quote(part, safe=_AS_IN_JAVASCRIPT) for part in (*self._base, *parts))
+        said = "&".join(f"{name}={quote(value, safe=_AS_IN_JAVASCRIPT)}" for name, value in query.items())
+        self.answers[f"GET /v1/{path}{'?' if said else ''}{said}"] = answer
+
+    def one(self, *parts: str, **query: str) -> Any:
+        answer = self._ask(parts, query)
+        self.keep(parts, answer, **query)
+        return answer
+
+    def all(self, *parts: str, wanted: Callable[[Any], bool] | None = None, **query: str) -> list[Any]:
+        """A whole list, or what is wanted of it, as one page."""
+        items: list[Any] = []
+        more: dict[str, str] = {"limit": str(LIMIT_MAX)}
+        while True:
+            page = self._ask(parts, query | more)
+            items += page["items"] if wanted is None else filter(wanted, page["items"])
+            if "next" not in page:
+                break
+            more["cursor"] = page["next"]
+        self.keep(parts, {"items": items}, **query)
+        return items
+
+    def _ask(self, parts: tuple[str, ...], query: dict[str, str]) -> Any:
+        found = self._router.find("GET", ("v1", *self._base, *parts))
+        given = query_arguments(found.route, list(query.items()))
+        asked = Asked(found, given["own"], given["run"], given["page"], False, None, None, Path())
+        answer = carry_out(self._memory, self._works, asked)
+        assert isinstance(answer.body, bytes)
+        return json.loads(answer.body) if answer.media == "application/json" else answer.body.decode()
+
+
+def _record_builds(recorder: _Recorder, run_id: str) -> list[Any]:
+    """The builds of the run and what they were made from; answers the pools."""
+    builds = [each["build_id"] for each in recorder.all("builds", wanted=lambda each: each["run_id"] == run_id)]
+    pools = []
+    for build_id in builds:
+        recorder.one("builds", build_id)
+        pools.append(recorder.one("builds", build_id, "inputs")["pool"])
+    pairs = [(a, b) for a in builds for b in builds if a != b]
+    for a, b in pairs[:PAIRS_MAX]:
+        recorder.one("builds", a, "diff", b)
+    return pools
+
+
+def _record_snapshots(recorder: _Recorder, own: tuple[str, ...]) -> None:
+    for snapshot in recorder.all(*own, "snapshots"):
+        sequence = str(snapshot["sequence"])
+        recorder.one(*own, "narrative", sequence=sequence)
+        recorder.one(*own, "snapshot", "check", sequence=sequence)
+
+
+def _record_facts(recorder: _Recorder, events: set[str], pools: Iterable[Any]) -> None:
+    """Facts that the packets could choose, or that rest on what was said in the run."""
+    shown = {each["fact"]["fact_id"] for pool in pools for each in pool["facts"]}
+
+    def wanted(fact: Any) -> bool:
+        return fact["fact_id"] in shown or not events.isdisjoint(fact["sources"])
+
+    recorder.all("facts", wanted=wanted, include_all="true")
+
+
+def _record_episodes(recorder: _Recorder, session_id: str, pools: Iterable[Any]) -> None:
+    shown = {each["episode_id"] for pool in pools for each in pool["episodes"]}
+    recorder.all("episodes", wanted=lambda each: each["session_id"] == session_id or each["episode_id"] in shown)
+
+
+def _record_events(recorder: _Recorder, events: Iterable[Any], citing: Iterable[Any]) -> None:
+    """The entries of the run, and those of other runs that something in the bundle rests on."""
+    for entry in events:
+        recorder.keep(("events", entry["id"]), entry)
+    known = {entry["id"] for entry in events}
+    for event_id in sorted(_named_in(list(citing)) - known):
+        try:
+            recorder.one("events", event_id)
+        except MunimentError:
+            continue  # forgotten, or of a level above the user's: the page says that it is not here
+
+
+def _named_in(value: Any, key: str = "") -> set[str]:
+    """What stands in the value where an event may be named; what is none is not found later."""
+    if isinstance(value, dict):
+        return set().union(*(_named_in(each, name) for name, each in value.items()))
+    if isinstance(value, list):
+        return set().union(*(_named_in(each, key) for each in value))
+    return {value} if isinstance(value, str) and key in _NAMES_EVENTS else set()
+
+
+def _record_study(recorder: _Recorder, run_id: str) -> None:
+    """A research run whose files are there."""
+    own = ("research", run_id)
+    try:
+        recorder.one(*own, "status")
+        recorder.all(*own, "claims")
+        recorder.all(*own, "sources")
+    except MunimentError:
+        return  # its folder is elsewhere: the rest of the run is told all the same
