@@ -54,9 +54,9 @@ def the_gate() -> Results:
             interval_95=_interval(useful),
         ),
         "pass rate with no gate": _row(
-            "falls below that without rules", without["rate"], fall["high"] < 0,
-            no_rules=round(none["rate"], 4), difference_95_over_desks=_interval(fall),
-            intervals_apart=asked["intervals_of_the_two_rates_apart"],
+            "falls below that with the gate", without["rate"], without["high"] < gate["low"],
+            with_the_gate=round(gate["rate"], 4), no_rules=round(none["rate"], 4),
+            less_no_rules_95_over_desks=_interval(fall),
         ),
         "pass rate with the gate": _row(
             "above that without rules", gate["rate"], gate["low"] > none["high"], interval_95=_interval(gate)

@@ -208,6 +208,22 @@ class Mapped(Shape):
         return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}
 
 
+class Paired(Shape):
+    """A mapping whose keys are no names: a list of pairs, in the order of the keys."""
+
+    def __init__(self, key: Shape, inner: Shape) -> None:
+        self._pairs = Listed(Row((key, inner)), dict)
+
+    def encode(self, value: Any) -> Any:
+        return self._pairs.encode(sorted(value.items()))
+
+    def decode(self, plain: Any) -> Any:
+        return self._pairs.decode(plain)
+
+    def schema(self, components: Components) -> dict[str, Any]:
+        return self._pairs.schema(components)
+
+
 _NOT_SENT = (PathLike, Callable)
 """What a caller may give at home and not over the wire, where there is a choice."""
 _SPECIAL: dict[Any, Shape] = {}
@@ -263,6 +279,8 @@ def _container(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
         return Row([shape_of(each) for each in arguments])
     if origin in (list, tuple, frozenset, Iterator, Iterable, Sequence):
         return Listed(shape_of(arguments[0]), _MAKERS.get(origin, tuple))
+    if origin in (dict, Mapping) and get_origin(arguments[0]) is tuple:
+        return Paired(shape_of(arguments[0]), shape_of(arguments[1]))
     if origin in (dict, Mapping):
         return Mapped(shape_of(arguments[1]))
     if hint is Mapping:
