@@ -141,7 +141,8 @@ class Bench:
         self.run.select_rules(intent=self.intent(round_), keep=False)
         rule = make_rule(10_000_001 + 5 * round_, 1, Random(round_))
         rule.record["applicability"] = {"domain_tag": "elsewhere", "task_family": "elsewhere"}
-        turn_page(self.book, lambda _tx: Turn("canary", [rule], reason="written for a benchmark"))
+        gates = [report_draft("gate", make_gate(rule))]
+        turn_page(self.book, lambda _tx: Turn("canary", [rule], gates, reason="written for a benchmark"))
         return self.select(round_)
 
     def told(self, round_: int) -> Callable[[], object]:

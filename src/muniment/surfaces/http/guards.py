@@ -61,7 +61,8 @@ def guarded(ctx: Context, request: Request | None, item_id: str | None, wanted: 
     own = copy.copy(ctx)
     noted = _NotedIds(ctx.ids)
     own.ids = noted
-    own.engine = cast("Engine", _GuardedEngine(ctx.engine, _first(request, item_id, wanted), _last(request, noted)))
+    first, last = _first(request, item_id, wanted), _last(request, noted)
+    own.engine = cast("Engine", _GuardedEngine(ctx.engine, first, _next_of(item_id, wanted), last))
     return own
 
 
@@ -70,13 +71,27 @@ def _first(request: Request | None, item_id: str | None, wanted: int | None) -> 
         if request is not None:
             _check_key(tx, request)
         if item_id is not None and wanted is not None:
-            current = version_of(tx, item_id)
-            if current != wanted:
-                raise StaleState(
-                    f"it is at version {current}, not {wanted}", details={"id": item_id, "current_version": current}
-                )
+            tx.do(Lock(("if_match", item_id)))  # one of those that name a version at a time
+            _must_be(tx, item_id, (wanted,))
 
     return check
+
+
+def _next_of(item_id: str | None, wanted: int | None) -> Callable[[Transaction], None]:
+    """Whoever names no version takes no such lock, and may have come between: then ours is not the next one."""
+
+    def check(tx: Transaction) -> None:
+        if item_id is not None and wanted is not None:
+            _must_be(tx, item_id, (wanted, wanted + 1))
+
+    return check
+
+
+def _must_be(tx: Transaction, item_id: str, versions: tuple[int, ...]) -> None:
+    current = version_of(tx, item_id)
+    if current not in versions:
+        words = f"it is at version {current}, not {versions[0]}"
+        raise StaleState(words, details={"id": item_id, "current_version": current})
 
 
 def _check_key(tx: Transaction, request: Request) -> None:
@@ -133,12 +148,17 @@ class _NotedIds:
 
 
 class _GuardedEngine:
-    """An engine whose first writing transaction begins with `first`; `last` ends it, until it is satisfied."""
+    """An engine whose first writing transaction begins with `first` and ends with `then`; `last` ends it, and those
+    after it, until it is satisfied."""
 
     def __init__(
-        self, engine: Engine, first: Callable[[Transaction], None], last: Callable[[Transaction], bool]
+        self,
+        engine: Engine,
+        first: Callable[[Transaction], None],
+        then: Callable[[Transaction], None],
+        last: Callable[[Transaction], bool],
     ) -> None:
-        self._engine, self._first, self._last = engine, first, last
+        self._engine, self._first, self._then, self._last = engine, first, then, last
         self._is_checked = self._is_kept = False
 
     def __getattr__(self, name: str) -> Any:
@@ -149,6 +169,8 @@ class _GuardedEngine:
             if not self._is_checked:
                 self._first(tx)
             answer = work(tx)
+            if not self._is_checked:
+                self._then(tx)
             return answer, self._is_kept or self._last(tx)
 
         answer, self._is_kept = self._engine.write(tenant_id, held)
