@@ -96,7 +96,7 @@ def mutated(text: str, prompt: dict[str, Any], chance: Random, others: list[str]
 def reference_modules() -> tuple[Any, Any]:
     """The registry and the helpers of the reference, without the package around them."""
     import langdetect  # type: ignore[import-not-found]
-    import nltk  # type: ignore[import-not-found]
+    import nltk
 
     found = importlib.util.find_spec("lm_eval")
     assert found is not None
@@ -114,8 +114,8 @@ def reference_modules() -> tuple[Any, Any]:
 
 def sentence_splitter(helpers: Any, texts: list[str]) -> str:
     """Give the reference a punkt: NLTK's own where its data is here, else one trained on the texts. Says which."""
-    from nltk.tokenize import NLTKWordTokenizer  # type: ignore[import-not-found]
-    from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTokenizer  # type: ignore[import-not-found]
+    from nltk.tokenize import NLTKWordTokenizer
+    from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTokenizer
 
     try:
         splitter, which = PunktTokenizer("english"), "punkt_tab"
