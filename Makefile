@@ -23,8 +23,11 @@ demo: setup
 	@$(BIN)/muniment demo
 
 test: setup lint inspector chromium
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --ignore tests/integrations --ignore tests/browser
+	$(BIN)/python -m pytest -n $(CORES) tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
+	$(BIN)/python -m pytest -n $(CORES) tests/browser
 
+# Browser tests keep an event loop running, and frameworks leave connections open: each in processes of its own.
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
 

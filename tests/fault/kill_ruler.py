@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from kill_learner import ENDED, dying
-from rule_stores import store
+from rule_stores import LATER, store
 
 from muniment.engines.opening import open_engine
 from muniment.errors import Conflict, MunimentError
@@ -63,7 +64,7 @@ def tell(told: list[Callable[[], Any]]) -> None:
 
 
 def open_story(path: str, seed: str = "killed") -> tuple[Memory, RuleStory]:
-    mem = store(open_engine(path), seed=seed)
+    mem = store(open_engine(path), seed=seed, start=LATER + timedelta(hours=1))  # after all that was prepared
     story = RuleStory(mem, seed=4, with_rule=1.0)
     story.number = 2_000
     return mem, story

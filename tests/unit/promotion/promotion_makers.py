@@ -15,7 +15,7 @@ from muniment.promotion.tests import make_tests, with_tests
 from muniment.promotion.trials import ReplayPair, judge_replay, start_canary
 from muniment.records.learning import StoredMemory
 from muniment.records.promotion import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
-from muniment.records.rule_policy import RulePolicy
+from muniment.records.rule_policy import CanaryPolicy, RulePolicy
 from muniment.records.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.records.verification import Output
 from muniment.stats.comparison import Comparison
@@ -24,7 +24,8 @@ from muniment.verify.static.notation import parse_constraints
 
 NOW = "2026-05-01T12:00:00.000000Z"
 LATER = "2026-05-02T12:00:00.000000Z"
-POLICY = RulePolicy()
+EASY = CanaryPolicy(needs="not_harmful")
+POLICY = RulePolicy(canary=EASY)
 HOME = {"domain_tag": "travel", "task_family": "booking"}
 AWAY = {"domain_tag": "retail", "task_family": "returns"}
 

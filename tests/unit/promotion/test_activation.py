@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promotion_makers import LATER, NOW, POLICY, Gated, advice, compared, draft, memory_of, rule
+from promotion_makers import EASY, LATER, NOW, POLICY, Gated, advice, compared, draft, memory_of, rule
 
 import muniment.promotion
 from muniment.errors import GateFailed, InvalidInput, WrongStage
@@ -135,7 +135,7 @@ def test_a_replay_may_be_left_out_only_where_the_policy_says_so() -> None:
     with pytest.raises(GateFailed) as error:
         made_active(made, replay=None, report=made.report(replay_report_id=None))
     assert "no replay" in reasons(error)
-    lax = Gated(policy=RulePolicy(gate=GatePolicy(replay_pairs_min=0)))
+    lax = Gated(policy=RulePolicy(gate=GatePolicy(replay_pairs_min=0), canary=EASY))
     assert made_active(lax, replay=None, report=lax.report(replay_report_id=None)).status == "active"
 
 
@@ -199,7 +199,7 @@ def test_all_reasons_are_told_at_once() -> None:
 
 
 def test_a_policy_may_allow_it_by_name_and_only_the_one_in_force() -> None:
-    alone = RulePolicy(policy_id="night", promote=PromotePolicy(signature="policy"))
+    alone = RulePolicy(policy_id="night", promote=PromotePolicy(signature="policy"), canary=EASY)
     made = Gated(policy=alone)
     assert made_active(made, report=made.report(signed_by=None, allowed_by="night")).status == "active"
     with pytest.raises(GateFailed):
