@@ -26,6 +26,7 @@ from muniment.errors import Conflict
 from muniment.records.learning import StoredMemory
 from muniment.records.promotion import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.records.rules import CandidateSelectRequest, CandidateSelectResponse
+from muniment.semantics.arms import in_arm
 from muniment.surfaces.cli.rules_desk import Where, opened_store
 from muniment.surfaces.cli.tables import bar, spanned, sparkline
 from muniment.testing.rule_story import RuleStory
@@ -161,8 +162,10 @@ def test_select_says_which_and_why_and_why_not(at) -> None:
 
 def test_a_trial_is_drawn_by_the_run(at) -> None:
     rule = at("canary")
-    arms = {document("select", *ANA, *AS_INTENT, "--run", f"r{n}")["arms"][0]["arm"] for n in range(12)}
-    assert arms == {"canary", "baseline"}
+    plan = StoredMemory.from_wire(document("show", rule)["rule"]).canary
+    drawn = [in_arm(plan.canary_id, f"r{n}", plan.share) for n in range(200)]
+    for arm, n in (("canary", drawn.index(True)), ("baseline", drawn.index(False))):
+        assert document("select", *ANA, *AS_INTENT, "--run", f"r{n}")["arms"][0]["arm"] == arm
     assert rule in text("select", *ANA, *AS_INTENT, "--run", "r1")
 
 
