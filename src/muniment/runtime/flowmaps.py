@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muniment.flowmap.rows import ALL_BUCKETS, FlowRow, stage_of
 from muniment.flowmap.snapshots import check_window, estimator_of, flow_snapshot
 from muniment.flowmap.tally import FlowTally
-from muniment.ports.engine import Condition, Select
 from muniment.routing.log_rows import row_of
+from muniment.runtime.log_reading import LogWindow, stream_logs
 from muniment.runtime.patches import instant_of
 from muniment.runtime.recalling import bucket_given
-from muniment.text.canonical import read_canonical
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from muniment.runtime.context import Context
 
 __all__ = ["flow_map", "flow_row", "flow_rows"]
-
-_JUDGED = ("passed", "failed")
-"""The status of a log whose run has ended. A run has one such version."""
 
 
 def flow_map(
@@ -47,17 +43,8 @@ def flow_map(
 
 def flow_rows(reader: Reader, owner: str, start: str | None = None, end: str | None = None) -> Iterator[FlowRow]:
     """The judged runs of a bank, in the order they were logged."""
-    where: tuple[Condition, ...] = (
-        ("kind", "=", "event_log"),
-        ("user_id", "=", owner),
-        ("status", "in", _JUDGED),
-        ("created_at", ">=", start or ""),  # always asked: so the rows come from an index in this order, never sorted
-    )
-    if end is not None:
-        where = (*where, ("created_at", "<", end))
-    order = ("created_at", "id", "version")
-    for at, text in reader.stream(Select("items", where=where, order=order, columns=("created_at", "body"))):
-        row = None if text is None else flow_row(cast("dict[str, Any]", read_canonical(str(text))), str(at))
+    for at, body in stream_logs(reader, LogWindow(owner, start, end), newest_first=False):
+        row = flow_row(body, at)
         if row is not None:
             yield row
 

@@ -15,10 +15,11 @@ from muniment.errors import InvalidInput
 from muniment.records.routing import RateReport, RouteRequest
 from muniment.routing.observables import escalation, observables_of
 from muniment.routing.router import route
+from muniment.runtime.log_reading import LogWindow
 from muniment.runtime.patches import instant_of
 from muniment.runtime.project_learning import core_name
 from muniment.runtime.recalling import bucket_given, intent_given
-from muniment.runtime.routing_reading import LogWindow, read_rates, read_stats
+from muniment.runtime.routing_reading import read_rates, read_stats
 from muniment.semantics.buckets import parse_bucket_key
 from muniment.semantics.keys import intent_key
 from muniment.text.instants import format_instant, parse_instant

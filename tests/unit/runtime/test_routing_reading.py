@@ -6,8 +6,9 @@ import pytest
 
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.records.routing import RouteRequest
+from muniment.runtime.log_reading import LogWindow
 from muniment.runtime.route import Routing
-from muniment.runtime.routing_reading import LogWindow, read_rates, stream_rows
+from muniment.runtime.routing_reading import read_rates, stream_rows
 
 BUCKET, OTHER = "I2|math|clarity_high", "I3|law|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -124,20 +124,16 @@ def _said(
 
 
 def _read_result(name: str) -> Mapping[str, Any]:
-    from muniment.surfaces.cli.documents import read_documents
+    from muniment.surfaces.cli.documents import read_one
 
-    documents = list(read_documents(name))
-    if len(documents) != 1:
-        raise InvalidInput(f"{name} holds {len(documents)} documents", path="$.result", hint="one VerifierResult")
-    if documents[0].error is not None:
-        raise documents[0].error
-    if not isinstance(documents[0].data, dict):
+    found = read_one(name, "$.result", "one VerifierResult")
+    if not isinstance(found, dict):
         raise InvalidInput(
             "a verifier's result is a JSON object",
             path="$.result",
             hint="`muniment schema show VerifierResult` says of what",
         )
-    return documents[0].data
+    return found
 
 
 def _kept_result(run: Run) -> VerifierResult:

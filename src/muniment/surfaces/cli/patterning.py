@@ -11,7 +11,7 @@ import click
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.asking import one_line
-from muniment.surfaces.cli.documents import read_documents
+from muniment.surfaces.cli.documents import read_one
 from muniment.surfaces.cli.options import json_option, now_option
 from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
 from muniment.surfaces.cli.tables import Cell, show_table
@@ -83,7 +83,7 @@ def plan(
     from muniment.runtime.patterning import measure_response
     from muniment.surfaces.cli.functions import load_function
 
-    measured = PatterningMeasurements.from_wire(_one_document(file))
+    measured = PatterningMeasurements.from_wire(read_one(file, "$.file"))
     policy = _policy(numbers)
     if call is not None:
         _check_unmeasured(measured)
@@ -127,7 +127,7 @@ def try_(
     if replay is None and canary is None:
         raise InvalidInput("nothing to try it by", path="$.replay", hint="give --replay, --canary or both")
     tried = validate_plan(
-        PatterningPlan.from_wire(_one_document(file)),
+        PatterningPlan.from_wire(read_one(file, "$.file")),
         replay=None if replay is None else load_function(replay, "replay"),
         canary=None if canary is None else load_function(canary, "canary"),
         seed=seed,
@@ -149,7 +149,7 @@ def rollback(file: str, reason: str, out: str | None, as_json: bool) -> None:
     from muniment.patterning.stages import rolled_back
     from muniment.records.patterning import PatterningPlan
 
-    _answer(rolled_back(PatterningPlan.from_wire(_one_document(file)), reason), out, as_json)
+    _answer(rolled_back(PatterningPlan.from_wire(read_one(file, "$.file")), reason), out, as_json)
 
 
 @patterning.command()
@@ -160,20 +160,10 @@ def show(file: str, as_json: bool) -> None:
     """Show a PLAN: weights, predicted changes, where it stands."""
     from muniment.records.patterning import PatterningPlan
 
-    _answer(PatterningPlan.from_wire(_one_document(file)), None, as_json)
+    _answer(PatterningPlan.from_wire(read_one(file, "$.file")), None, as_json)
 
 
 # -- in and out ---------------------------------------------------------------------------------------
-
-
-def _one_document(name: str) -> Any:
-    documents = list(read_documents(name))
-    if len(documents) != 1:
-        raise InvalidInput(f"{name} holds {len(documents)} documents", path="$.file", hint="one JSON object")
-    (document,) = documents
-    if document.error is not None:
-        raise document.error
-    return document.data
 
 
 def _policy(numbers: Mapping[str, Any]) -> PatterningPolicy:
