@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
@@ -9,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.errors import IntegrityFailure
-from muniment.text.canonical import canonical_bytes, read_canonical
+from muniment.recall.segments import ARRAY_BYTES, NAME_BYTES
+from muniment.text.canonical import canonical_bytes
 
 __all__ = ["VectorBlock", "decode_vectors", "drop_vectors", "encode_vectors", "merge_vectors", "to_single"]
 
@@ -25,6 +27,11 @@ class VectorBlock:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about."""
+        return self.rows.nbytes + ARRAY_BYTES + len(self.ids) * NAME_BYTES
 
 
 def merge_vectors(blocks: Sequence[VectorBlock]) -> VectorBlock:
@@ -48,7 +55,10 @@ def decode_vectors(data: bytes) -> VectorBlock:
         raise IntegrityFailure("not a block of vectors", hint="run `muniment rebuild`")
     start = len(_MAGIC) + 4
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
-    head = read_canonical(data[start:end].decode())
+    try:
+        head = json.loads(data[start:end])  # our own bytes, as in a segment
+    except ValueError:
+        raise IntegrityFailure("a block of vectors is damaged", hint="run `muniment rebuild`") from None
     rows = to_single(np.frombuffer(data, "<f2", -1, end))
     return VectorBlock(tuple(head["ids"]), rows.reshape(len(head["ids"]), head["dim"]))
 

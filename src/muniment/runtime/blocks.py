@@ -30,8 +30,8 @@ __all__ = [
 
 FANOUT = 8
 CACHE_BYTES_MAX = 256 * 1024 * 1024
-WRITTEN_BYTES_MAX = 64 * 1024 * 1024
-"""Blocks that were only written are kept while the cache holds no more than this: a long import is not a reader."""
+WRITTEN_BYTES_MAX = 16 * 1024 * 1024
+"""Blocks that were only written, and that nobody has asked for yet: a long import is not a reader."""
 
 B = TypeVar("B")
 
@@ -40,6 +40,10 @@ class Codec(Protocol[B]):
     """What a kind of block can do. All pure."""
 
     def size(self, block: B) -> int: ...
+
+    def weight(self, block: B) -> int:
+        """The bytes it takes in memory, about."""
+        ...
 
     def encode(self, block: B) -> bytes: ...
 
@@ -70,6 +74,10 @@ class Place(NamedTuple):
 
     def row(self, first: int, count: int, level: int, data: bytes) -> Row:
         return (*(value for _, value in self.prefix), first, count, level, digest(data)[:16], data)
+
+
+Key = tuple[str, Place, bytes]
+"""A tenant, where a block lies, and its digest."""
 
 
 class Listed(NamedTuple):
@@ -137,7 +145,7 @@ def append_block(
     tx.do(Insert(place.table, [row]))
     if kept is not None:
         tenant_id, cache = kept
-        cache.offer((tenant_id, place, cast("bytes", row[-2])), codec.hold(block), len(data))
+        cache.offer((tenant_id, place, cast("bytes", row[-2])), codec.hold(block))
 
 
 def _taken(
@@ -172,49 +180,80 @@ def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[s
     return changed
 
 
-class BlockCache(Generic[B]):
-    """Decoded blocks by their digest, the least recently used ones let go. Thread-safe."""
+class _Shelf(Generic[B]):
+    """Blocks up to a weight, the least recently used ones let go."""
 
-    def __init__(self, codec: Codec[B], bytes_max: int = CACHE_BYTES_MAX) -> None:
-        self.codec = codec
+    def __init__(self, bytes_max: int) -> None:
         self._max = bytes_max
-        self._held = 0
-        self._blocks: OrderedDict[tuple[str, Place, bytes], tuple[B, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self.weight = 0
+        """Of all that is on it."""
+        self._blocks: OrderedDict[Key, tuple[B, int]] = OrderedDict()
 
-    def get(self, key: tuple[str, Place, bytes]) -> B | None:
+    def put(self, key: Key, block: B, weight: int) -> None:
+        self.take(key)
+        self._blocks[key] = (block, weight)
+        self.weight += weight
+        while self.weight > self._max and len(self._blocks) > 1:
+            self.take(next(iter(self._blocks)))
+
+    def get(self, key: Key) -> B | None:
+        found = self._blocks.get(key)
+        if found is None:
+            return None
+        self._blocks.move_to_end(key)
+        return found[0]
+
+    def take(self, key: Key) -> tuple[B, int] | None:
+        found = self._blocks.pop(key, None)
+        if found is not None:
+            self.weight -= found[1]
+        return found
+
+
+class BlockCache(Generic[B]):
+    """Decoded blocks by their digest: those that were asked for, and fewer of those just written. Thread-safe."""
+
+    def __init__(self, codec: Codec[B], bytes_max: int = CACHE_BYTES_MAX, written_max: int = WRITTEN_BYTES_MAX) -> None:
+        self.codec = codec
+        self._max, self._written_max = bytes_max, written_max
+        self._lock = threading.Lock()
+        self.clear()
+
+    def get(self, key: Key) -> B | None:
         with self._lock:
-            found = self._blocks.get(key)
+            found = self._written.take(key)
             if found is None:
-                return None
-            self._blocks.move_to_end(key)
+                return self._asked.get(key)
+            self._asked.put(key, *found)
             return found[0]
 
-    def put(self, key: tuple[str, Place, bytes], block: B, size: int) -> None:
+    def put(self, key: Key, block: B) -> None:
+        weight = self.codec.weight(block)
         with self._lock:
-            if key not in self._blocks:
-                self._held += size
-            self._blocks[key] = (block, size)
-            while self._held > self._max and len(self._blocks) > 1:
-                _, (_, gone) = self._blocks.popitem(last=False)
-                self._held -= gone
+            self._asked.put(key, block, weight)
 
-    def offer(self, key: tuple[str, Place, bytes], block: B, size: int) -> None:
-        """Keep a block that nobody has asked for yet, as long as there is plenty of room."""
-        if self._held + size <= min(WRITTEN_BYTES_MAX, self._max):
-            self.put(key, block, size)
+    def offer(self, key: Key, block: B) -> None:
+        """Keep a block that nobody has asked for yet, for a while."""
+        weight = self.codec.weight(block)
+        with self._lock:
+            self._written.put(key, block, weight)
 
-    def drop(self, keys: Sequence[tuple[str, Place, bytes]]) -> None:
+    def drop(self, keys: Sequence[Key]) -> None:
         with self._lock:
             for key in keys:
-                _, size = self._blocks.pop(key, (None, 0))
-                self._held -= size
+                self._asked.take(key)
+                self._written.take(key)
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The weight of what was asked for, and of what was only written."""
+        return self._asked.weight, self._written.weight
 
     def clear(self) -> None:
         """After a forget: nothing that was decoded stays in memory."""
         with self._lock:
-            self._blocks.clear()
-            self._held = 0
+            self._asked: _Shelf[B] = _Shelf(self._max)
+            self._written: _Shelf[B] = _Shelf(self._written_max)
 
 
 def read_blocks(
@@ -245,6 +284,6 @@ def load_blocks(
     if missing:
         for entry, data in zip(missing, _data(reader, place, [entry.first for entry in missing]), strict=True):
             block = cache.codec.decode(data)
-            cache.put((tenant_id, place, entry.digest), block, len(data))
+            cache.put((tenant_id, place, entry.digest), block)
             blocks[entry.first] = block
     return [blocks[entry.first] for entry in listed]

@@ -58,9 +58,9 @@ class Context:
     @cached_property
     def vectors(self) -> BlockCache[VectorBlock]:
         """Decoded vectors, kept likewise."""
-        from muniment.runtime.vectoring import VECTORS
+        from muniment.runtime.vectoring import VECTORS, WRITTEN_BYTES_MAX
 
-        return BlockCache(VECTORS)
+        return BlockCache(VECTORS, written_max=WRITTEN_BYTES_MAX)
 
     @cached_property
     def counter(self) -> TokenCounter:

@@ -10,8 +10,8 @@ import pytest
 
 import muniment
 from muniment.adapters.embed_hash import HashEmbedder
+from muniment.recall.segments import Segment
 from muniment.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
-from muniment.runtime import blocks
 from muniment.runtime.blocks import BlockCache, list_blocks, read_blocks
 from muniment.runtime.indexing import SEGMENTS, segments_of
 from muniment.runtime.memory import Memory
@@ -57,7 +57,9 @@ def test_what_is_kept_is_what_was_stored(filled: Memory) -> None:
         kept = [cache.get(("default", place, digest)) for digest in state]
         assert all(block is not None for block in kept)
         assert all(_equal(_parts(one), _parts(other)) for one, other in zip(kept, stored, strict=True))
-        assert len(cache._blocks) == len(state), "what was merged is let go"
+        weight = sum(map(codec.weight, stored))
+        assert cache.held == (weight, 0), "what was merged is let go"
+        assert weight > sum(len(codec.encode(block)) for block in stored), "the ids alone take more than in storage"
     filled.close()
 
 
@@ -76,22 +78,28 @@ def test_a_forget_leaves_no_block_in_memory(filled: Memory) -> None:
     run = filled.run(user_id="ana", session_id="s0")
     said = run.observe("user", "a word that is to go: zanzibar")
     filled.forget(event=said.id)
-    assert not filled._ctx.segments._blocks
-    assert not filled._ctx.vectors._blocks
+    assert filled._ctx.segments.held == filled._ctx.vectors.held == (0, 0)
     assert said.id not in {hit.id for hit in run.search("zanzibar")}
     filled.close()
 
 
-def test_a_long_import_fills_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(blocks, "WRITTEN_BYTES_MAX", 20_000)
+def test_a_long_import_fills_no_more_than_its_share(tmp_path: Path) -> None:
+    def written(user_id: str) -> Segment | None:
+        listed = mem._ctx.engine.read("default", lambda reader: list_blocks(reader, segments_of(user_id)))
+        return mem._ctx.segments.get(("default", segments_of(user_id), listed[0].digest))
+
     with muniment.open(tmp_path / "b.db") as mem:
+        mem._ctx.segments = BlockCache(SEGMENTS, written_max=60_000)
         for number in range(30):
             mem.run(user_id=f"u{number}").observe_many(
                 [{"role": "user", "content": f"line {at} of user {number}"} for at in range(20)]
             )
-        assert 0 < mem._ctx.segments._held <= 20_000
-        listed = mem._ctx.engine.read("default", lambda reader: list_blocks(reader, segments_of("u29")))
-        assert mem._ctx.segments.get(("default", segments_of("u29"), listed[0].digest)) is None
+        asked, kept = mem._ctx.segments.held
+        assert asked == 0
+        assert 30_000 < kept <= 60_000
+        assert written("u0") is None
+        assert written("u29") is not None
+        assert mem._ctx.segments.held[0] > 0
         assert mem.run(user_id="u29").search("line 7 of user 29")
 
 
