@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from muniment.engines.opening import open_engine
 from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
-from muniment.ports.engine import Insert
+from muniment.ports.engine import Count, Insert
 from muniment.testing.postgres_server import throwaway_schema
 
 
@@ -77,3 +78,22 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingDependency) as caught:
         open_engine("postgresql://host/x")
     assert caught.value.hint == 'pip install "muniment[postgres]"'
+
+
+def test_a_second_engine_in_one_process_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Were they dropped, another process would take the store for abandoned when it closes, and remove its log."""
+    path = tmp_path / "store.db"
+    first = open_engine(path)
+    first.write("t1", lambda transaction: transaction.do(Insert("links", [("a", "x")])))
+    open_engine(path).close()
+    code = (
+        "import sys\nfrom muniment.engines.opening import open_engine\nfrom muniment.ports.engine import Insert\n"
+        "engine = open_engine(sys.argv[1])\n"
+        "engine.write('t1', lambda transaction: transaction.do(Insert('links', [('b', 'x')])))\nengine.close()\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert (tmp_path / "store.db-wal").exists()
+    first.write("t1", lambda transaction: transaction.do(Insert("links", [("c", "x")])))
+    assert first.read("t1", lambda reader: reader.do(Count("links"))) == 3
+    first.close()
+    assert os.listdir(tmp_path) == ["store.db"]

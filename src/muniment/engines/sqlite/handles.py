@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["enter", "leave", "read_chunks"]
+__all__ = ["enter", "entered", "leave", "read_chunks", "read_start"]
 
 Key = tuple[int, int]
 
@@ -44,13 +45,37 @@ def leave(key: Key) -> None:
                 os.close(descriptor)
 
 
+@contextmanager
+def entered(path: str) -> Iterator[None]:
+    """While the file is looked at before an engine has it open; one that is not there yet needs nothing."""
+    try:
+        key = enter(path)
+    except (OSError, ValueError):  # what is wrong with the path is said by who opens it
+        yield
+        return
+    try:
+        yield
+    finally:
+        leave(key)
+
+
+def read_start(path: str, count: int) -> bytes:
+    """The first bytes of a file that may be open, within `entered`."""
+    with _lock:
+        return os.pread(_descriptor(path), count, 0)
+
+
+def _descriptor(path: str) -> int:
+    key = _key(path)
+    if key not in _descriptors:
+        _descriptors[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return _descriptors[key]
+
+
 def read_chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
     """The bytes of a database file, stretch by stretch."""
     with _lock:
-        key = _key(path)
-        if key not in _descriptors:
-            _descriptors[key] = os.open(path, os.O_RDONLY)
-        descriptor = _descriptors[key]
+        descriptor = _descriptor(path)
     place = 0
     while chunk := os.pread(descriptor, chunk_bytes, place):
         yield chunk

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from muniment.engines.migrations import Applied, Migration, load, pending
 from muniment.engines.sqlite.connections import Place, begin_immediate, connect, patiently
 from muniment.engines.sqlite.failures import code_of, translate
+from muniment.engines.sqlite.handles import entered, read_start
 from muniment.errors import InvalidInput, NotADatabase, NotFound, SchemaMismatch, StorageFailure
 
 __all__ = ["APPLICATION_ID", "prepare"]
@@ -27,6 +28,11 @@ _PACKAGE = "muniment.engines.sqlite"
 
 def prepare(place: Place) -> tuple[Place, int]:
     """Check the file, make or migrate it where it may be written; answers how to open it, and its schema number."""
+    with entered(place.path):
+        return _prepare(place)
+
+
+def _prepare(place: Place) -> tuple[Place, int]:
     _check_file(place)
     known = load(_PACKAGE)
     deadline = time.monotonic() + place.busy_timeout_s
@@ -71,8 +77,7 @@ def _check_file(place: Place) -> None:
     if not os.path.isfile(path):
         raise NotADatabase(f"{path} is no ordinary file")
     try:
-        with open(path, "rb") as file:
-            start = file.read(len(_MAGIC))
+        start = read_start(path, len(_MAGIC))
     except OSError as error:
         raise StorageFailure(f"{path} cannot be read: {error.strerror}") from error
     # SQLite itself would take a short file of anything for an empty database and overwrite it.
