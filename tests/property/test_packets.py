@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.adapters.token_counters import EstimateCounter
+from muniment.compose.assembly import write_packet
 from muniment.compose.audit import audit
 from muniment.compose.composition import Composed, compose
 from muniment.contracts.semantics import check_packet
@@ -30,7 +32,7 @@ COUNTERS = (
     CountBy(lambda text: 70, "flat", is_exact=False),
     CountBy(lambda text: len(text) * 7919 % 613, "noise", is_exact=False),
 )
-relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=200)
+relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100))
 
 
 def composed(request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: Any) -> Composed:
@@ -65,6 +67,9 @@ def test_the_same_again_gives_the_same_bytes(request: ComposeRequest, pool: Pool
     )
     again = composed(*stored, CountBy())
     assert again.packet.to_bytes() == made.packet.to_bytes()
+    # What was validated, what is written and what is read back are one document.
+    assert write_packet(made.wire) == made.packet.to_bytes()
+    assert pool.written == pool.to_bytes().decode()
     assert (again.text, again.marks) == (made.text, made.marks)
     # What comes back from its bytes reads the same.
     read = render(parse_json(made.packet.to_bytes()))

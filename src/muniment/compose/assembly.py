@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from pydantic_core import to_json
 
 from muniment.compose.cite import citations_of
 from muniment.compose.desk import Desk, Said, emitted_ts
@@ -11,18 +14,14 @@ from muniment.compose.state import state_of
 from muniment.contracts.rfc3339 import parse_rfc3339
 from muniment.errors import InvalidInput
 from muniment.ports.tokens import TokenCounter
+from muniment.prompts.matrix import BlockName
 from muniment.prompts.page import SUPERSEDED
 from muniment.records.base import JsonObject
-from muniment.records.packet import (
-    BudgetReport,
-    ConflictNote,
-    MemoryPacket,
-    PacketMeta,
-    PacketScope,
-)
+from muniment.records.packet import PacketMeta, PacketScope
 from muniment.records.pool import ComposeRequest
+from muniment.text.canonical import Written, canonical_bytes
 
-__all__ = ["SORT_KEYS", "assemble", "determinism_of", "meta_of"]
+__all__ = ["SORT_KEYS", "assemble", "determinism_of", "meta_of", "write_packet"]
 
 SORT_KEYS: JsonObject = {
     "facts": ["query_match", "confidence", "recorded_at", "fact_id"],
@@ -57,25 +56,40 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
     )
 
 
-def assemble(desk: Desk, meta: PacketMeta, report: BudgetReport, determinism: JsonObject) -> MemoryPacket:
-    """Parts that were records before stand in it as they are; all others are plain, and validated here, in one go."""
-    return MemoryPacket.from_wire(
-        {
-            "meta": meta,
-            "short_term": _short_term(desk),
-            "long_term": _long_term(desk),
-            "insight": _insight(desk),
-            "citations": citations_of(desk),
-            "budget_report": report,
-            "explain": {
-                "selected": desk.tally.selected,
-                "omitted": desk.tally.omitted,
-                "filters": _filters(desk),
-                "conflicts": (*desk.tally.conflicts, *_superseded(desk)),
-                "determinism": determinism,
-            },
-        }
-    )
+def assemble(desk: Desk, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:
+    """The packet as plain data, under its wire names: what is validated, checked and written."""
+    return {
+        "meta": meta,
+        "short_term": _short_term(desk),
+        "long_term": _long_term(desk),
+        "insight": _insight(desk),
+        "citations": citations_of(desk),
+        "budget_report": report,
+        "explain": {
+            "selected": desk.tally.selected,
+            "omitted": desk.tally.omitted,
+            "filters": _filters(desk),
+            "conflicts": [*desk.tally.conflicts, *_superseded(desk)],
+            "determinism": determinism,
+        },
+    }
+
+
+def write_packet(wire: dict[str, Any]) -> bytes:
+    """A packet of `assemble` as canonical JSON.
+
+    Its long lists hold texts, and objects of texts and whole numbers whose keys stand in order: of these any writer
+    makes the same bytes, and the fastest one does.
+    """
+    short, report, explain = dict(wire["short_term"]), dict(wire["budget_report"]), dict(wire["explain"])
+    for part, names in ((short, ("key_quotes",)), (report, ("omissions",)), (explain, ("selected", "omitted"))):
+        part.update({name: _written(part[name]) for name in names if name in part})
+    written = {"short_term": short, "budget_report": report, "explain": explain}
+    return canonical_bytes({**wire, **written, "citations": _written(wire["citations"])})
+
+
+def _written(rows: Sequence[Any]) -> Written:
+    return Written(to_json(rows).decode())
 
 
 def _short_term(desk: Desk) -> dict[str, Any]:
@@ -83,14 +97,18 @@ def _short_term(desk: Desk) -> dict[str, Any]:
     lists: dict[str, list[Any]] = {
         "key_quotes": [_quoted(placed.item, "quote") for placed in desk.items("quotes")],
         "conversation_window": [_quoted(placed.item, "content") for placed in desk.items("window")],
-        "open_loops": [placed.item for placed in desk.items("loops")],
-        "last_tool_evidence": [placed.item for placed in desk.items("tools")],
+        "open_loops": _plain(desk, "loops"),
+        "last_tool_evidence": _plain(desk, "tools"),
     }
     return {
-        "working_state": state_of(desk),
+        "working_state": state_of(desk).to_wire(),
         "rolling_summary": "\n".join(placed.item[1] for placed in desk.items("summary")),
         **{name: items for name, items in lists.items() if items},
     }
+
+
+def _plain(desk: Desk, block: BlockName) -> list[dict[str, Any]]:
+    return [placed.item.to_wire() for placed in desk.items(block)]
 
 
 def _quoted(said: Said, field: str) -> dict[str, str]:
@@ -102,36 +120,36 @@ def _quoted(said: Said, field: str) -> dict[str, str]:
 
 
 def _long_term(desk: Desk) -> dict[str, Any]:
-    facts = [placed.item for placed in desk.items("facts")]
-    preferences = [each.fact for each in facts if each.is_preference]
+    facts = [(each.fact.to_wire(), each.is_preference) for each in (placed.item for placed in desk.items("facts"))]
+    preferences = [fact for fact, is_preference in facts if is_preference]
     return {
-        "facts": [each.fact for each in facts],
-        "procedures": [placed.item for placed in desk.items("procedures")],
-        "episodes": [placed.item for placed in desk.items("episodes")],
+        "facts": [fact for fact, _ in facts],
+        "procedures": _plain(desk, "procedures"),
+        "episodes": _plain(desk, "episodes"),
         **({"preferences": preferences} if preferences else {}),
     }
 
 
 def _insight(desk: Desk) -> dict[str, Any]:
-    items = [placed.item for placed in desk.items("insights")]
+    items = _plain(desk, "insights")
     return {
         "usage_policy": {"allow_in_responder": allows_insights(desk)},
-        "hypotheses": [item for item in items if item.type == "hypothesis"],
-        "strategy_sketches": [item for item in items if item.type == "strategy"],
-        "patterns": [item for item in items if item.type == "pattern"],
+        "hypotheses": [item for item in items if item["type"] == "hypothesis"],
+        "strategy_sketches": [item for item in items if item["type"] == "strategy"],
+        "patterns": [item for item in items if item["type"] == "pattern"],
     }
 
 
-def _superseded(desk: Desk) -> list[ConflictNote]:
+def _superseded(desk: Desk) -> list[JsonObject]:
     """Which quotes are outdated, and by which other quote, if that one is here too."""
     newer = {hit.turn.id: hit.superseded_by for hit in desk.pool.hits if hit.superseded_by}
     present = {placed.item.turn.id for placed in desk.items("quotes")}
-    notes = []
+    notes: list[JsonObject] = []
     for evidence_id in (placed.item.turn.id for placed in desk.items("quotes")):
         if (by := newer.get(evidence_id)) is None:
             continue
         named = {"evidence_id": evidence_id, **({"superseded_by": by} if by in present else {})}
-        notes.append(ConflictNote(type=SUPERSEDED, detail="a newer turn says otherwise", **named))
+        notes.append({"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named})
     return notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from muniment.compose.desk import Desk, Placed, Said, emitted_ts
 from muniment.prompts.lines import StateUnit, claim_evidence
@@ -11,7 +11,7 @@ from muniment.records.packet import Decision, ToolEvidence
 
 __all__ = ["citations_of"]
 
-_UNKNOWN = "event"
+_UNKNOWN: str = "event"
 """The type of evidence that is named but is not itself in the pool."""
 
 
@@ -19,7 +19,7 @@ def citations_of(desk: Desk) -> list[dict[str, str]]:
     """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
     times = _times(desk)
     ids = dict.fromkeys(name for block in BLOCKS for placed in desk.items(block.name) for name in _named(placed))
-    return [_citation(desk, name, times.get(name)) for name in ids]
+    return [_citation(desk, name, times) for name in ids]
 
 
 def _named(placed: Placed) -> Iterator[str]:
@@ -46,21 +46,23 @@ def _named(placed: Placed) -> Iterator[str]:
         yield from item.sources or ()
 
 
-def _citation(desk: Desk, name: str, ts: str | None) -> dict[str, str]:
-    turn = desk.turns.get(name)
-    kind: str = turn.kind if turn is not None else _UNKNOWN
-    if turn is None and any(tool.ref == name for tool in desk.pool.tools):
+def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]:
+    kind, ts, speaker = _UNKNOWN, times.get(name), None
+    if (turn := desk.turns.get(name)) is not None:
+        kind, ts, speaker = turn.kind, turn.ts, turn.speaker
+    elif any(tool.ref == name for tool in desk.pool.tools):
         kind = "tool_result"
-    cited = {"id": name, "type": kind}
+    cited = {"id": name}
+    if speaker:
+        cited["summary"] = speaker  # who said it: quotes have no field for a name
     if ts is not None and emitted_ts(ts) is not None:
         cited["ts"] = ts
-    if (speaker := desk.speaker(name)) is not None:
-        cited["summary"] = speaker  # who said it: quotes have no field for a name
+    cited["type"] = kind
     return cited
 
 
 def _times(desk: Desk) -> dict[str, str]:
+    """When what is no turn of the pool was said."""
     found = {line.evidence_id: line.ts for episode in desk.pool.episodes for line in episode.lines}
     found |= {line.evidence_id: line.ts for line in desk.pool.summary}
-    found |= {tool.ref: tool.ts for tool in desk.pool.tools}
-    return found | {turn.id: turn.ts for turn in desk.turns.values()}
+    return found | {tool.ref: tool.ts for tool in desk.pool.tools}

@@ -7,7 +7,8 @@ the page is counted as a whole before it leaves, and whatever the counter says, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from muniment.compose.assembly import assemble, determinism_of, meta_of
 from muniment.compose.budget import Usage, measure
@@ -22,6 +23,7 @@ from muniment.compose.state import place_state
 from muniment.ports.tokens import TokenCounter
 from muniment.prompts.matrix import BLOCK_NAMES, Section
 from muniment.prompts.page import Page, lay_out
+from muniment.records.base import JsonObject
 from muniment.records.compose_policy import ComposePolicy
 from muniment.records.packet import BudgetReport, MemoryPacket
 from muniment.records.pool import ComposeRequest, Pool
@@ -34,6 +36,8 @@ class Composed:
     """A packet, the page it makes for its purpose, the tokens counted on it, and what its marks refer to."""
 
     packet: MemoryPacket
+    wire: dict[str, Any] = field(repr=False)
+    """The packet as plain data."""
     text: str
     tokens: int
     marks: dict[str, str]
@@ -43,7 +47,7 @@ def compose(
     request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter, policy_digest: str
 ) -> Composed:
     """The same arguments give the same bytes."""
-    meta = meta_of(request)
+    meta = meta_of(request).to_wire()
     determinism = determinism_of(request, policy_digest, counter)
     desk = Desk(request, pool, policy, counter)
     place_state(desk)
@@ -53,27 +57,32 @@ def compose(
     place_episodes(desk)
     place_insights(desk)
 
-    blank = BudgetReport(max_tokens=meta.budget.max_tokens, used_tokens_est=0, section_usage={}, degradations=())
+    tokens_max = request.budget.max_tokens
+    blank: JsonObject = {"max_tokens": tokens_max, "used_tokens_est": 0, "section_usage": {}, "degradations": []}
 
-    def build() -> MemoryPacket:
+    def build() -> dict[str, Any]:
         return assemble(desk, meta, blank, determinism)
 
-    packet, page, usage = _trim(desk, build, counter)
+    wire, packet, page, usage = _trim(desk, build, counter)
     if _top_up(desk, quotes, usage):
-        packet, page, usage = _trim(desk, build, counter)
-    packet = packet.model_copy(update={"budget_report": _report(desk, usage)})
-    return Composed(packet, page.text, usage.total, page.marks)
+        wire, packet, page, usage = _trim(desk, build, counter)
+    report = _report(desk, usage)
+    packet = packet.model_copy(update={"budget_report": BudgetReport.from_wire(report)})
+    return Composed(packet, wire | {"budget_report": report}, page.text, usage.total, page.marks)
 
 
-def _trim(desk: Desk, build: Callable[[], MemoryPacket], counter: TokenCounter) -> tuple[MemoryPacket, Page, Usage]:
+def _trim(
+    desk: Desk, build: Callable[[], dict[str, Any]], counter: TokenCounter
+) -> tuple[dict[str, Any], MemoryPacket, Page, Usage]:
     """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
     while True:
-        packet = build()
+        wire = build()
+        packet = MemoryPacket.from_wire(wire)
         page = lay_out(packet)
         usage = measure(page, counter)
         section, excess = desk.purse.overspent(usage)
         if not excess:
-            return packet, page, usage
+            return wire, packet, page, usage
         _give_back(desk, section, excess)
 
 
@@ -93,14 +102,12 @@ def _top_up(desk: Desk, quotes: Quotes, usage: Usage) -> bool:
     return quotes.retry()
 
 
-def _report(desk: Desk, usage: Usage) -> BudgetReport:
+def _report(desk: Desk, usage: Usage) -> dict[str, Any]:
     omissions = desk.tally.omissions
-    return BudgetReport.from_wire(
-        {
-            "max_tokens": desk.purse.tokens_max,
-            "used_tokens_est": usage.total,
-            "section_usage": usage.to_report(),
-            "degradations": desk.tally.degradations,
-            **({"omissions": omissions} if omissions else {}),
-        }
-    )
+    return {
+        "max_tokens": desk.purse.tokens_max,
+        "used_tokens_est": usage.total,
+        "section_usage": usage.to_report(),
+        "degradations": desk.tally.degradations,
+        **({"omissions": omissions} if omissions else {}),
+    }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from muniment.compose.budget import Purse
 from muniment.compose.explain import Reason, Tally
@@ -29,8 +28,7 @@ _EARLIEST = Instant(0, "")
 _ORDER = attrgetter("order")
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An item that has its place: which candidate it is, what it costs, and the record that goes into the packet."""
 
     name: str
@@ -41,8 +39,7 @@ class Placed:
     """Where it stands in its block; placing goes by worth, reading by this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A turn on the page, and how much of its text."""
 
     turn: Turn
@@ -70,6 +67,7 @@ class Desk:
         self.terms = frozenset(analyze(request.query[:_QUERY_CHARS_MAX]))
         self.placed: list[Placed] = []
         self._by_block: dict[BlockName, list[Placed]] = {}
+        self._ordered: dict[BlockName, list[Placed]] = {}
         self.shown: dict[str, str] = {}
         """Turns that stand on the page, by id, with as much of their text as is shown."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
@@ -98,6 +96,8 @@ class Desk:
         """`bars_evidence`, and the wall for its words unless the user said them."""
         if (reason := self.bars_evidence(evidence_id)) is not None:
             return reason
+        if not self.wall.hides_words:
+            return None
         turn = self.turns.get(evidence_id) if evidence_id else None
         if turn is not None and turn.role == "user" and text in turn.text:
             return None
@@ -132,6 +132,7 @@ class Desk:
         self.purse.pay(placed.block, placed.tokens)
         self.placed.append(placed)
         self._by_block.setdefault(placed.block, []).append(placed)
+        self._ordered.pop(placed.block, None)
         if isinstance(placed.item, Said):
             self.shown[placed.item.turn.id] = placed.item.text
         self.tally.select(placed.name, score, rules)
@@ -140,6 +141,7 @@ class Desk:
         """The page as a whole came out too long: this one goes after all."""
         self.placed.remove(placed)
         self._by_block[placed.block].remove(placed)
+        self._ordered.pop(placed.block, None)
         if isinstance(placed.item, Said):
             self.shown.pop(placed.item.turn.id, None)
         self.purse.take_back(placed.block, placed.tokens)
@@ -147,7 +149,10 @@ class Desk:
 
     def items(self, block: BlockName) -> list[Placed]:
         """What stands in a block, in reading order."""
-        return sorted(self._by_block.get(block, ()), key=_ORDER)
+        known = self._ordered.get(block)
+        if known is None:
+            known = self._ordered[block] = sorted(self._by_block.get(block, ()), key=_ORDER)
+        return known
 
 
 @lru_cache(maxsize=4096)

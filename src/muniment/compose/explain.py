@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from muniment.prompts.lines import state_units
 from muniment.prompts.matrix import Section
-from muniment.records.packet import ConflictNote, Degradation, Purpose
+from muniment.records.packet import Purpose
 from muniment.records.pool import Pool
 
 __all__ = ["BUDGET_REASONS", "REASONS", "Reason", "Rung", "Tally", "candidates_of", "names_of", "selected_name"]
@@ -50,15 +50,21 @@ class Tally:
     def __init__(self) -> None:
         self._selected: dict[str, str] = {}
         self._omitted: dict[str, dict[str, Any]] = {}
-        self._steps: dict[str, Degradation] = {}
-        self.conflicts: list[ConflictNote] = []
+        self._steps: dict[str, dict[str, str]] = {}
+        self._told: dict[tuple[str, ...], str] = {}
+        self.conflicts: list[dict[str, Any]] = []
+        """As they stand in `explain.conflicts`."""
 
     def select(self, name: str, score: float, rules: Iterable[str]) -> None:
-        told = _SPACE.sub("_", ",".join(rules)) or "default"
+        rules = tuple(rules)
+        told = self._told.get(rules)
+        if told is None:
+            told = self._told[rules] = _SPACE.sub("_", ",".join(rules)) or "default"
         self._selected[name] = f"{name} score={score:.4g} rules={told}"
 
     def omit(self, name: str, reason: Reason, **detail: Any) -> None:
-        self._omitted[name] = {"item": name, "reason": reason, **detail}
+        told = {"item": name, "reason": reason}
+        self._omitted[name] = dict(sorted({**told, **detail}.items())) if detail else told
 
     def withdraw(self, name: str, reason: Reason, **detail: Any) -> None:
         """Selected before, and yet it cannot stay."""
@@ -71,10 +77,10 @@ class Tally:
         del self._omitted[name]
 
     def step_down(self, name: str, section: Section, rung: Rung, detail: str) -> None:
-        self._steps[name] = Degradation(section=section, action=rung, reason=f"over_budget: {name}, {detail}")
+        self._steps[name] = {"section": section, "action": rung, "reason": f"over_budget: {name}, {detail}"}
 
     def conflict(self, kind: str, detail: str, fact_ids: tuple[str, ...]) -> None:
-        self.conflicts.append(ConflictNote(type=kind, detail=detail, fact_ids=fact_ids))
+        self.conflicts.append({"type": kind, "detail": detail, "fact_ids": fact_ids})
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -92,8 +98,9 @@ class Tally:
         return [{"item": each["item"], "reason": each["reason"]} for each in told if each["reason"] in BUDGET_REASONS]
 
     @property
-    def degradations(self) -> tuple[Degradation, ...]:
-        return tuple(self._steps.values())
+    def degradations(self) -> list[dict[str, str]]:
+        """As they stand in `budget_report.degradations`."""
+        return list(self._steps.values())
 
 
 # -- names --------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from muniment.compose.degrade import cut_text
 from muniment.compose.desk import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.compose.explain import names_of
 from muniment.prompts.lines import day_heading, day_of, quote_line
-from muniment.records.pool import HitCandidate, Turn
+from muniment.records.pool import HitCandidate
 
 __all__ = ["Quotes"]
 
@@ -38,24 +38,27 @@ class Quotes:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
         desk, waiting = self._desk, []
         quote_max = desk.share(desk.policy.quote_share)
+        room = desk.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
-            if desk.purse.room("quotes") - reserve < desk.policy.cut_tokens_min:
+            if room < desk.policy.cut_tokens_min:
                 waiting += self._pending[at:]
                 break
             if at % _BATCH == 0:
                 desk.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
-            if hit.turn.id in desk.shown:
-                desk.tally.omit(name, "duplicate", of=f"turn:{hit.turn.id}")
+            turn = hit.turn
+            if turn.id in desk.shown:
+                desk.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
                 continue
-            price = self._price(hit, hit.turn.text)
-            room = desk.purse.room("quotes") - reserve
+            price = self._price(hit, turn.text)
             if price <= min(room, quote_max):
-                if (other := desk.said.find(hit.turn.text)) is not None:
+                if (other := desk.said.find(turn.text, turn.words)) is not None:
                     desk.tally.omit(name, "near_duplicate", of=other)
-                else:
-                    self._place(name, hit, hit.turn.text, price)
+                    continue
+                self._place(name, hit, turn.text, price)
             elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
                 waiting.append((name, hit))
+                continue
+            room = desk.purse.room("quotes") - reserve
         self._pending = waiting
 
     def finish(self) -> None:
@@ -100,22 +103,24 @@ class Quotes:
         for name, hit in ranked:
             turn = hit.turn
             reason = desk.bars(turn.trust, turn.flags) or desk.bars_sentence(turn.id, turn.text)
-            if reason is None and not turn.text.strip():
-                reason = "empty"
-            if reason is None and turn.id in taken:
-                reason = "duplicate"
-            if reason is None and len(fit) >= limit:
-                reason = "count_limit"  # without a query nothing matches it
-            if reason is None:
+            if reason is not None:
+                desk.tally.omit(name, reason)
+            elif not turn.text.strip():
+                desk.tally.omit(name, "empty")
+            elif turn.id in taken:
+                desk.tally.omit(name, "duplicate")
+            elif len(fit) >= limit:
+                desk.tally.omit(name, "count_limit")  # without a query nothing matches it
+            else:
                 taken.add(turn.id)
                 fit.append((name, hit))
-            else:
-                desk.tally.omit(name, reason)
         return fit
 
     @staticmethod
     def _newer_first(ranked: list[Named]) -> list[Named]:
         """A superseded turn comes right after the one that supersedes it, where that was found too."""
+        if not any(hit.superseded_by for _, hit in ranked):
+            return ranked
         by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
         done: dict[str, Named] = {}
         for name, hit in ranked:
@@ -129,16 +134,12 @@ class Quotes:
     # -- placing ---------------------------------------------------------------------------------------
 
     @staticmethod
-    def _day(turn: Turn) -> str:
-        return day_of(emitted_ts(turn.ts))
-
-    @staticmethod
     def _line(hit: HitCandidate, text: str) -> str:
         note = _SUPERSEDED_NOTE if hit.superseded_by else ""
         return quote_line(TYPICAL_MARK, hit.turn.speaker or hit.turn.role, text, note)
 
     def _price(self, hit: HitCandidate, text: str) -> int:
-        day = self._day(hit.turn)
+        day = _day(hit.turn.ts)
         purse = self._desk.purse
         if day in self._days:
             return purse.price(self._line(hit, text))
@@ -162,12 +163,17 @@ class Quotes:
         return True
 
     def _place(self, name: str, hit: HitCandidate, text: str, price: int) -> None:
-        turn, day = hit.turn, self._day(hit.turn)
+        turn, day = hit.turn, _day(hit.turn.ts)
         self._days.add(day)
         said_at = instant_order(turn.ts)
         order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
         self._desk.place(Placed(name, "quotes", price, Said(turn, text), order), hit.score, hit.reasons)
-        self._desk.said.add(text, name)
+        self._desk.said.add(text, name, turn.words if text is turn.text else None)
+
+
+@lru_cache(maxsize=1024)
+def _day(ts: str) -> str:
+    return day_of(emitted_ts(ts))
 
 
 @lru_cache(maxsize=1024)

@@ -30,6 +30,11 @@ class Wall:
         self._whole = frozenset(_joined(words) for words in statements if words)
         self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
 
+    @property
+    def hides_words(self) -> bool:
+        """Is there a statement behind the wall?"""
+        return bool(self._whole)
+
     def bars_id(self, *evidence_ids: str) -> bool:
         """Is one of them an insight behind the wall?"""
         return not self._ids.isdisjoint(evidence_ids)

@@ -152,6 +152,14 @@ TABLES: tuple[Table, ...] = (
         indexes=(("item_id", "source_id"),),
         forget="keep",
     ),
+    # The same for the turns of one user that an item was made from, all in one row: ids, a line for each.
+    Table(
+        "lineages",
+        (_text("item_id"), _text("user_id"), _text("turns")),
+        key=("item_id",),
+        indexes=(("user_id", "item_id"),),
+        forget="keep",
+    ),
     # What snapshots are made of, shared between those of one run: claims and the like, and the nodes of the trees they
     # hang on, named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
     Table(

@@ -4,7 +4,8 @@ Bodies are included, so that composing again needs nothing but these records (MP
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from json.encoder import encode_basestring as _quote
 from typing import Literal
 
 from pydantic_core import to_json
@@ -14,6 +15,7 @@ from muniment.records.entry import Trust
 from muniment.records.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.records.scope import IdText, Scope
 from muniment.text.canonical import Written, canonical_text, ordered_members
+from muniment.text.duplicates import Words, read_words
 
 __all__ = [
     "ComposeRequest",
@@ -48,8 +50,18 @@ class Turn(Record):
 
     @cached_property
     def written(self) -> Written:
-        """The turn as canonical JSON: it stands in many pools, and is written once."""
-        return Written(canonical_text(self.to_wire()))
+        """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
+        return Written(
+            f'{{"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
+            f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
+            f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
+        )
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of its text, for telling whether it was said already: read once, like the rest."""
+        return read_words(self.text)
 
 
 class HitCandidate(Record):
@@ -175,21 +187,37 @@ class Pool(Record):
 
 def _write_hits(hits: Sequence[HitCandidate]) -> str:
     """Hits as canonical JSON. They hold hundreds of numbers, which are written together, and share their reasons."""
-    numbers = iter(_write_numbers([number for hit in hits for number in (hit.score, *hit.parts.values())]))
+    forms = [_form_of(tuple(hit.parts)) for hit in hits]
+    numbers: list[float] = []
+    for hit, (names, _) in zip(hits, forms, strict=True):
+        numbers += [hit.parts[name] for name in names]
+        numbers.append(hit.score)
+    texts = _write_numbers(numbers)
     reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}
-    written = []
-    for hit in hits:
-        score, parts = next(numbers), dict(zip(hit.parts, numbers, strict=False))
-        told = ",".join([label + parts[name] for name, label in ordered_members(tuple(parts))])
-        by = "null" if hit.superseded_by is None else canonical_text(hit.superseded_by)
-        said = f'"reasons":{reasons[hit.reasons]},"score":{score},"superseded_by":{by}'
-        written.append(f'{{"parts":{{{told}}},{said},"turn":{hit.turn.written}}}')
+    written, at = [], 0
+    for hit, (names, form) in zip(hits, forms, strict=True):
+        end = at + len(names)
+        by = "null" if hit.superseded_by is None else _quote(hit.superseded_by)
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], by, hit.turn.written))
+        at = end + 1
     return f"[{','.join(written)}]"
+
+
+@lru_cache(maxsize=256)
+def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The parts of a hit in the order they are written, and the hit with a place for each value."""
+    ordered = ordered_members(parts)
+    told = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
+    form = f'{{"parts":{{{told}}},"reasons":%s,"score":%s,"superseded_by":%s,"turn":%s}}'
+    return tuple(name for name, _ in ordered), form
 
 
 def _write_numbers(numbers: list[float]) -> list[str]:
     """As `canonical_text` writes each: without an exponent, every writer of shortest numbers writes the same digits."""
-    texts = to_json(numbers).decode()[1:-1].split(",")[: len(numbers)]
+    written = to_json(numbers).decode()[1:-1]
+    texts = written.split(",")[: len(numbers)]
+    if "e" not in written and ".0," not in f"{written},":
+        return texts
     return [
         text if text[-1] in "123456789" and "e" not in text else canonical_text(number)
         for text, number in zip(texts, numbers, strict=True)

@@ -13,7 +13,7 @@ from muniment.prompts.page import lay_out
 from muniment.records.packet import MemoryPacket, Purpose
 from muniment.text.canonical import child_path
 
-__all__ = ["Rendered", "render"]
+__all__ = ["Rendered", "guard", "render"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,15 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
         checked = MemoryPacket.from_wire(wire)
     except InvalidRecord as error:
         raise _refusal(error.issues) from None
-    if issues := [*check_packet(wire), *_smuggled(wire)]:
-        raise _refusal(issues)
+    guard(wire)
     page = lay_out(checked)
     return Rendered(page.text, page.marks, query)
+
+
+def guard(wire: Mapping[str, Any]) -> None:
+    """Refuse a packet, sound in shape, that breaks one of its binding rules, MP-12 above all."""
+    if issues := [*check_packet(wire), *_smuggled(wire)]:
+        raise _refusal(issues)
 
 
 def _refusal(issues: Iterable[Issue]) -> InvalidRecord:

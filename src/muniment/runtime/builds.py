@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from muniment.compose.assembly import write_packet
 from muniment.compose.composition import Composed, compose
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
 from muniment.ledger.secrets import redact_value
@@ -20,14 +21,13 @@ from muniment.records.pool import ComposeRequest, GivenRules, Pool
 from muniment.records.scope import Scope
 from muniment.render.answers import Resolution, resolve
 from muniment.render.messages import to_anthropic, to_openai
-from muniment.render.rendering import Rendered, render
+from muniment.render.rendering import Rendered, guard
 from muniment.runtime.context import Context
 from muniment.runtime.gathering import gather
 from muniment.runtime.items import Change, Item, latest, write_changes
 from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.project_states import state_id
 from muniment.runtime.selection_reading import latest_selection
-from muniment.text.canonical import canonical_bytes
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
 
@@ -64,9 +64,11 @@ class Build:
         return Rendered(self.text, dict(self.marks), self.request.query)
 
     def to_openai(self) -> list[dict[str, Any]]:
+        """The messages of a chat, as OpenAI takes them."""
         return to_openai(self._rendered())
 
     def to_anthropic(self) -> list[dict[str, Any]]:
+        """The messages of a chat, as Anthropic takes them."""
         return to_anthropic(self._rendered())
 
     def resolve(self, answer: str) -> Resolution:
@@ -130,9 +132,10 @@ def _versions(pool: Pool, run_id: str) -> dict[str, int]:
 def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
     """Keep a build unless something it holds was forgotten while it was composed."""
     lock_memory(tx, change.user_id or "")
-    entries = tx.do(Select("entries", where=(("id", "in", change.sources),), columns=("id", "receipt_id")))
+    named = change.sources + change.turns
+    entries = tx.do(Select("entries", where=(("id", "in", named),), columns=("id", "receipt_id")))
     receipts = {row[0]: row[1] for row in entries}
-    others = tuple(id_ for id_ in change.sources if id_ not in receipts)
+    others = tuple(id_ for id_ in named if id_ not in receipts)
     columns = ("id", "version", "receipt_id")
     versions = tx.do(Select("items", where=(("id", "in", others),), order=("id", "version"), columns=columns))
     receipts |= {  # of the version that was read; where that is not known, of the newest
@@ -153,11 +156,8 @@ def _composed(
     rules: GivenRules | None = None,
 ) -> Build:
     made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
-    wire = made.packet.to_wire()
-    rendered = render(wire, query=request.query)  # the second guard at the wall (MP-12)
-    if rendered.text != made.text:
-        raise IntegrityFailure("the page is not what was counted", hint="this is a defect; please report it")
-    packet_bytes = canonical_bytes(wire)
+    guard(made.wire)  # the second one at the wall (MP-12)
+    packet_bytes = write_packet(made.wire)
     text = made.text if rules is None else rules.text + made.text
     tokens = made.tokens if rules is None or not rules.text else counter.count(text)
     return Build(id_, made.packet, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
@@ -223,6 +223,7 @@ def _cues(given: Mapping[str, Any] | None) -> Cues:
 
 def _change(build: Build, counter: str) -> Change:
     scope = build.request.scope
+    turns = tuple(sorted(_turns(build.pool)))
     return Change(
         id=build.id,
         kind="build",
@@ -238,7 +239,8 @@ def _change(build: Build, counter: str) -> Change:
         },
         created_at=build.request.now,
         trust="external",
-        sources=tuple(sorted(_sources(build.pool, scope.run_id) | _rule_sources(build.rules))),
+        sources=tuple(sorted((_sources(build.pool, scope.run_id) | _rule_sources(build.rules)).difference(turns))),
+        turns=turns,
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         session_id=scope.session_id,
@@ -246,16 +248,17 @@ def _change(build: Build, counter: str) -> Change:
     )
 
 
+def _turns(pool: Pool) -> set[str]:
+    """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
+    ids = {hit.turn.id for hit in pool.hits} | {turn.id for turn in pool.window}
+    ids |= {line.evidence_id for line in pool.summary} | {tool.ref for tool in pool.tools}
+    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id}
+    return ids.union(*(episode.sources for episode in pool.episodes))
+
+
 def _sources(pool: Pool, run_id: str) -> set[str]:
-    """Every event and item whose words the pool holds: if one is forgotten, so is the build."""
-    ids = _state_sources(pool.working_state, run_id) | (
-        {hit.turn.id for hit in pool.hits}
-        | {turn.id for turn in pool.window}
-        | {line.evidence_id for line in pool.summary}
-    )
-    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id} | {tool.ref for tool in pool.tools}
-    for episode in pool.episodes:
-        ids.update(episode.sources)
+    """The same of items, and of the evidence they name."""
+    ids = _state_sources(pool.working_state, run_id)
     for fact in pool.facts:
         ids.add(fact.fact.fact_id)
         ids.update(fact.fact.sources)

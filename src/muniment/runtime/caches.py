@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from muniment.recall.stored import StoredIndex
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexCache", "LineCounts", "RuleCache", "TurnCache"]
 
-INDEXES_MAX = 64
+T = TypeVar("T")
+
+INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
+"""Indexes that are kept, and the turns in all of them: one alone may have more."""
 TURNS_MAX = 4096
+GLEANED_MAX = 512
 LINES_MAX = 8192
 RULE_NAMES_MAX = 1024
 LINE_CHARS_MAX = 1000
@@ -29,6 +33,7 @@ class IndexCache:
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str], tuple[tuple[bytes, ...], StoredIndex]] = OrderedDict()
+        self._turns = 0
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, str], state: tuple[bytes, ...]) -> StoredIndex | None:
@@ -41,14 +46,21 @@ class IndexCache:
 
     def put(self, key: tuple[str, str], state: tuple[bytes, ...], index: StoredIndex) -> None:
         with self._lock:
+            self._drop(key)
             self._held[key] = (state, index)
-            self._held.move_to_end(key)
-            while len(self._held) > INDEXES_MAX:
-                self._held.popitem(last=False)
+            self._turns += len(index)
+            while len(self._held) > 1 and (len(self._held) > INDEXES_MAX or self._turns > INDEX_TURNS_MAX):
+                self._drop(next(iter(self._held)))
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        found = self._held.pop(key, None)
+        if found is not None:
+            self._turns -= len(found[1])
 
     def clear(self) -> None:
         with self._lock:
             self._held.clear()
+            self._turns = 0
 
 
 class TurnCache:
@@ -59,6 +71,7 @@ class TurnCache:
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[str, str], LiveTurn] = OrderedDict()
+        self._gleaned: OrderedDict[tuple[str, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, LiveTurn]:
@@ -75,14 +88,29 @@ class TurnCache:
     def put(self, tenant_id: str, turns: Iterable[LiveTurn]) -> None:
         with self._lock:
             for turn in turns:
-                self._held[tenant_id, turn.entry.id] = turn
+                self._held[tenant_id, turn.id] = turn
             while len(self._held) > TURNS_MAX:
                 self._held.popitem(last=False)
+
+    def glean(self, what: str, tenant_id: str, ids: Iterable[str], read: Callable[[], T]) -> T:
+        """What `read` gives for these turns and no others, in this order: read once, while they stay the same."""
+        key = (what, tenant_id, *ids)
+        with self._lock:
+            if key in self._gleaned:
+                self._gleaned.move_to_end(key)
+                return cast("T", self._gleaned[key])
+        found = read()
+        with self._lock:
+            self._gleaned[key] = found
+            while len(self._gleaned) > GLEANED_MAX:
+                self._gleaned.popitem(last=False)
+        return found
 
     def clear(self) -> None:
         """After a forget: nothing that was read stays in memory."""
         with self._lock:
             self._held.clear()
+            self._gleaned.clear()
 
 
 class LineCounts:

@@ -20,6 +20,7 @@ from muniment.runtime.carriers import carriers_of, origins_of
 from muniment.runtime.context import Context
 from muniment.runtime.indexing import unindex, users_of
 from muniment.runtime.items import Change, Item, Rewritten, latest, write_changes
+from muniment.runtime.lineage import derived_from
 from muniment.runtime.memory_locks import lock_memory, lock_shared
 from muniment.runtime.project_learning import trace_id_of
 from muniment.runtime.vectoring import remove_vectors
@@ -277,10 +278,7 @@ def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
     kept: dict[str, Change] = {}
     frontier = [*lost, *_take_carriers(tx, haul, lost, own, haul.items)]
     while frontier:
-        reached: set[str] = set()
-        for chunk in _chunks(frontier):
-            links = tx.do(Select("links", where=(("source_id", "in", tuple(chunk)),), columns=("item_id",)))
-            reached.update(cast("str", row[0]) for row in links)
+        reached = derived_from(tx, frontier, users_of(tx, frontier))
         frontier = []
         asked: list[str] = []
         for id_ in sorted(reached - lost):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
 
 from muniment.episodes.forming import form_episodes
 from muniment.episodes.loops import open_loops
@@ -12,6 +12,7 @@ from muniment.episodes.turns import ReadTurn
 from muniment.ports.engine import Condition, Reader, Select
 from muniment.recall.matching import read_wanted
 from muniment.recall.query import QUERY_CHARS_MAX
+from muniment.records.packet import OpenLoop
 from muniment.records.policy import Policy
 from muniment.records.pool import (
     ComposeRequest,
@@ -44,6 +45,8 @@ AROUND = 3
 AROUND_MAX = 16
 _HIT_FIELDS = set(HitCandidate.model_fields)
 
+T = TypeVar("T")
+
 
 def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
     """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten."""
@@ -56,7 +59,9 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, is_asked_later=True)
     hits = tuple(_hit(each) for each in found)
     session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
-    window = session[len(session) - policy.compose.window_turns :] if policy.compose.window_turns else []
+    before, window = session, session[:0]
+    if policy.compose.window_turns:
+        before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]
     wanted = read_wanted(asked)
     return Pool(
         working_state=load_working_state(reader, scope, wanted, policy.compose.claims_max),
@@ -65,8 +70,8 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         insights=tuple(load_insights(reader, scope)),
         hits=hits,
         window=tuple(read.turn for read in window),
-        summary=_summary(session[: len(session) - len(window)]),
-        loops=tuple(open_loops(session)),
+        summary=_gleaned(ctx, scope.tenant_id, _summary, before),
+        loops=_gleaned(ctx, scope.tenant_id, _loops, session),
         tools=_tools(session, policy.compose.tool_evidence_max),
         episodes=_episodes(ctx, reader, request, hits) if _leaves_room(request, hits) else (),
     )
@@ -78,7 +83,7 @@ def _hit(found: Found) -> HitCandidate:
         {
             "turn": found.turn.read.turn,
             "score": ranked.score,
-            "parts": dict(ranked.parts),
+            "parts": ranked.parts,
             "reasons": ranked.reasons,
             "superseded_by": found.superseded_by,
         },
@@ -94,6 +99,15 @@ def _last(
     ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int
 ) -> list[ReadTurn]:
     return [turn.read for turn in last_turns(ctx, reader, request.scope.tenant_id, where, count)]
+
+
+def _gleaned(ctx: Context, tenant_id: str, read: Callable[[Sequence[ReadTurn]], T], turns: Sequence[ReadTurn]) -> T:
+    """What follows from these turns alone: read once, as long as they are the ones."""
+    return ctx.turns.glean(read.__name__, tenant_id, (each.turn.id for each in turns), lambda: read(turns))
+
+
+def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:
+    return tuple(open_loops(turns))
 
 
 def _summary(turns: Sequence[ReadTurn]) -> tuple[SummaryLine, ...]:
@@ -150,7 +164,16 @@ def _formed(
 ) -> list[EpisodeCandidate]:
     """The episodes of a stretch that have something to say."""
     turns = _last(ctx, reader, request, where, AROUND_MAX)
-    return [episode for episode in form_episodes(turns, scores) if episode.lines]
+    told = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _told, turns) if episode.lines]
+    return [_scored(episode, scores) for episode in told] if scores else told
+
+
+def _told(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
+    return form_episodes(turns, {})
+
+
+def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
+    return episode.model_copy(update={"score": max(scores.get(source, 0.0) for source in episode.sources)})
 
 
 def _backwards(text: str) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """Items: every record derived from the ledger, as versions that are only ever added.
 
-The newest version is the state. Lineage goes to `links`, the id to `ids` when it is first seen.
+The newest version is the state. Lineage is written beside it (`lineage`), the id to `ids` when it is first seen.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from muniment.errors import DuplicateId, Forgotten
-from muniment.ports.engine import Get, Insert, KeyTaken, Put, Reader, Row, Select, Transaction
+from muniment.ports.engine import Get, Insert, KeyTaken, Reader, Select, Transaction
 from muniment.records.entry import Trust
-from muniment.text.canonical import canonical_text, parse_json
+from muniment.runtime.lineage import put_lineage, put_links
+from muniment.text.canonical import canonical_text, read_canonical
 from muniment.text.hashing import digest_of
 
 __all__ = ["Change", "Item", "Rewritten", "digest_name", "item_of", "latest", "write_changes"]
@@ -42,7 +43,7 @@ class Item(NamedTuple):
                 hint=f"receipt {self.receipt_id} says when and by which request",
                 details={"id": self.id, "receipt_id": self.receipt_id},
             )
-        return cast("dict[str, Any]", parse_json(self.body))
+        return cast("dict[str, Any]", read_canonical(self.body))
 
 
 class Change(NamedTuple):
@@ -55,6 +56,8 @@ class Change(NamedTuple):
     created_at: str
     trust: Trust
     sources: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    """Sources too, where they are many: events of this user."""
     name: str | None = None
     """A `digest_name`."""
     user_id: str | None = None
@@ -110,10 +113,9 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
         elif before.kind != change.kind:
             raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path=f"$.{change.kind}_id")
         item = item_of(change, before.version + 1 if before else 1)
-        links: list[Row] = [(source, change.id) for source in change.sources]
         tx.do(Insert("items", [item]))
-        if links:
-            tx.do(Put("links", links))
+        put_links(tx, change.id, change.sources)
+        put_lineage(tx, change.id, change.user_id or "", change.turns)
         written.append(item)
     return written
 

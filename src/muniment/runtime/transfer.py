@@ -25,6 +25,7 @@ from muniment.runtime.forget import names_of, receipt_change
 from muniment.runtime.indexing import index_rows
 from muniment.runtime.ingest import enter_tenant
 from muniment.runtime.items import latest, write_changes
+from muniment.runtime.lineage import links_of
 from muniment.runtime.project_learning import trace_id_of
 from muniment.text.canonical import canonical_bytes
 
@@ -103,7 +104,7 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, Row]]:
     for item in reader.stream(Select("items", where=where, order=("id", "version"))):
         yield "items", item
         if item[1] == 1:
-            for link in reader.do(Select("links", where=(("item_id", "=", item[0]),))):
+            for link in links_of(reader, cast("str", item[0])):
                 yield "links", link
             if item[2] == "snapshot":
                 for part in reader.stream(Select("parts", where=(("owner", "=", item[0]),))):
@@ -207,7 +208,7 @@ def _write_batch(
         receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, lost, done)
         if receipt_id is not None:
             more[id_] = receipt_id
-    new_links = [row for row in rows["links"] if tx.do(Get("links", row[:2])) is None]
+    new_links = _new_links(tx, rows["links"])
     tx.do(Insert("links", new_links))
     emptied = _empty_carriers(tx, more)
     new_parts = [row for row in _kept_parts(rows["parts"], gone | more) if tx.do(Get("parts", row[:2])) is None]
@@ -216,6 +217,15 @@ def _write_batch(
     tx.do(Insert("idempotency", new_keys))
     done.update(links=len(new_links), parts=len(new_parts), idempotency=len(new_keys))
     return done, more, emptied
+
+
+def _new_links(tx: Transaction, rows: list[Row]) -> list[Row]:
+    """Those that are not here in either form."""
+    new: list[Row] = []
+    for item_id, links in groupby(rows, key=lambda row: cast("str", row[1])):
+        here = set(links_of(tx, item_id))
+        new += [link for link in links if link not in here]
+    return new
 
 
 def _sort_entries(tx: Transaction, rows: list[Row]) -> tuple[list[Row], dict[str, str]]:

@@ -7,8 +7,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
-__all__ = ["Seen", "cosine", "turns", "words_of"]
+__all__ = ["Seen", "Words", "cosine", "read_words", "turns", "words_of"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -51,6 +52,18 @@ def words_of(text: str) -> list[str]:
     return words
 
 
+class Words(NamedTuple):
+    """The different words of a text, and the same ones with the longest first."""
+
+    held: frozenset[str]
+    longest: tuple[str, ...]
+
+
+def read_words(text: str) -> Words:
+    held = frozenset(words_of(text))
+    return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)))
+
+
 def cosine(one: Iterable[str], other: Iterable[str]) -> float:
     """How alike the words of two texts are, counted, from 0 to 1; 0 where either has none."""
     mine, theirs = Counter(one), Counter(other)
@@ -71,36 +84,38 @@ class Seen:
         self._exact: dict[str, str] = {}
         self._texts: list[tuple[frozenset[str], str]] = []
         self._by_word: dict[str, list[int]] = {}
-        self._known: dict[str, tuple[frozenset[str], list[str]]] = {}
+        self._known: dict[str, Words] = {}
 
-    def find(self, text: str) -> str | None:
-        """The name under which a near-duplicate was added."""
+    def find(self, text: str, words: Words | None = None) -> str | None:
+        """The name under which a near-duplicate was added. `words` are those of the text, where they are known."""
         if (name := self._exact.get(text.strip())) is not None:
             return name
-        words, first = self._words(text)
+        words = words or self._words(text)
         looked: set[int] = set()
-        for word in first:
+        for word in self._first(words):
             for at in self._by_word.get(word, ()):
                 if at not in looked:
                     looked.add(at)
                     other, name = self._texts[at]
-                    if self._alike(words, other):
+                    if self._alike(words.held, other):
                         return name
         return None
 
-    def add(self, text: str, name: str) -> None:
+    def add(self, text: str, name: str, words: Words | None = None) -> None:
         self._exact.setdefault(text.strip(), name)
-        words, first = self._words(text)
-        for word in first:
+        words = words or self._words(text)
+        for word in self._first(words):
             self._by_word.setdefault(word, []).append(len(self._texts))
-        self._texts.append((words, name))
+        self._texts.append((words.held, name))
 
-    def _words(self, text: str) -> tuple[frozenset[str], list[str]]:
+    def _first(self, words: Words) -> tuple[str, ...]:
+        count = len(words.held)
+        return words.longest[: count - math.ceil(self._min * count - 1e-9) + 1]
+
+    def _words(self, text: str) -> Words:
         known = self._known.get(text)
         if known is None:
-            words = frozenset(words_of(text))
-            count = len(words) - math.ceil(self._min * len(words) - 1e-9) + 1
-            known = self._known[text] = (words, sorted(sorted(words), key=len, reverse=True)[:count])
+            known = self._known[text] = read_words(text)
         return known
 
     def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:
