@@ -252,6 +252,17 @@ def test_what_was_added_is_composed_with_its_evidence(mem: muniment.Memory) -> N
     assert answer["results"][0]["id"] in build.packet_bytes.decode()
 
 
+@pytest.mark.parametrize(("infer", "cities"), [(True, ["Hamburg"]), (False, [])])
+def test_an_update_is_looked_at_as_the_memory_was(infer: bool, cities: list[str]) -> None:
+    with muniment.open(":memory:") as mem:
+        memory = Memory(mem)
+        id_ = memory.add("I moved to Berlin in May.", user_id="ana", infer=infer)["results"][0]["id"]
+        memory.update(id_, metadata={"topic": "home"})
+        memory.update(id_, "I moved to Hamburg in June.")
+        assert [fact.value for fact in mem.run(user_id="ana").facts()] == cities
+        assert memory.get(id_)["metadata"] == {"topic": "home"}
+
+
 def test_a_model_may_propose(mem: muniment.Memory) -> None:
     class Reader:
         name = "reader"

@@ -6,7 +6,7 @@ pointed to it still resolves, or erases it with a receipt. Searches see what sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.errors import Forgotten, NotFound
@@ -15,10 +15,10 @@ from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
     from muniment.records.base import JsonObject
-    from muniment.records.corpus import CorpusDocument
+    from muniment.records.corpus import CorpusDocument, StoredDocument
     from muniment.runtime.memory import Memory
 
-__all__ = ["Drawer", "Kept"]
+__all__ = ["Drawer", "Kept", "Put", "put_all"]
 
 _LONG = "long_"
 _REASON = "taken out through an integration"
@@ -42,22 +42,17 @@ class Drawer:
         self._corpus = mem.corpus(corpus_id, user_id=user_id, tenant_id=tenant_id)
 
     def get(self, key: str) -> Kept | None:
-        try:
-            document = self._corpus.get(_document_id(key))
-        except (NotFound, Forgotten):
-            return None
-        return _kept(document) if document.status == "live" else None
+        return self.get_many([key]).get(key)
 
-    def put(self, key: str, value: Mapping[str, Any], text: str) -> Kept:
+    def get_many(self, keys: Sequence[str]) -> dict[str, Kept]:
+        """What stands under these keys."""
+        found = self._corpus._newest([_document_id(key) for key in keys])
+        kept = {key: found.get(_document_id(key)) for key in keys}
+        return {key: _kept(document) for key, document in kept.items() if document is not None}
+
+    def put(self, key: str, value: Mapping[str, Any], text: str) -> None:
         """`text` is what a search reads; where it holds nothing, the key is."""
-        readable = text.replace("\x00", " ")
-        document = self._corpus.add(
-            readable if readable.strip() else f"({key})",
-            document_id=_document_id(key),
-            media_type="text/plain",
-            metadata={"key": key, "value": dict(value)},
-        )
-        return _kept(document)
+        put_all([Put(self, key, value, text)])
 
     def take(self, key: str, *, erase: bool = False) -> bool:
         """Take a value out; False where none stands (an erasure also reaches what stood before)."""
@@ -80,23 +75,51 @@ class Drawer:
 
     def all(self) -> list[Kept]:
         """What stands, in the order of its keys."""
-        return sorted(map(_kept, self._corpus.documents()), key=lambda kept: kept.key)
+        return sorted(map(_kept, self._corpus._standing()), key=lambda kept: kept.key)
 
     def find(self, query: str, k: int) -> Iterator[tuple[Kept, float]]:
         """What stands and answers a query, best first, each value once."""
-        seen = set()
-        for hit in self._corpus.search(query, k=k):
-            document_id = self._corpus.chunk(hit.id).document_id
-            if document_id in seen:
-                continue
-            seen.add(document_id)
-            yield _kept(self._corpus.get(document_id)), float(hit.score)
+        hits = self._corpus.search(query, k=k)
+        scores: dict[str, float] = {}
+        for hit in hits:
+            scores.setdefault(hit.session_id or "", float(hit.score))
+        standing = self._corpus._documents_of(hits)
+        for session_id, score in scores.items():
+            if session_id in standing:
+                yield _kept(standing[session_id]), score
 
     def history(self, key: str) -> list[tuple[Kept, str]]:
         """Every revision that was not erased and how it stands, oldest first."""
         document_id = _document_id(key)
         revisions = [each for each in self._corpus.documents(include_all=True) if each.document_id == document_id]
         return [(_kept(each), each.status) for each in sorted(revisions, key=lambda each: each.revision)]
+
+
+class Put(NamedTuple):
+    """A value that is to be put; see `Drawer.put`."""
+
+    drawer: Drawer
+    key: str
+    value: Mapping[str, Any]
+    text: str
+
+
+def put_all(puts: Sequence[Put]) -> None:
+    """Put values of one tenant, into one drawer or several and each key once, in one transaction."""
+    if puts:
+        puts[0].drawer._corpus._add_many([(put.drawer._corpus, _given(put)) for put in puts])
+
+
+def _given(put: Put) -> dict[str, Any]:
+    readable = put.text.replace("\x00", " ")
+    return {
+        "text": readable if readable.strip() else f"({put.key})",
+        "document_id": _document_id(put.key),
+        "media_type": "text/plain",
+        "title": None,
+        "source": None,
+        "metadata": {"key": put.key, "value": dict(put.value)},
+    }
 
 
 def _document_id(key: str) -> str:
@@ -106,8 +129,8 @@ def _document_id(key: str) -> str:
     return key if is_plain and key.strip() else short_id("long", key)
 
 
-def _kept(document: CorpusDocument) -> Kept:
-    said = document.metadata
+def _kept(document: CorpusDocument | StoredDocument) -> Kept:
+    said = document.metadata or {}
     value = said["value"]
     assert isinstance(value, dict)
     return Kept(str(said["key"]), value, document.added_at, document.revision)

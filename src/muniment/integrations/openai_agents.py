@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
-from muniment.integrations.transcript import Line, Transcript
+from muniment.integrations.transcript import Conversation, Line
 from muniment.records.scope import DEFAULT_TENANT
 
 try:
@@ -31,14 +31,14 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
 
 __all__ = ["MunimentSession"]
 
 
-class MunimentSession:
+class MunimentSession(Conversation):
     """One conversation. Several may stand in one store; two handles on the same one see the same items."""
 
+    framework = "openai_agents"
     session_settings: SessionSettings | None = None
 
     def __init__(
@@ -47,27 +47,16 @@ class MunimentSession:
         mem: Memory,
         *,
         user_id: str,
-        agent_id: str = "openai-agents",
+        agent_id: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
         erase: bool = False,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
+        super().__init__(
+            mem, user_id=user_id, session_id=session_id, agent_id=agent_id, tenant_id=tenant_id, erase=erase
+        )
         self.session_id = session_id
         self.session_settings = coerce_session_settings(session_settings or SessionSettings())
-        self._transcript = Transcript(
-            mem,
-            "openai_agents",
-            user_id=user_id,
-            session_id=session_id,
-            agent_id=agent_id,
-            tenant_id=tenant_id,
-            erase=erase,
-        )
-
-    @property
-    def run(self) -> Run:
-        """The run its items are written in: for `compose`, `search`, `remember` and the like."""
-        return self._transcript.run
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         items = cast("list[TResponseInputItem]", await asyncio.to_thread(self._transcript.items))

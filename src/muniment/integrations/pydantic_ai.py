@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.errors import MunimentError
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
-from muniment.integrations.transcript import Line, Transcript
-from muniment.records.scope import DEFAULT_TENANT
+from muniment.integrations.transcript import Conversation, Line
 
 try:
     from pydantic_ai import ModelRetry, RunContext
@@ -36,7 +35,6 @@ except ModuleNotFoundError as error:
     raise missing("pydantic-ai-slim", "pydantic-ai", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
     from muniment.runtime.run import Run
 
 __all__ = ["MunimentHistory", "memory_toolset", "recall_instructions", "recent_history"]
@@ -45,32 +43,10 @@ _MARK = "muniment:packet"
 _ROLES = {"user-prompt": "user", "text": "assistant", "tool-return": "tool"}
 
 
-class MunimentHistory:
+class MunimentHistory(Conversation):
     """The messages of one session. Each part is an event of its own, that recall finds and that can be forgotten."""
 
-    def __init__(
-        self,
-        mem: Memory,
-        *,
-        user_id: str,
-        session_id: str,
-        agent_id: str = "pydantic-ai",
-        tenant_id: str = DEFAULT_TENANT,
-        erase: bool = False,
-    ) -> None:
-        self._transcript = Transcript(
-            mem,
-            "pydantic_ai",
-            user_id=user_id,
-            session_id=session_id,
-            agent_id=agent_id,
-            tenant_id=tenant_id,
-            erase=erase,
-        )
-
-    @property
-    def run(self) -> Run:
-        return self._transcript.run
+    framework = "pydantic_ai"
 
     def load(self) -> list[ModelMessage]:
         """What `message_history=` takes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from muniment.errors import NotFound
 from muniment.records.scope import DEFAULT_TENANT
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from muniment.runtime.memory import Memory
     from muniment.runtime.run import Run
 
-__all__ = ["Line", "Transcript"]
+__all__ = ["Conversation", "Line", "Transcript"]
 
 
 class Line(NamedTuple):
@@ -134,3 +134,35 @@ class Transcript:
             text = entry.content
             item[said["text_at"]] = self.run.content(entry.id) if text is None else text
         return item
+
+
+class Conversation:
+    """What a framework's own class of conversations stands on: a transcript, and the run its items are written in."""
+
+    framework: ClassVar[str]
+    """The name that its items are kept under; with dashes, the agent's by default."""
+
+    def __init__(
+        self,
+        mem: Memory,
+        *,
+        user_id: str,
+        session_id: str,
+        agent_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        erase: bool = False,
+    ) -> None:
+        self._transcript = Transcript(
+            mem,
+            self.framework,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=self.framework.replace("_", "-") if agent_id is None else agent_id,
+            tenant_id=tenant_id,
+            erase=erase,
+        )
+
+    @property
+    def run(self) -> Run:
+        """The run its items are written in: for `compose`, `search`, `remember` and the like."""
+        return self._transcript.run

@@ -113,7 +113,7 @@ def find_secret(value: Any) -> str | None:
 def redact_value(value: Any, found: Counter[str]) -> Any:
     """Plain JSON data with every secret replaced, in strings at any depth and under keys that name a secret."""
     if isinstance(value, str):
-        return redact_text(value, found)
+        return redact_text(value, found) if may_hold_secret(value) else value
     if isinstance(value, dict):
         return _redact_object(value, found)
     if isinstance(value, list | tuple):
@@ -128,7 +128,7 @@ def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]
     """Two keys that redact to the same text keep both of their values."""
     clean: dict[str, Any] = {}
     for key, item in value.items():
-        name = redact_text(key, found)
+        name = redact_value(key, found)
         if name != key:
             base, number = name, 2
             while name in clean or name in value:

@@ -83,6 +83,9 @@ class ScopeIndex(Protocol):
     def speakers(self) -> Sequence[str]:
         """The names of those who speak in the scope."""
 
+    def prepare(self, terms: Sequence[int]) -> None:
+        """Look up terms that will be asked for, all at once."""
+
     def postings(self, term: int) -> tuple[Ints, Ints]:
         """The ordinals whose own text has the term (hash), ascending, and how often each has it."""
 
@@ -151,6 +154,9 @@ class MemoryIndex:
             term: (np.array(ordinals, np.int32), np.array(counts, np.int32))
             for term, (ordinals, counts) in gathered.items()
         }
+
+    def prepare(self, terms: Sequence[int]) -> None:
+        """All of them are at hand."""
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         return self._postings.get(term, _EMPTY)

@@ -2,232 +2,279 @@
 
 Which turns answer alike is told by what of the query they say themselves, against an *anchor*: the best turn that says
 much of it. That need not be the best turn of all: nearness in meaning, or the words around it, may have put one there.
+
+A few dozen turns at most: plain numbers in lists, whose bits say what a turn says, are quicker here than arrays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from muniment.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.recall.index import Ints, ScopeIndex
 from muniment.recall.query import Query
-from muniment.recall.score import USER, held_by, idf, stand_in
+from muniment.recall.said import MARKS, Said
+from muniment.recall.score import USER, held_by, idf
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.analyzer import term_hash
-from muniment.text.attributes import CHANGE, OWN, QUANTITY, name_of, newly
+from muniment.text.attributes import OWN, name_of, newly
 
 __all__ = ["Order", "newest_first", "superseded"]
 
-Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[np.float64]
 
-_CHANGE, _QUANTITY, _QUESTION = term_hash(CHANGE), term_hash(QUANTITY), term_hash(QUESTION)
 ALIKE_SLOTS_MIN = 2
 """One word in common makes no two statements of the same thing, unless it is asked how that stands now."""
-_MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION))
-"""What a turn is marked with and does not say: no sign that two say the same."""
 
 
 class Order(NamedTuple):
-    ordinals: Ints
+    ordinals: list[int]
     alike: list[int]
     """Those that answer alike, newest first; empty where fewer than two do."""
 
 
-class _Matches(NamedTuple):
-    """Turns × slots: which turn says what is asked, or what may stand for it."""
+class _Scope(NamedTuple):
+    """What the questions below are asked of."""
 
-    held: Bools
-    weights: Array
-    attributes: tuple[str | None, ...]
-    """The slots' words where they are attributes of a person."""
+    query: Query
+    turns: ScopeIndex
+    policy: RecallPolicy
+    said: Said
 
-    def weigh(self) -> Array:
-        weight: Array = self.held @ self.weights
+
+class _Matches:
+    """Which of some turns says what is asked, or what may stand for it."""
+
+    def __init__(self, scope: _Scope, turns: Sequence[int], *, kinds: bool = True) -> None:
+        query, index, said = scope.query, scope.turns, scope.said
+        names = set()
+        if query.speaker is not None:
+            names = {name.casefold() for name in index.speakers[query.speaker].split()}
+        held = said.slots(turns, kinds=kinds)
+        is_held = 0
+        for each in held:
+            is_held |= each
+        self.weights: dict[int, float] = {}
+        """By the bit of a slot that some turn of the scope says, or one of these in other words."""
+        self.attributes: list[str] = []
+        """The words of those slots that are attributes of a person."""
+        asked = own = other = 0
+        for place, slot in enumerate(query.slots):
+            bit = 1 << place
+            if (said.counts[place] or is_held & bit) and slot.word not in names:
+                self.weights[bit] = idf(len(index.ts), said.counts[place])
+                asked |= bit
+                if name_of(slot.word):
+                    self.attributes.append(slot.word)
+                    own, other = (own | bit, other) if slot.word.startswith(OWN) else (own, other | bit)
+        self.held = [each & asked for each in held]
+        self._own, self._other = own, other
+        self._known: dict[int, float] = {}
+
+    def weigh(self, held: int) -> float:
+        """The weight of what is said."""
+        weight = self._known.get(held)
+        if weight is None:
+            weight = self._known[held] = sum([weight for bit, weight in self.weights.items() if held & bit], 0.0)
         return weight
 
-    def alike(self, anchor: int, match: float, overlap: float) -> Bools:
+    def alike(self, anchor: int, match: float, overlap: float) -> list[bool]:
         """Which turns say as much of what is asked as any does, and the same of it as the anchor."""
-        weight, first = self.weigh(), self.held[anchor]
-        both, either = (self.held & first) @ self.weights, (self.held | first) @ self.weights
-        found: Bools = (weight > 0) & (weight >= match * weight.max()) & (both >= overlap * either)
-        return found
+        weigh, first = self.weigh, self.held[anchor]
+        least = match * max(map(weigh, self.held))
+        return [
+            (weight := weigh(held)) > 0 and weight >= least and weigh(held & first) >= overlap * weigh(held | first)
+            for held in self.held
+        ]
 
-    def states_as(self, anchor: int, overlap: float) -> Bools:
+    def states_as(self, anchor: int, overlap: float) -> list[bool]:
         """Which turns state the attribute that the anchor states: the speaker's own, or that of the same other."""
-        is_own = np.array([word is not None and word.startswith(OWN) for word in self.attributes], bool)
-        is_other = np.array([word is not None for word in self.attributes], bool) & ~is_own
-        both = self.held & self.held[anchor]
-        found: Bools = (both & is_own).any(axis=1)
-        found |= (both & is_other).any(axis=1) & self.alike(anchor, 0.0, overlap)
-        return found
+        first = self.held[anchor]
+        if not first & (self._own | self._other):
+            return [False] * len(self.held)
+        same = self.alike(anchor, 0.0, overlap)
+        return [
+            bool(held & first & self._own) or (bool(held & first & self._other) and is_alike)
+            for held, is_alike in zip(self.held, same, strict=True)
+        ]
 
-    def shares(self, anchor: int, count: int) -> Bools:
+    def shares(self, anchor: int, count: int) -> list[bool]:
         """Which turns say at least so many things that the anchor says."""
-        found: Bools = (self.held & self.held[anchor]).sum(axis=1) >= count
-        return found
+        first = self.held[anchor]
+        return [(held & first).bit_count() >= count for held in self.held]
 
 
-def _matches(query: Query, index: ScopeIndex, among: Ints, *, kinds: bool = True) -> _Matches:
-    names = set()
-    if query.speaker is not None:
-        names = {name.casefold() for name in index.speakers[query.speaker].split()}
-    rows, weights, attributes = [], [], []
-    for place, slot in enumerate(query.slots):
-        if slot.word in names:
-            continue
-        holding, _ = index.postings(slot.term)
-        terms = [slot.term]
-        if kinds:
-            terms += [term for kind in query.kinds if place in kind.slots for term in kind.terms]
-        found = held_by(index, terms, among)
-        if len(holding) or found.any():
-            rows.append(found)
-            weights.append(idf(len(index.ts), len(holding)))
-            attributes.append(slot.word if name_of(slot.word) else None)
-    held = np.array(rows).T if rows else np.zeros((len(among), 0), bool)
-    return _Matches(held, np.array(weights), tuple(attributes))
-
-
-def newest_first(query: Query, index: ScopeIndex, policy: RecallPolicy, ordinals: Ints, scores: Array) -> Order:
+def newest_first(
+    query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, ordinals: Ints, scores: Array
+) -> Order:
     """Put those of the pool that answer alike in order of time, on the places they hold together.
 
     Statements that restate the anchor always; where a changing state is asked for, also the sessions that answer
     alike. Only what the same person said: another's later words are no newer state of this one.
     """
-    pool = ordinals[: policy.newest_pool]
+    changed: list[int] = ordinals.tolist()
+    pool = changed[: policy.newest_pool]
     if query.looks_back or len(pool) < 2:
-        return Order(ordinals, [])
-    exact = _matches(query, index, pool, kinds=False)
-    if not exact.weights.size:
-        return Order(ordinals, [])
-    at = _anchor(query, index, policy, pool, exact.weigh())
-    anchor = int(pool[at])
-    same = exact.alike(at, policy.restated_match, policy.restated_match)
-    same &= (index.speaker[pool] == index.speaker[anchor]) & exact.shares(at, ALIKE_SLOTS_MIN)
-    same &= _may_answer(query, index, pool)
-    restating = [place for place in np.flatnonzero(same).tolist() if _restates(index, policy, int(pool[place]), anchor)]
-    places = sorted({at, *restating})
-    members = pool[places]
-    later = np.where(index.session[members] == index.session[anchor], members, 0)  # within a second, in one session
-    changed = ordinals.copy()
-    changed[places] = members[np.lexsort((-later, -index.ts[members]))]
-    alike: list[int] = changed[places].tolist()
+        return Order(changed, [])
+    scope = _Scope(query, index, policy, said)
+    exact = _Matches(scope, pool, kinds=False)
+    if not exact.weights:
+        return Order(changed, [])
+    may = said.may_answer(pool)
+    at = _anchor(scope, pool, exact, may)
+    anchor = pool[at]
+    alike = exact.alike(at, policy.restated_match, policy.restated_match)
+    shares = exact.shares(at, ALIKE_SLOTS_MIN)
+    speaker, session, ts = index.speaker, index.session, index.ts
+    places = [
+        place
+        for place, turn in enumerate(pool)
+        if place == at
+        or (
+            alike[place]
+            and shares[place]
+            and may[place]
+            and speaker[turn] == speaker[anchor]
+            and _restates(index, policy, turn, anchor)
+        )
+    ]
+    members = sorted(  # within a second, the later one of a session
+        (pool[place] for place in places),
+        key=lambda turn: (-int(ts[turn]), -turn if session[turn] == session[anchor] else 0),
+    )
+    for place, turn in zip(places, members, strict=True):
+        changed[place] = turn
+    found = members
     if query.state:
         reach = changed[: policy.newest_reach]
-        changed[: len(reach)], sessions = _newest_sessions_first(query, index, policy, reach, scores, anchor)
-        alike = list(dict.fromkeys([*sessions, *alike]))
-    return Order(changed, alike if len(alike) > 1 else [])
+        changed[: len(reach)], sessions = _newest_sessions_first(scope, reach, scores[: len(reach)].tolist(), anchor)
+        found = list(dict.fromkeys([*sessions, *found]))
+    return Order(changed, found if len(found) > 1 else [])
 
 
-def _anchor(query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, held: Array) -> int:
+def _anchor(scope: _Scope, pool: Sequence[int], exact: _Matches, may: Sequence[bool]) -> int:
     """The place of the best turn that itself says much of what is asked, if possible by whom it is asked about."""
-    asked = np.ones(len(pool), bool)
+    query, index = scope.query, scope.turns
+    weights = [exact.weigh(held) for held in exact.held]
+    asked = [True] * len(pool)
     if query.speaker is not None:
-        asked = index.speaker[pool] == query.speaker
+        asked = [bool(index.speaker[turn] == query.speaker) for turn in pool]
     elif query.asker:
-        asked = index.role[pool] == USER
-    for wanted in (asked & _may_answer(query, index, pool), asked):
-        if (held * wanted).any():
-            held = held * wanted
+        asked = [bool(index.role[turn] == USER) for turn in pool]
+    for wanted in ([a and b for a, b in zip(asked, may, strict=True)], asked):
+        kept = [weight if is_wanted else 0.0 for weight, is_wanted in zip(weights, wanted, strict=True)]
+        if any(kept):
+            weights = kept
             break
-    return int(np.argmax(held >= policy.anchor_match * held.max()))
+    least = scope.policy.anchor_match * max(weights)
+    return next(place for place, weight in enumerate(weights) if weight >= least)
 
 
 def _newest_sessions_first(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, reach: Ints, scores: Array, anchor: int
-) -> tuple[Ints, list[int]]:
+    scope: _Scope, reach: list[int], scores: Sequence[float], anchor: int
+) -> tuple[list[int], list[int]]:
     """What the newest session says stands above what older ones say; and the turns that say it, if of several.
 
     Statements of an attribute are ordered one by one, within a session too. What else of the older sessions speaks of
     it goes with them: "she moved to Chicago", said beside what names Rachel, is as old as that.
     """
-    matches = _matches(query, index, reach)
-    likely = _likely(query, index, policy, reach, scores[: len(reach)], matches, anchor)
-    is_attribute = bool(matches.states_as(int(np.flatnonzero(reach == anchor)[0]), 0.0).any())
-    sessions = index.session[reach].tolist()
-    said: dict[int, tuple[int, int]] = {}
+    matches = _Matches(scope, reach)
+    times = scope.turns.ts[reach].tolist()
+    sessions = scope.turns.session[reach].tolist()
+    likely = _likely(scope, reach, scores, matches, anchor, times, sessions)
+    is_attribute = any(matches.states_as(reach.index(anchor), 0.0))
+    told: dict[int, tuple[int, int]] = {}
     latest: dict[int, tuple[int, int]] = {}
-    for at in np.flatnonzero(likely).tolist():
-        when = -int(index.ts[reach[at]]), -int(reach[at]) if is_attribute else 0  # so that the newest sorts first
-        said[at] = when
+    for at in likely:
+        when = -times[at], -reach[at] if is_attribute else 0  # so that the newest sorts first
+        told[at] = when
         latest[sessions[at]] = min(when, latest.get(sessions[at], when))
     if not is_attribute:
-        said = {at: latest[sessions[at]] for at in said}
-    newest = min(said.values())
-    if all(when == newest for when in said.values()):
+        told = {at: latest[sessions[at]] for at in told}
+    newest = min(told.values())
+    if all(when == newest for when in told.values()):
         return reach, []
-    is_older = np.array([latest.get(session, newest) > newest for session in sessions])
-    is_older &= matches.held.any(axis=1) & (np.arange(len(reach)) < policy.newest_pool)
-    places = np.flatnonzero(likely | is_older).tolist()
-    order = sorted(places, key=lambda at: (said.get(at, latest[sessions[at]]), at))
+    near = min(len(reach), scope.policy.newest_pool)
+    older = [at for at in range(near) if matches.held[at] and latest.get(sessions[at], newest) > newest]
+    places = sorted({*likely, *older})
+    order = sorted(places, key=lambda at: (told.get(at, latest[sessions[at]]), at))
     changed = reach.copy()
-    changed[places] = reach[order]
-    return changed, [int(reach[at]) for at in order if at in said]
+    for place, at in zip(places, order, strict=True):
+        changed[place] = reach[at]
+    return changed, [reach[at] for at in order if at in told]
 
 
 def _likely(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, reach: Ints, scores: Array, matches: _Matches, anchor: int
-) -> Bools:
-    """Which turns answer as the anchor does.
+    scope: _Scope,
+    reach: Sequence[int],
+    scores: Sequence[float],
+    matches: _Matches,
+    anchor: int,
+    times: Sequence[int],
+    sessions: Sequence[int],
+) -> list[int]:
+    """The places of the turns that answer as the anchor does.
 
     Where it states an attribute of a person, those that state it too, in whatever words. Else those that say much the
     same of what is asked; one that tells of a change need say less of it. A question answers none, and where a number
     is asked for, only a turn that has one answers. From farther down comes only what the newest session says.
     """
-    at = int(np.flatnonzero(reach == anchor)[0])
-    is_sure = query.current or query.quantity
-    overlap = policy.newest_overlap if is_sure else policy.supposed_overlap
-    likely = matches.alike(at, policy.newest_match, overlap)
-    likely &= scores >= policy.newest_score * scores[at]
-    if not is_sure:
-        likely &= matches.shares(at, ALIKE_SLOTS_MIN)
-    likely[policy.newest_pool :] = False
-    states = matches.states_as(at, policy.newest_overlap)
-    if states.any():
-        likely = states
-    else:
-        changed = held_by(index, [_CHANGE], reach) & (index.ts[reach] > index.ts[anchor])
-        changed &= matches.alike(at, policy.changed_match, policy.changed_match)
-        likely |= changed & (scores >= policy.changed_score * scores[at])
-    likely &= index.speaker[reach] == index.speaker[anchor]
-    likely &= _may_answer(query, index, reach)
-    likely[at] = True
-    newest = reach[likely][np.lexsort((reach[likely], index.ts[reach[likely]]))[-1]]
-    likely[policy.newest_pool :] &= index.session[reach[policy.newest_pool :]] == index.session[newest]
-    return likely
-
-
-def _may_answer(query: Query, index: ScopeIndex, among: Ints) -> Bools:
-    asking, counts = index.postings(_QUESTION)
-    may = ~stand_in(asking[counts >= ONLY_ASKS], among)
-    return may & held_by(index, [_QUANTITY], among) if query.quantity else may
+    query, index, policy, said = scope
+    at = reach.index(anchor)
+    likely = matches.states_as(at, policy.newest_overlap)
+    if not any(likely):
+        is_sure = query.current or query.quantity
+        alike = matches.alike(at, policy.newest_match, policy.newest_overlap if is_sure else policy.supposed_overlap)
+        shares = [True] * len(reach) if is_sure else matches.shares(at, ALIKE_SLOTS_MIN)
+        changed = matches.alike(at, policy.changed_match, policy.changed_match)
+        least, least_changed = policy.newest_score * scores[at], policy.changed_score * scores[at]
+        likely = [
+            (alike[place] and shares[place] and place < policy.newest_pool and scores[place] >= least)
+            or (
+                changed[place]
+                and scores[place] >= least_changed
+                and times[place] > times[at]
+                and said.tells_of_change(turn)
+            )
+            for place, turn in enumerate(reach)
+        ]
+    may = said.may_answer(reach)
+    speaker = index.speaker
+    found = [
+        place
+        for place, turn in enumerate(reach)
+        if place == at or (likely[place] and may[place] and speaker[turn] == speaker[anchor])
+    ]
+    newest = max(found, key=lambda place: (times[place], reach[place]))
+    return [place for place in found if place < policy.newest_pool or sessions[place] == sessions[newest]]
 
 
 def _restates(index: ScopeIndex, policy: RecallPolicy, one: int, other: int) -> bool:
     """The two say much the same, and not the very same."""
-    left, right = index.terms(one) - _MARKS, index.terms(other) - _MARKS
+    left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
     return left != right and len(left & right) >= policy.restated_overlap * min(len(left), len(right))
 
 
-def superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, alike: list[int]) -> dict[int, int]:
+def superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, alike: list[int]) -> dict[int, int]:
     """Older statements of the same thing by the same speaker, with another value → the newest one."""
     if len(alike) < 2:
         return {}
-    newest, among = alike[0], np.array(alike)
-    matches = _matches(query, index, among)
-    full = (matches.weigh() >= policy.superseded_match * matches.weights.sum()) & (not query.gathers)
+    newest = alike[0]
+    matches = _Matches(_Scope(query, index, policy, said), alike)
+    least = policy.superseded_match * sum(matches.weights.values())
+    full = [matches.weigh(held) >= least and not query.gathers for held in matches.held]
     by_attribute = matches.states_as(0, policy.restated_match)
-    ended_by = [term_hash(newly(word)) for word in matches.attributes if word is not None]
-    has_changed = bool(held_by(index, ended_by, among[:1])[0])
+    ended_by = [term_hash(newly(word)) for word in matches.attributes]
+    has_changed = bool(held_by(index, ended_by, np.array([newest]))[0])
     found = {}
     for place, ordinal in enumerate(alike[1:], 1):
         left, right = index.terms(ordinal), index.terms(newest)
         says_otherwise = bool(left - right) and bool(right - left)
         is_same = full[0] and full[place] and _restates(index, policy, ordinal, newest)
-        is_ended = bool(by_attribute[place]) and has_changed
+        is_ended = by_attribute[place] and has_changed
         if says_otherwise and (is_same or is_ended) and index.speaker[ordinal] == index.speaker[newest]:
             found[ordinal] = newest
     return found

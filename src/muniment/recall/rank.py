@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from muniment.recall.index import Ints, ScopeIndex
 from muniment.recall.newest import newest_first, superseded
 from muniment.recall.query import Query, read_query
-from muniment.recall.score import Dense, Scores, held_by, score
+from muniment.recall.said import Said
+from muniment.recall.score import Dense, Scores, score
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.attributes import name_of
 
@@ -41,19 +43,21 @@ def rank(
     scores = score(asked, index, policy, dense)
     pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores)
-    order = newest_first(asked, index, policy, pool, places)
-    outdated = superseded(asked, index, policy, order.alike)
+    said = Said(asked, index, pool)
+    order = newest_first(asked, index, policy, said, pool, places)
+    outdated = superseded(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
-    held = _Held(asked, index, best)
+    told = _Told(asked)
+    among = np.array(best, np.int64)
     names = list(scores.parts)
-    columns = [part[best].tolist() for part in scores.parts.values()]
+    columns = [part[among].tolist() for part in scores.parts.values()]
     values = list(zip(*columns, strict=True)) or [()] * len(best)
     worths = places[: len(best)].tolist()
-    shifts = (places[: len(best)] - scores.total[best]).tolist()
+    shifts = (places[: len(best)] - scores.total[among]).tolist()
     ranked = []
-    for place, ordinal in enumerate(best.tolist()):
+    for place, ordinal in enumerate(best):
         parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
-        reasons = held.reasons(place, parts) + _reasons(parts, index, ordinal)
+        reasons = told.reasons(said.held(ordinal), parts) + _reasons(parts, index, ordinal)
         if shifts[place]:
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
@@ -67,12 +71,12 @@ def rank(
 def top(scores: Scores, k: int) -> Ints:
     """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
     places = np.flatnonzero(scores.eligible)
-    total = scores.total[places]
+    total = scores.total if len(places) == len(scores.total) else scores.total[places]
     if len(places) > k:
         least = np.partition(total, len(total) - k)[len(total) - k]
-        kept = total >= least
+        kept = np.flatnonzero(total >= least)
         places, total = places[kept], total[kept]
-    return places[np.lexsort((places, -total))][:k]
+    return places[np.argsort(-total, kind="stable")][:k]
 
 
 def _diverse(
@@ -86,35 +90,40 @@ def _diverse(
     size = min(len(pool), policy.diversity_pool)
     if not query.gathers or not policy.diversity or size < 2:
         return pool, total
-    left, sessions = total[:size].copy(), index.session[pool[:size]]
-    order, places = [], total.copy()
-    for place in range(size):
-        best = int(np.argmax(left))
+    left: list[float] = total[:size].tolist()
+    sessions: list[int] = index.session[pool[:size]].tolist()
+    waiting: dict[int, list[int]] = {}
+    for place in range(size - 1, -1, -1):
+        waiting.setdefault(sessions[place], []).append(place)
+    heads = [(-left[places[-1]], places.pop()) for places in waiting.values()]  # each session's best, the best first
+    heapify(heads)
+    order: list[int] = []
+    worths = total.copy()
+    while heads:
+        worth, best = heappop(heads)
+        worths[len(order)] = -worth
         order.append(best)
-        places[place] = left[best]
-        left[sessions == sessions[best]] -= policy.diversity
-        left[best] = -np.inf
+        others = waiting[sessions[best]]
+        for other in others:
+            left[other] -= policy.diversity
+        if others:
+            heappush(heads, (-left[others[-1]], others.pop()))
     shuffled = pool.copy()
     shuffled[:size] = pool[order]
-    return shuffled, np.minimum.accumulate(places)
+    return shuffled, np.minimum.accumulate(worths)
 
 
 # -- reasons ------------------------------------------------------------------------------------------
 
 
-class _Held:
-    """What of the query the ranked turns hold themselves."""
+class _Told:
+    """What of the query a turn holds itself, in words; many turns hold the same."""
 
-    def __init__(self, query: Query, index: ScopeIndex, ordinals: Ints) -> None:
+    def __init__(self, query: Query) -> None:
         self._query = query
-        slots = [held_by(index, [slot.term], ordinals) for slot in query.slots]
-        kinds = [held_by(index, kind.terms, ordinals) for kind in query.kinds]
-        self._held = np.array(slots + kinds).T.tolist() if slots or kinds else [()] * len(ordinals)
-        """What each turn holds, of the slots and then of the kinds."""
-        self._known: dict[tuple[bool, ...], tuple[str, ...]] = {}
+        self._known: dict[int, tuple[str, ...]] = {}
 
-    def reasons(self, place: int, parts: Mapping[str, float]) -> list[str]:
-        held = tuple(self._held[place])
+    def reasons(self, held: int, parts: Mapping[str, float]) -> list[str]:
         if held not in self._known:
             self._known[held] = tuple(self._told(held))
         reasons = list(self._known[held])
@@ -122,15 +131,15 @@ class _Held:
             reasons.append("stands beside what matches")
         return reasons
 
-    def _told(self, held: tuple[bool, ...]) -> Iterator[str]:
+    def _told(self, held: int) -> Iterator[str]:
         slots = self._query.slots
-        said = [slot.word for slot, is_held in zip(slots, held, strict=False) if is_held]
+        said = [slot.word for place, slot in enumerate(slots) if held >> place & 1]
         words = [word for word in said if name_of(word) is None]
         states = [name for word in said if (name := name_of(word)) is not None]
         kinds = [
             " ".join(slots[slot].word for slot in kind.slots)
-            for kind, is_held in zip(self._query.kinds, held[len(slots) :], strict=True)
-            if is_held
+            for place, kind in enumerate(self._query.kinds, len(slots))
+            if held >> place & 1
         ]
         if words:
             yield "says " + ", ".join(words)

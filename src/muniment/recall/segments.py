@@ -20,6 +20,8 @@ from muniment.errors import IntegrityFailure
 from muniment.text.canonical import canonical_bytes
 
 __all__ = [
+    "ARRAY_BYTES",
+    "NAME_BYTES",
     "ROLES",
     "IndexedTurn",
     "Postings",
@@ -34,6 +36,8 @@ __all__ = [
 
 ROLES = ("user", "assistant", "tool")
 _MAGIC = b"MSEG1\n"
+NAME_BYTES, ARRAY_BYTES = 96, 160
+"""About what an id and an array take in memory beside what is in them."""
 
 Ints = npt.NDArray[Any]
 
@@ -80,6 +84,13 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about: ids are short strings, and each array costs something however small."""
+        arrays = (self.session, self.seq, self.speaker, self.role, self.ts, self.length, *self.terms)
+        names = len(self.ids) + len(self.sessions) + len(self.speakers)
+        return sum(array.nbytes + ARRAY_BYTES for array in arrays) + names * NAME_BYTES
 
     def terms_of(self, number: int) -> frozenset[int]:
         """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
@@ -156,6 +167,8 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
 
 def join_names(parts: Sequence[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
     """Tables of names made one, and the numbers into them changed to match."""
+    if len(parts) == 1:
+        return parts[0]
     names: dict[str, int] = {}
     arrays: list[Ints] = []
     for table, numbers in parts:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from muniment.recall.index import Ints
-from muniment.recall.segments import Segment, join_names
+from muniment.recall.index import Floats, Ints
+from muniment.recall.segments import ROLES, Segment, join_names
+from muniment.text.analyzer import term_hash
 
 __all__ = ["StoredIndex"]
 
@@ -21,6 +23,8 @@ POSTINGS_KEPT = 1 << 20
 """Postings that were looked up are kept until there are so many of them: a search asks for a term several times."""
 TERMS_KEPT = 4096
 """The same for terms of turns."""
+_ROLE_NAMES = {f"{term_hash(role):016x}": role for role in ROLES}
+"""Who speaks without a name goes by their role."""
 Names = Callable[[Sequence[str]], Sequence[str]]
 """From ids of turns to the names of those who spoke them."""
 
@@ -34,9 +38,9 @@ class StoredIndex:
         for segment in segments:
             self._starts.append(self._starts[-1] + len(segment))
         sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
-        _, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
-        seq, ts = _joined(segments, "seq"), _joined(segments, "ts").astype(np.int64)
-        rank = _ranks(sessions, session, ts)[session] if len(session) else np.empty(0, np.int64)
+        voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
+        seq, ts = _joined(segments, "seq"), _joined(segments, "ts").astype(np.int64, copy=False)
+        rank = _ranks(sessions, session, ts)
         order = _order(rank, seq)
         self._order = order
         self._place: Ints | None = None
@@ -49,17 +53,22 @@ class StoredIndex:
         self.ts: Ints = ts
         self.role: Ints = self._ordered("role").astype(np.int8)
         self.length: Ints = self._ordered("length").astype(np.int32)
-        numbers, first = np.unique(speaker, return_index=True)
-        by_voice = np.argsort(first)
-        renumbered = np.empty(int(numbers[-1]) + 1 if len(numbers) else 0, np.int32)
-        renumbered[numbers[by_voice]] = np.arange(len(numbers), dtype=np.int32)
-        self.speaker: Ints = renumbered[speaker]
-        self.speakers: Sequence[str] = tuple(names([self.id(ordinal) for ordinal in first[by_voice].tolist()]))
+        self.speaker, first = _by_voice(speaker, len(voices))
+        self.speakers: Sequence[str] = self._named([voices[speaker[at]] for at in first], first, names)
         self._directory = _Directory(segments)
         self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
-        self._aligned: tuple[Hashable, Ints | None] | None = None
+        self._aligned: tuple[Hashable, Ints | slice | None] | None = None
+
+    def _named(self, voices: Sequence[str], first: Sequence[int], names: Names) -> tuple[str, ...]:
+        """Who speaks, in order: a role by its hash, anybody else by what the ledger says of their first turn."""
+        named = [_ROLE_NAMES.get(voice) for voice in voices]
+        unknown = [place for place, name in enumerate(named) if name is None]
+        if unknown:
+            for place, name in zip(unknown, names([self.id(first[place]) for place in unknown]), strict=True):
+                named[place] = name
+        return tuple([name or "" for name in named])
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -84,38 +93,60 @@ class StoredIndex:
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
 
-    def aligned(self, state: Hashable, ids: Callable[[], Sequence[str]]) -> Ints | None:
-        """For each turn its place among `ids`, or None where one is missing: rows kept elsewhere, in ordinal order.
+    def aligned(self, state: Hashable, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
+        """For each turn its place among the ids of `blocks`, end to end: rows kept elsewhere, in ordinal order.
 
-        `state` names what `ids` gives; it is asked for again only when another state is.
+        None where one is missing. `state` names what stands in the blocks: for the same one, nothing is compared again.
         """
         if self._aligned is None or self._aligned[0] != state:
-            self._aligned = state, _places(self.ids(), ids())
+            self._aligned = state, self._places(blocks)
         return self._aligned[1]
+
+    def _places(self, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
+        if self._order is None and [segment.ids for segment in self._segments] == blocks:
+            return slice(None)  # written together, and in the order of the turns
+        places = {id_: place for place, id_ in enumerate(id_ for ids in blocks for id_ in ids)}
+        found = [places.get(id_, -1) for id_ in self.ids()]
+        return None if -1 in found else np.array(found, np.int64)
+
+    @cached_property
+    def beside(self) -> tuple[Floats, Floats]:
+        """Whether the turn behind, and the one behind that, belongs to the same session: 1.0 or 0.0 for each turn."""
+        session = self.session
+        return (
+            np.equal(session[1:], session[:-1]).astype(np.float64),
+            np.equal(session[2:], session[:-2]).astype(np.float64),
+        )
+
+    def prepare(self, terms: Sequence[int]) -> None:
+        fresh = [term for term in terms if term not in self._postings]
+        if fresh:
+            self._fetched(fresh)
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         found = self._postings.get(term)
-        if found is None:
-            found = self._looked_up(term)
-            if self._postings_kept > POSTINGS_KEPT:
-                self._postings, self._postings_kept = {}, 0
-            self._postings[term] = found
-            self._postings_kept += len(found[0]) + 16
+        return self._fetched([term])[0] if found is None else found
+
+    def _fetched(self, terms: Sequence[int]) -> list[tuple[Ints, Ints]]:
+        found = [self._looked_up(places) if places else _EMPTY for places in self._directory.places(terms)]
+        if self._postings_kept > POSTINGS_KEPT:
+            self._postings, self._postings_kept = {}, 0
+        self._postings.update(zip(terms, found, strict=True))
+        self._postings_kept += sum([len(ordinals) + 16 for ordinals, _ in found])
         return found
 
-    def _looked_up(self, term: int) -> tuple[Ints, Ints]:
+    def _looked_up(self, places: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
         docs: list[Ints] = []
         counts: list[Ints] = []
-        for block, begin, end in self._directory.places(term):
+        for block, begin, end in places:
             terms = self._segments[block].terms
-            docs.append(terms.docs[begin:end] + np.uint32(self._starts[block]))
+            start = self._starts[block]
+            docs.append(terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end])
             counts.append(terms.counts[begin:end])
-        if not docs:
-            return _EMPTY
         numbers = docs[0] if len(docs) == 1 else np.concatenate(docs)
         counted = (counts[0] if len(counts) == 1 else np.concatenate(counts)).astype(np.int32)
         if self._place is None:
-            return numbers.astype(np.int32), counted
+            return numbers.view(np.int32), counted
         ordinals = self._place[numbers]
         sort = np.argsort(ordinals)
         return ordinals[sort], counted[sort]
@@ -136,52 +167,62 @@ class _Directory:
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         tables = [segment.terms for segment in segments]
-        hashes = np.concatenate([table.hashes for table in tables]) if tables else np.empty(0, np.uint64)
-        order = np.argsort(hashes, kind="stable")  # runs that are sorted already: a merge
-        self._hashes = hashes[order]
-        sizes = [len(table.hashes) for table in tables]
-        self._blocks = np.repeat(np.arange(len(tables), dtype=np.int32), sizes)[order]
-        self._begins = _flat([table.offsets[:-1] for table in tables])[order]
-        self._ends = _flat([table.offsets[1:] for table in tables])[order]
+        hashes = _flat([table.hashes for table in tables], np.uint64)
+        self._begins = _flat([table.offsets[:-1] for table in tables])
+        self._ends = _flat([table.offsets[1:] for table in tables])
+        self._blocks: Ints | None = None
+        """None where there is but one."""
+        if len(tables) > 1:
+            order = np.argsort(hashes, kind="stable")  # runs that are sorted already: a merge
+            hashes, self._begins, self._ends = hashes[order], self._begins[order], self._ends[order]
+            sizes = [len(table.hashes) for table in tables]
+            self._blocks = np.repeat(np.arange(len(tables), dtype=np.int32), sizes)[order]
+        self._hashes = hashes
 
-    def places(self, term: int) -> list[tuple[int, int, int]]:
-        """(segment, from, to) in the order of the segments."""
-        hashes, wanted = self._hashes, np.uint64(term)
-        at = int(hashes.searchsorted(wanted))
-        end = at
-        while end < len(hashes) and hashes[end] == wanted:
-            end += 1
-        if at == end:
+    def places(self, terms: Sequence[int]) -> list[list[tuple[int, int, int]]]:
+        """For each term its (segment, from, to) in the order of the segments."""
+        wanted = np.array(terms, np.uint64)
+        lefts = self._hashes.searchsorted(wanted).tolist()
+        rights = self._hashes.searchsorted(wanted, side="right").tolist()
+        return [self._between(left, right) for left, right in zip(lefts, rights, strict=True)]
+
+    def _between(self, left: int, right: int) -> list[tuple[int, int, int]]:
+        if left == right:
             return []
-        return list(
-            zip(self._blocks[at:end].tolist(), self._begins[at:end].tolist(), self._ends[at:end].tolist(), strict=True)
-        )
+        blocks = [0] if self._blocks is None else self._blocks[left:right].tolist()
+        return list(zip(blocks, self._begins[left:right].tolist(), self._ends[left:right].tolist(), strict=True))
 
 
-def _places(wanted: Sequence[str], among: Sequence[str]) -> Ints | None:
-    if wanted == among:
-        return np.arange(len(wanted))
-    places = {id_: place for place, id_ in enumerate(among)}
-    found = [places.get(id_, -1) for id_ in wanted]
-    return None if -1 in found else np.array(found, np.int64)
-
-
-def _flat(arrays: Sequence[Ints]) -> Ints:
-    return np.concatenate(arrays) if arrays else np.empty(0, np.uint32)
+def _flat(arrays: Sequence[Ints], kind: type[np.integer] = np.uint32) -> Ints:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
 
 
 def _joined(segments: Sequence[Segment], name: str) -> Ints:
-    return np.concatenate([getattr(segment, name) for segment in segments]) if segments else np.empty(0, np.int64)
+    return _flat([getattr(segment, name) for segment in segments], np.int64)
 
 
 def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> Ints:
-    """The place of each session among all: by its first time stamp, then its id."""
+    """The place of each turn's session among all: by its first time stamp, then its id."""
+    if len(sessions) < 2:
+        return np.zeros(len(session), np.int64)
     starts = np.full(len(sessions), np.iinfo(np.int64).max)
     np.minimum.at(starts, session, ts)
     by_start = sorted(zip(starts.tolist(), sessions, range(len(sessions)), strict=True))
     ranks = np.empty(len(sessions), np.int64)
     ranks[[number for _, _, number in by_start]] = np.arange(len(sessions))
-    return ranks
+    return ranks[session]
+
+
+def _by_voice(speaker: Ints, count: int) -> tuple[Ints, list[int]]:
+    """Those who speak numbered by their first turn; and the ordinals of those."""
+    first = np.empty(count, np.int64)
+    first[speaker[::-1]] = np.arange(len(speaker) - 1, -1, -1)  # of a number that is met again, the last one stays
+    order = np.argsort(first)
+    renumbered = np.empty(count, np.int32)
+    renumbered[order] = np.arange(count, dtype=np.int32)
+    return renumbered[speaker], first[order].tolist()
 
 
 def _order(rank: Ints, seq: Ints) -> Ints | None:

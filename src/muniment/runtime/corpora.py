@@ -27,7 +27,7 @@ from muniment.text.hashing import digest
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader
-    from muniment.records.corpus import Chunk, CorpusDocument
+    from muniment.records.corpus import Chunk, CorpusDocument, StoredDocument
     from muniment.records.entry import Receipt
     from muniment.records.hit import Hit
     from muniment.runtime.context import Context
@@ -99,6 +99,7 @@ class Corpus:
 
     @property
     def corpus_id(self) -> str:
+        """The name of the corpus."""
         return self._shelf.corpus_id
 
     def add(
@@ -131,6 +132,37 @@ class Corpus:
         from muniment.runtime.documents import add_document
 
         return add_document(self._ctx, self._shelf, document)
+
+    # What integrations ask for: answers without chunks, and many at once. A remote corpus has its own way to them.
+
+    @staticmethod
+    def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
+        """`add`, with its arguments, to this and other corpora of the tenant: each document once, one transaction."""
+        from muniment.runtime.documents import add_documents
+
+        documents = [(corpus._shelf, corpus._read(**given)) for corpus, given in added]
+        add_documents(added[0][0]._ctx, documents)
+
+    def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
+        """Those of some documents that are live, by their ids."""
+        from muniment.runtime.shelves import newest_documents
+
+        shelf = self._shelf
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: newest_documents(reader, shelf, document_ids))
+
+    def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
+        """Those of some hits that are live, by their sessions."""
+        from muniment.runtime.shelves import live_documents
+
+        shelf, sessions = self._shelf, list(dict.fromkeys(hit.session_id or "" for hit in hits))
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf, sessions))
+
+    def _standing(self) -> Sequence[CorpusDocument | StoredDocument]:
+        """All live documents."""
+        from muniment.runtime.shelves import live_documents
+
+        shelf = self._shelf
+        return list(self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf)).values())
 
     def add_file(
         self,
@@ -305,8 +337,7 @@ def _chunk_hit(found: Found) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
     from muniment.runtime.run_recall import turn_hit
 
-    said = found.turn.entry.metadata
+    said = found.turn.metadata
     headings = cast("list[str]", said["headings"])
     place = f"in {said['document_id']}" + (f", {' > '.join(headings)}" if headings else "")
-    hit = turn_hit(found)
-    return hit.model_copy(update={"kind": "chunk", "why": (*hit.why, place)})
+    return turn_hit(found, "chunk", place)

@@ -6,8 +6,8 @@ chunks in order, the run's end. What a later revision or a retraction changes is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from muniment.errors import DuplicateId
 from muniment.ledger.door import admit
@@ -18,17 +18,17 @@ from muniment.records.pointer import Span
 from muniment.records.run_events import RUN_FINISHED
 from muniment.records.scope import Scope
 from muniment.runtime.context import Context
-from muniment.runtime.ingest import append_in, append_prepared, opening_draft, prepare
-from muniment.runtime.items import Item, digest_name
+from muniment.runtime.ingest import Batch, append_in, append_many, opening_draft, prepare
+from muniment.runtime.items import Item, digest_name, latest
 from muniment.runtime.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.patches import check_open, draft_patch
 from muniment.runtime.shelves import (
     Shelf,
     find_newest,
-    find_revisions,
     next_revision,
     revisions_named,
+    revisions_of,
     view_document,
 )
 from muniment.text.hashing import short_id
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from muniment.corpus.document import Passage
     from muniment.ledger.door import Admitted
 
-__all__ = ["TOOL", "NewDocument", "add_document", "retract_document"]
+__all__ = ["TOOL", "NewDocument", "add_document", "add_documents", "retract_document"]
+
+R = TypeVar("R")
 
 TOOL = "corpus"
 """The tool that chunks come from, and the agent of their runs."""
@@ -70,25 +72,57 @@ class _Plan(NamedTuple):
     supersedes: Item | None
 
 
+Added = tuple[Shelf, NewDocument]
+"""A document and where it goes."""
+
+
 def add_document(ctx: Context, shelf: Shelf, new: NewDocument) -> CorpusDocument:
-    """Add the document, or answer the one that is there already; what takes time is done before the transaction."""
+    """Add the document, or answer the one that is there already."""
 
-    def look(reader: Reader) -> tuple[_Plan, CorpusDocument | None]:
-        plan = _plan(reader, shelf, new)
-        return plan, None if plan.same is None else view_document(reader, shelf, plan.same)
+    def look(reader: Reader, session_id: str) -> CorpusDocument:
+        item = latest(reader, session_id)
+        assert item is not None  # it was written, or seen, in this transaction
+        return view_document(reader, shelf, item)
 
+    (document,) = _add(ctx, [(shelf, new)], look)
+    return document
+
+
+def add_documents(ctx: Context, added: Sequence[Added]) -> None:
+    """Add documents of one tenant, of one corpus or of several and each once, in one transaction."""
+    _add(ctx, added, lambda _, session_id: session_id)
+
+
+def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, str], R]) -> list[R]:
+    """What takes time is done before the transaction. Answers what `look` sees of each session when it is there."""
+    tenant_id = added[0][0].tenant_id
     while True:
-        plan, found = ctx.engine.read(shelf.tenant_id, look)
-        found = found or _add_as(ctx, shelf, new, plan)
+        plans = ctx.engine.read(tenant_id, lambda reader: _plans(reader, added))
+        found = _add_as(ctx, added, plans, look)
         if found is not None:
             return found
 
 
-def _plan(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
-    if new.is_anonymous:
-        alike = revisions_named(reader, shelf, digest_name(new.said["digest"]))
-        return _Plan(next(filter(new.is_same, alike), None), 1, None)
-    revisions = find_revisions(reader, shelf, new.document_id)
+def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
+    """The place of each document, corpus by corpus."""
+    named: dict[Shelf, list[str]] = {}
+    for shelf, new in added:
+        if not new.is_anonymous:
+            named.setdefault(shelf, []).append(new.document_id)
+    found = {shelf: revisions_of(reader, shelf, ids) for shelf, ids in named.items()}
+    return [
+        _anonymous(reader, shelf, new) if new.is_anonymous else _named(reader, shelf, new, found[shelf])
+        for shelf, new in added
+    ]
+
+
+def _anonymous(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
+    alike = revisions_named(reader, shelf, digest_name(new.said["digest"]))
+    return _Plan(next(filter(new.is_same, alike), None), 1, None)
+
+
+def _named(reader: Reader, shelf: Shelf, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
+    revisions = found[new.document_id]
     last = revisions[max(revisions)] if revisions else None
     if last is not None and new.is_same(last):
         return _Plan(last, max(revisions), None)
@@ -96,26 +130,39 @@ def _plan(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
     return _Plan(None, revision, last if last is not None and last.status == "live" else None)
 
 
-def _add_as(ctx: Context, shelf: Shelf, new: NewDocument, plan: _Plan) -> CorpusDocument | None:
-    """Write what was planned; None where the corpus has changed meanwhile and it has to be planned again."""
-    session_id = shelf.session_id(new.document_id, plan.revision)
-    scope = _scope(shelf, session_id, short_id("run", [shelf.tenant_id, session_id]))
-    batch = prepare(ctx, scope, _drafts(shelf, new, plan, session_id), _opening(ctx))
+def _add_as(
+    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, str], R]
+) -> list[R] | None:
+    """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
+    sessions: list[str] = []
+    batches: list[tuple[Batch, str]] = []
+    opening = _opening(ctx)
+    for (shelf, new), plan in zip(added, plans, strict=True):
+        if plan.same is not None:
+            sessions.append(plan.same.id)
+            continue
+        session_id = shelf.session_id(new.document_id, plan.revision)
+        scope = _scope(shelf, session_id, short_id("run", [shelf.tenant_id, session_id]))
+        batch = prepare(ctx, scope, _drafts(shelf, new, plan, session_id), opening)
+        sessions.append(session_id)
+        batches.append((batch, "" if plan.supersedes is None else plan.supersedes.created_at))
 
-    def work(tx: Transaction) -> CorpusDocument | None:
-        lock_memory(tx, shelf.owner)
-        if _plan(tx, shelf, new) != plan:
+    def work(tx: Transaction) -> list[R] | None:
+        lock_memory(tx, *(shelf.owner for shelf, _ in added))
+        if _plans(tx, added) != plans:
             return None
-        append_prepared(ctx, tx, batch, "" if plan.supersedes is None else plan.supersedes.created_at)
-        return view_document(tx, shelf, find_newest(tx, shelf, new.document_id))
+        append_many(ctx, tx, batches)
+        return [look(tx, session_id) for session_id in sessions]
 
+    tenant_id = added[0][0].tenant_id
+    if not batches:
+        return ctx.engine.read(tenant_id, lambda reader: [look(reader, session_id) for session_id in sessions])
     try:
-        return ctx.engine.write(shelf.tenant_id, work)
+        return ctx.engine.write(tenant_id, work)
     except KeyTaken:
+        named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(
-            f"an id that the document {new.document_id!r:.80} needs is taken",
-            path="$.document_id",
-            hint="add it under another id",
+            f"an id that {named} is taken", path="$.document_id", hint="add it under another id"
         ) from None
 
 

@@ -34,6 +34,6 @@ def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> I
 
 def _read(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
     def work(reader: Reader) -> list[ReadTurn]:
-        return [LiveTurn(entry, text_of(reader, entry)).read for entry in entries]
+        return [LiveTurn.of_entry(entry, text_of(reader, entry)).read for entry in entries]
 
     return ctx.engine.read(tenant_id, work)

@@ -27,6 +27,7 @@ from muniment.text.instants import parse_instant
 __all__ = [
     "SEGMENTS",
     "SegmentCodec",
+    "blob_text",
     "can_be_turn",
     "index_rows",
     "index_turns",
@@ -50,6 +51,9 @@ class SegmentCodec:
 
     def size(self, block: Segment) -> int:
         return len(block)
+
+    def weight(self, block: Segment) -> int:
+        return block.nbytes
 
     def encode(self, block: Segment) -> bytes:
         return encode_segment(block)
@@ -178,7 +182,10 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
 def text_of(reader: Reader, entry: LedgerEntry) -> str:
     """The full text of a live entry, from its row or its blob."""
     assert entry.body is not None
-    if entry.body.blob is None:
-        return entry.body.content or ""
-    rows = reader.do(Select("blobs", where=(("entry_id", "=", entry.id),), columns=("data",)))
+    return entry.body.content or "" if entry.body.blob is None else blob_text(reader, entry.id)
+
+
+def blob_text(reader: Reader, entry_id: str) -> str:
+    """The text of an entry that lies in a blob."""
+    rows = reader.do(Select("blobs", where=(("entry_id", "=", entry_id),), columns=("data",)))
     return cast("bytes", rows[0][0]).decode() if rows and rows[0][0] is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ __all__ = [
     "Batch",
     "append",
     "append_in",
+    "append_many",
     "append_prepared",
     "check_pinned",
     "check_run",
@@ -127,6 +128,15 @@ def append_prepared(
     return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
+def append_many(ctx: Context, tx: Transaction, batches: Sequence[tuple[Batch, str]]) -> None:
+    """`append_prepared` for several sessions, each with its `after`; what is a turn of one user is indexed at once."""
+    pending: list[_Turns] = []
+    for batch, after in batches:
+        _write(ctx, tx, replace(batch, after=after), pending)
+    for user_id in dict.fromkeys(turns.scope.user_id for turns in pending):
+        _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
+
+
 def _prepare(
     ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_clean: bool = False
 ) -> Batch:
@@ -171,7 +181,17 @@ def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     return digest(named), canonical_bytes(request)
 
 
-def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
+class _Turns(NamedTuple):
+    """What of a batch can be recalled, with its texts; and the vectors, with the ids they belong to."""
+
+    scope: Scope
+    said: list[tuple[LedgerEntry, str]]
+    ids: list[str]
+    vectors: list[Vector]
+
+
+def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | None = None) -> list[LedgerEntry]:
+    """`pending` takes what is to be indexed, where somebody else does it for several batches."""
     scope = batch.scope
     earlier = _earlier(tx, batch)
     fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
@@ -198,10 +218,13 @@ def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
     ]
     _project(ctx, tx, entries)
     if ctx.policy.ledger.index_turns:
-        turns = zip(entries, admitted, strict=True)
-        said = [(entry, item.text) for entry, item in turns if is_turn(entry)]
-        index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.segments))
-        _keep_vectors(ctx, tx, batch, fresh)
+        said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
+        places = [place for place in fresh if place in batch.vectors]
+        turns = _Turns(scope, said, [batch.ids[place] for place in places], [batch.vectors[place] for place in places])
+        if pending is None:
+            _index(ctx, tx, [turns])
+        else:
+            pending.append(turns)
     written = entries[1:] if opens else entries
     if not any(batch.keys):
         return written
@@ -223,12 +246,15 @@ def _vectors(ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admi
     return dict(zip(places, rows, strict=True))
 
 
-def _keep_vectors(ctx: Context, tx: Transaction, batch: Batch, fresh: Sequence[int]) -> None:
-    places = [place for place in fresh if place in batch.vectors]
-    if ctx.embedder is not None and places:
-        rows = np.stack([batch.vectors[place] for place in places])
-        ids, kept = [batch.ids[place] for place in places], (batch.scope.tenant_id, ctx.vectors)
-        add_vectors(tx, batch.scope.user_id, ctx.embedder, ids, rows, kept)
+def _index(ctx: Context, tx: Transaction, pending: Sequence[_Turns]) -> None:
+    """Index the turns of one user, in the transaction that writes them."""
+    scope = pending[0].scope
+    said = [each for turns in pending for each in turns.said]
+    index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.segments))
+    ids = [id_ for turns in pending for id_ in turns.ids]
+    if ctx.embedder is not None and ids:
+        rows = np.stack([row for turns in pending for row in turns.vectors])
+        add_vectors(tx, scope.user_id, ctx.embedder, ids, rows, (scope.tenant_id, ctx.vectors))
 
 
 def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
@@ -396,9 +422,15 @@ def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> N
 
 def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> None:
     """Every derivation that listens to an entry's kind sees it, in order, in this transaction."""
+
+    def lookup(item_id: str) -> Item | None:
+        return latest(tx, item_id)
+
     for entry in entries:
         for project in ctx.listeners.get(entry.kind, ()):
-            write_changes(tx, project(entry, lambda item_id: latest(tx, item_id)))
+            changes = project(entry, lookup)
+            if changes:
+                write_changes(tx, changes)
 
 
 def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: list[LedgerEntry]) -> None:

@@ -305,11 +305,11 @@ def _by_words(
         return []
     turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
     best = max((each.ranked.score for each in turns), default=0.0)
-    found = ((each.turn.entry, each.ranked.score) for each in turns if best > 0)
+    found = ((each.turn, each.ranked.score) for each in turns if best > 0)
     return [
-        (memory_of(kept), entry.id, max(0.0, score / best))
-        for entry, score in found
-        if isinstance(kept := entry.metadata.get("memory"), dict)
+        (memory_of(kept), turn.id, max(0.0, score / best))
+        for turn, score in found
+        if isinstance(kept := turn.metadata.get("memory"), dict)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput, NotFound
 from muniment.records.hit import Hit
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from muniment.runtime.context import Context
 
 __all__ = ["RunRecall", "turn_hit"]
+
+_HIT_FIELDS = set(Hit.model_fields)
 
 
 class RunRecall:
@@ -81,24 +83,25 @@ def policy_named(ctx: Context, policy: str | Policy) -> Policy:
     return ctx.policy
 
 
-def turn_hit(found: Found) -> Hit:
+def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
     """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
-    entry = found.turn.entry
+    turn = found.turn
     return Hit.unchecked(
         {
-            "id": entry.id,
-            "kind": "event",
-            "text": found.turn.text,
+            "id": turn.id,
+            "kind": kind,
+            "text": turn.text,
             "score": found.ranked.score,
-            "ts": entry.ts,
-            "sources": (entry.id,),
-            "why": found.ranked.reasons,
+            "ts": turn.ts,
+            "sources": (turn.id,),
+            "why": (*found.ranked.reasons, *why),
             "parts": dict(found.ranked.parts),
-            "session_id": entry.scope.session_id,
-            "speaker": entry.speaker,
-            "role": entry.role,
+            "session_id": turn.session_id,
+            "speaker": turn.speaker,
+            "role": turn.role,
             "superseded_by": found.superseded_by,
-        }
+        },
+        _HIT_FIELDS,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from muniment.errors import NotFound
@@ -20,13 +21,17 @@ __all__ = [
     "find_newest",
     "find_revisions",
     "list_documents",
+    "live_documents",
+    "newest_documents",
     "next_revision",
     "read_chunk",
     "read_document",
     "revisions_named",
+    "revisions_of",
     "view_document",
 ]
 
+_ASKED = 500
 ENDED: tuple[DocumentStatus, ...] = ("superseded", "retracted")
 """A revision that is one of these never comes back to life."""
 
@@ -54,6 +59,31 @@ def revisions_named(reader: Reader, shelf: Shelf, name: str | None = None) -> li
     where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", shelf.owner))
     if name is not None:
         where = (*where, ("name", "=", name))
+    return _newest(reader, where)
+
+
+def find_revisions(reader: Reader, shelf: Shelf, document_id: str) -> dict[int, Item]:
+    """The revisions of a document that were not forgotten. One that came without an id is named by what it says."""
+    return revisions_of(reader, shelf, [document_id])[document_id]
+
+
+def revisions_of(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> dict[str, dict[int, Item]]:
+    """The same for several documents."""
+    names = {digest_name(document_id): document_id for document_id in document_ids}
+    firsts = {shelf.session_id(document_id, 1): document_id for document_id in document_ids}
+    found: dict[str, dict[int, Item]] = {document_id: {} for document_id in document_ids}
+    for at in range(0, len(document_ids), _ASKED):
+        asked = tuple(names)[at : at + _ASKED]
+        where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", shelf.owner), ("name", "in", asked))
+        items = _newest(reader, where) + _newest(reader, (("id", "in", tuple(firsts)[at : at + _ASKED]),))
+        for item in items:
+            document_id = firsts.get(item.id) or names[item.name or ""]
+            found[document_id][item.plain()["revision"]] = item
+    return found
+
+
+def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
+    """The newest state of each item that was not forgotten."""
     found: dict[str, Item] = {}
     for row in reader.stream(Select("items", where=where, order=("id", "version"))):
         item = Item._make(cast("Any", row))
@@ -61,13 +91,22 @@ def revisions_named(reader: Reader, shelf: Shelf, name: str | None = None) -> li
     return [item for item in found.values() if item.body is not None]
 
 
-def find_revisions(reader: Reader, shelf: Shelf, document_id: str) -> dict[int, Item]:
-    """The revisions of a document that were not forgotten. One that came without an id is named by what it says."""
-    items = revisions_named(reader, shelf, digest_name(document_id))
-    first = latest(reader, shelf.session_id(document_id, 1))
-    if first is not None and first.body is not None:
-        items.append(first)
-    return {item.plain()["revision"]: item for item in items}
+def newest_documents(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
+    """Those of these documents whose newest revision is live."""
+    found = revisions_of(reader, shelf, document_ids)
+    last = {document_id: revisions[max(revisions)] for document_id, revisions in found.items() if revisions}
+    live = {document_id: item.plain() for document_id, item in last.items() if item.status == "live"}
+    return {document_id: StoredDocument.from_wire(plain) for document_id, plain in live.items()}
+
+
+def live_documents(reader: Reader, shelf: Shelf, session_ids: Sequence[str] | None = None) -> dict[str, StoredDocument]:
+    """What stands, by session: of the whole corpus, or of some of its sessions."""
+    if session_ids is None:
+        items = revisions_named(reader, shelf)
+    else:
+        portions = [tuple(session_ids[at : at + _ASKED]) for at in range(0, len(session_ids), _ASKED)]
+        items = [item for asked in portions for item in _newest(reader, (("id", "in", asked),))]
+    return {item.id: StoredDocument.from_wire(item.plain()) for item in items if item.status == "live"}
 
 
 def find_newest(reader: Reader, shelf: Shelf, document_id: str, revision: int | None = None) -> Item:

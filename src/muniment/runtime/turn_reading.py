@@ -6,32 +6,55 @@ it was not forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.ledger.rows import entry_of_row
-from muniment.ports.engine import Condition, Reader, Select
+from muniment.ports.engine import Condition, Reader, Row, Select
 from muniment.records.entry import LedgerEntry
-from muniment.runtime.indexing import can_be_turn, is_turn, text_of
+from muniment.runtime.indexing import blob_text, can_be_turn
+from muniment.text.canonical import read_canonical
 
 if TYPE_CHECKING:
     from muniment.episodes.turns import ReadTurn
+    from muniment.records.base import JsonObject
     from muniment.runtime.context import Context
 
-__all__ = ["LiveTurn", "entries_by_id", "last_turns", "turns_by_id"]
+__all__ = ["TURN_COLUMNS", "LiveTurn", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
 
 _ASKED = 1000
 TURN_CHARS_MAX = 8_000
 """What of a turn may be quoted: of a longer one, its start."""
 
 
-class LiveTurn:
-    """An entry that can be recalled, and its whole text."""
+TURN_COLUMNS = ("id", "session_id", "seq", "ts", "kind", "role", "trust", "flags", "body")
 
-    def __init__(self, entry: LedgerEntry, text: str) -> None:
-        self.entry = entry
+
+class LiveTurn:
+    """An entry that can be recalled: what recall and packets ask of its row, and its whole text."""
+
+    def __init__(self, row: Row, said: Mapping[str, Any], text: str) -> None:
+        """`said` is the body that stands in the row, read."""
+        self.id, self.session_id, self.seq, self.ts, self.kind, self.role, self.trust, self._flags = cast(
+            "tuple[str, str, int, str, str, str, str, str]", row[:8]
+        )
+        self._said = said
         self.text = text
+
+    @classmethod
+    def of_entry(cls, entry: LedgerEntry, text: str) -> LiveTurn:
+        row = (entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust)
+        said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
+        return cls((*row, ",".join(entry.flags)), said, text)
+
+    @property
+    def speaker(self) -> str | None:
+        return self._said.get("speaker")
+
+    @property
+    def metadata(self) -> JsonObject:
+        return self._said.get("metadata") or {}
 
     @cached_property
     def read(self) -> ReadTurn:
@@ -39,22 +62,21 @@ class LiveTurn:
         from muniment.episodes.turns import ReadTurn
         from muniment.records.pool import Turn
 
-        entry = self.entry
         turn = Turn.unchecked(
             {
-                "id": entry.id,
-                "session_id": entry.scope.session_id,
-                "seq": entry.seq,
-                "kind": entry.kind,
-                "role": entry.role,
-                "speaker": entry.speaker,
-                "ts": entry.ts,
+                "id": self.id,
+                "session_id": self.session_id,
+                "seq": self.seq,
+                "kind": self.kind,
+                "role": self.role,
+                "speaker": self.speaker,
+                "ts": self.ts,
                 "text": self.text[:TURN_CHARS_MAX],
-                "trust": entry.trust,
-                "flags": entry.flags,
+                "trust": self.trust,
+                "flags": tuple(self._flags.split(",")) if self._flags else (),
             }
         )
-        return ReadTurn(turn, entry.tags, entry.entities)
+        return ReadTurn(turn, tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ())))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
@@ -97,7 +119,21 @@ def last_turns(
 
 def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:
     """Read from the store and kept for the next time, unless they are long."""
-    entries = entries_by_id(reader, tenant_id, ids)
-    turns = [LiveTurn(entry, text_of(reader, entry)) for entry in entries if is_turn(entry)]
-    ctx.turns.put(tenant_id, (turn for turn in turns if len(turn.text) <= TURN_CHARS_MAX))
-    return {turn.entry.id: turn for turn in turns}
+    by_id: dict[str, LiveTurn] = {}
+    for at in range(0, len(ids), _ASKED):
+        asked = Select("entries", where=(("id", "in", tuple(ids[at : at + _ASKED])),), columns=TURN_COLUMNS)
+        for turn in live_turns(reader, reader.do(asked)):
+            by_id[turn.id] = turn
+    turns = {id_: by_id[id_] for id_ in ids if id_ in by_id}
+    ctx.turns.put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
+    return turns
+
+
+def live_turns(reader: Reader, rows: Iterable[Row]) -> Iterator[LiveTurn]:
+    """The turns among rows of `TURN_COLUMNS`, with their texts, from the row or its blob."""
+    for row in rows:
+        body = cast("str | None", row[8])
+        if body is not None and can_be_turn(cast("str", row[4]), cast("str", row[5])):
+            said = read_canonical(body)
+            is_apart = "blob" in said
+            yield LiveTurn(row, said, blob_text(reader, cast("str", row[0])) if is_apart else said.get("content") or "")

@@ -39,10 +39,10 @@ __all__ = [
     "vectors_of",
 ]
 
+WRITTEN_BYTES_MAX = 128 * 1024 * 1024
+"""Vectors that were only written, and that nobody has asked for yet: 100,000 turns of 256 numbers."""
 TEXT_CHARS_MAX = 2_000
 """What of a turn is embedded: of a longer one, its start."""
-WINDOW = (-1, 0, 1, 2)
-"""The turns whose nearness makes that of the window they stand in."""
 BATCH = 256
 
 Progress = Callable[[int], None]
@@ -53,6 +53,9 @@ class VectorCodec:
 
     def size(self, block: VectorBlock) -> int:
         return len(block)
+
+    def weight(self, block: VectorBlock) -> int:
+        return block.nbytes
 
     def encode(self, block: VectorBlock) -> bytes:
         return encode_vectors(block)
@@ -132,7 +135,7 @@ def dense_for(
     state, blocks = read_blocks(reader, tenant_id, vectors_of(user_id, embedder.identity), cache)
     if not query.strip() or sum(map(len, blocks)) < len(index) or not len(index):
         return None
-    places = index.aligned(state, lambda: [id_ for block in blocks for id_ in block.ids])
+    places = index.aligned(state, [block.ids for block in blocks])
     if places is None:
         return None
     asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
@@ -143,16 +146,18 @@ def dense_for(
 
 
 def _window(turn: npt.NDArray[np.float64], index: StoredIndex) -> npt.NDArray[np.float64]:
-    """The mean nearness of a turn and those beside it in its session."""
-    total, count = np.zeros(len(turn)), np.zeros(len(turn))
-    for offset in WINDOW:
-        if abs(offset) < len(turn):
-            here = slice(max(-offset, 0), len(turn) - max(offset, 0))
-            there = slice(max(offset, 0), len(turn) - max(-offset, 0))
-            beside = index.session[here] == index.session[there]
-            total[here] += np.where(beside, turn[there], 0.0)
-            count[here] += beside
-    return total / count
+    """The mean nearness of a turn, the one before it and the two behind it, as far as they are of its session."""
+    one, two = index.beside
+    total, count = np.zeros(len(turn)), np.ones(len(turn))
+    total[1:] = turn[:-1] * one
+    total += turn
+    total[:-1] += turn[1:] * one
+    total[:-2] += turn[2:] * two
+    count[1:] += one
+    count[:-1] += one
+    count[:-2] += two
+    total /= count
+    return total
 
 
 def lacking(reader: Reader, tenant_id: str, user_id: str, identity: str) -> Iterator[list[tuple[str, str, str]]]:

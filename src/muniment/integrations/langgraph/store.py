@@ -2,7 +2,7 @@
 
 Each namespace is a corpus of its own, each item a document, each put a revision. A search reads what stands with
 muniment's own recall: by words, and by meaning where the store has an embedder. Reads of a batch see what stood before
-its writes, as in LangGraph's own stores; its writes are one transaction each.
+its writes, as in LangGraph's own stores; what it puts is put in one transaction, each delete is one of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from muniment.adapters.system import system_clock
-from muniment.integrations.drawer import Drawer, Kept
+from muniment.integrations.drawer import Drawer, Kept, Put, put_all
 from muniment.integrations.langgraph.filters import matches
 from muniment.integrations.packages import missing
 from muniment.records.scope import DEFAULT_TENANT
@@ -93,9 +93,11 @@ class MunimentStore(BaseStore):
         for op in asked:
             validate_op_namespace(op)
         results = [None if isinstance(op, PutOp) else self._read(op) for op in asked]
-        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
-        for op in puts.values():
-            self._write(op)
+        writes = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        for op in writes.values():
+            if op.value is None:
+                self._drawer(op.namespace).take(op.key, erase=self._erase)
+        self._put([op for op in writes.values() if op.value is not None])
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -178,12 +180,19 @@ class MunimentStore(BaseStore):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def _write(self, op: PutOp) -> None:
-        drawer = self._drawer(op.namespace)
-        if op.value is None:
-            drawer.take(op.key, erase=self._erase)
-            return
-        before = self._live(drawer.get(op.key))
+    def _put(self, ops: Sequence[PutOp]) -> None:
+        keys: dict[Namespace, list[str]] = {}
+        for op in ops:
+            keys.setdefault(op.namespace, []).append(op.key)
+        before = {namespace: self._drawer(namespace).get_many(held) for namespace, held in keys.items()}
+        puts = [self._put_of(op, self._live(before[op.namespace].get(op.key))) for op in ops]
+        for namespace in keys:
+            labels = list(namespace)
+            puts.append(Put(self._namespaces, short_id("ns", labels), {"namespace": labels}, "/".join(labels)))
+        put_all(puts)
+
+    def _put_of(self, op: PutOp, before: Kept | None) -> Put:
+        assert op.value is not None
         now = format_instant(self._clock())
         said = {
             "item": dict(op.value),
@@ -193,9 +202,7 @@ class MunimentStore(BaseStore):
             "ttl_minutes": op.ttl,
             "read_at": now,
         }
-        drawer.put(op.key, said, self._text(said))
-        labels = list(op.namespace)
-        self._namespaces.put(short_id("ns", labels), {"namespace": labels}, "/".join(labels))
+        return Put(self._drawer(op.namespace), op.key, said, self._text(said))
 
     def _item(self, namespace: Namespace, kept: Kept, *, refreshes: bool) -> Item:
         if refreshes and kept.value["ttl_minutes"] is not None:

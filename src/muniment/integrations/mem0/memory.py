@@ -75,7 +75,8 @@ class Memory:
         if memory_type is not None or prompt is not None:
             raise ValueError("memory_type and prompt mean nothing here: use run.procedure(…), or a model of your own")
         run = self._run({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
-        own = {"expiration_date": date_of(expiration_date)} if expiration_date is not None else {}
+        own: dict[str, Any] = {} if infer else {"infer": False}
+        own |= {"expiration_date": date_of(expiration_date)} if expiration_date is not None else {}
         said = {**(metadata or {}), **({OWN: own} if own else {})}
         entries = run.observe_many(events_of(messages, said, timestamp))
         results = [added(entry) for entry in entries]
@@ -145,7 +146,7 @@ class Memory:
         expiration_date: Any = _UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Another text or metadata for a memory, under the same id."""
+        """Another text or metadata for a memory, under the same id. Facts are looked for as when it was added."""
         if text is None and data is None and metadata is None and expiration_date is _UNSET:
             raise ValueError("At least one of text, metadata, or expiration_date must be provided.")
         revisions = self._known(memory_id)
@@ -154,17 +155,20 @@ class Memory:
         if expiration_date is not _UNSET:
             own["expiration_date"] = None if expiration_date is None else date_of(expiration_date)
         chosen = text if text is not None else data
-        self._mem.run(
+        run = self._mem.run(
             user_id=first.scope.user_id,
             agent_id=first.scope.agent_id,
             session_id=updates_of(memory_id),
             tenant_id=self._tenant_id,
-        ).observe(
+        )
+        entry = run.observe(
             first.role,
             self._text(last) if chosen is None else chosen,
             speaker=first.speaker,
             metadata={**metadata_of(last), **(metadata or {}), OWN: own},
         )
+        if chosen is not None and own.get("infer", True):
+            run.extract([entry.id], model=self._model)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> dict[str, str]:
