@@ -63,8 +63,14 @@ function fromBundle(asked: string): unknown {
   throw new Problem(404, "not_in_bundle", "This is not part of the bundle.");
 }
 
-async function request(method: "GET" | "POST", path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = {};
+async function request(
+  method: "GET" | "POST",
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  more: Record<string, string> = {},
+): Promise<Response> {
+  const headers: Record<string, string> = { ...more };
   if (key.get()) headers["Authorization"] = `Bearer ${key.get()}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -78,6 +84,15 @@ async function request(method: "GET" | "POST", path: string, body?: unknown, sig
   }
   if (!response.ok) throw await problemOf(response);
   return response;
+}
+
+/** The body of a stream of events, from after the event that was the last. */
+export async function openStream(path: string, last: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const more: Record<string, string> = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
+  const response = await request("GET", path, undefined, signal, more);
+  const isStream = (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+  if (!isStream || !response.body) throw new Problem(0, "no_stream", "The server does not stream.");
+  return response.body;
 }
 
 async function problemOf(response: Response): Promise<Problem> {

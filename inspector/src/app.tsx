@@ -2,9 +2,10 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RunState } from "./openapi";
+import type { UserState } from "./openapi";
 import { at, bundle, get, getAll, key, Problem } from "./api";
 import { onKey, GOES } from "./keyboard";
+import { follow, settle, usePulse } from "./live";
 import { useAsked } from "./loading";
 import { when } from "./format";
 import { PAGES } from "./pages";
@@ -36,7 +37,10 @@ interface Caller {
   user?: string;
 }
 
-/** Whom the reader may look at: by the key, and by the runs there are. */
+/** Between two looks at who is there. */
+const REACH_MS = 5000;
+
+/** Whom the reader may look at: by the key, and by who is there. */
 async function reach(tenant: string): Promise<Reach> {
   if (bundle) return { tenants: [bundle.tenant_id], users: { [bundle.tenant_id]: [bundle.user_id] } };
   const caller = await get<Caller>(at("key"));
@@ -44,20 +48,15 @@ async function reach(tenant: string): Promise<Reach> {
   const asked = tenant && tenants.includes(tenant) ? tenant : tenants.includes("default") ? "default" : tenants[0];
   if (asked === undefined) return { tenants: [], users: {} };
   if (caller.user !== undefined) return { tenants, users: { [asked]: [caller.user] } };
-  const runs = await getAll<RunState>(at("tenants", asked, "runs"), 20000);
-  const latest = new Map<string, string>();
-  for (const run of runs) {
-    const before = latest.get(run.scope.user_id) ?? "";
-    if (run.started_at > before) latest.set(run.scope.user_id, run.started_at);
-  }
-  return { tenants, users: { [asked]: [...latest.keys()].sort() } };
+  const users = await getAll<UserState>(at("tenants", asked, "users"), 20000);
+  return { tenants, users: { [asked]: users.map((each) => each.user_id) } };
 }
 
 export function App() {
   const place = usePlace();
   const chosen = useChoices();
   const [helps, setHelps] = useState(false);
-  const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant), true);
+  const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant));
   const main = useRef<HTMLElement>(null);
   const page = `${place.page} ${place.ids.join(" ")}`;
 
@@ -69,6 +68,15 @@ export function App() {
     const known = users.includes(place.user) ? place.user : users[0];
     if (known !== undefined) location.replace(href({ tenant, user: known }, place.page, place.ids));
   }, [reached.data, place.tenant, place.user]);
+
+  const isHere = reached.data !== undefined;
+  useEffect(() => follow(isHere ? place.tenant : "", isHere ? place.user : ""), [isHere, place.tenant, place.user]);
+  useEffect(settle, [chosen.live]);
+  useEffect(() => {
+    if (!chosen.live || bundle) return;
+    const timer = setInterval(() => document.hidden || reached.again(), REACH_MS);
+    return () => clearInterval(timer);
+  }, [chosen.live, reached.again]);
 
   useEffect(() => onKey({ place, help: () => setHelps(true) }), [place.tenant, place.user]);
   useEffect(() => scrollTo(0, 0), [page]);
@@ -139,6 +147,12 @@ function Side(props: {
 }) {
   const { place, reach } = props;
   const here = UNDER.get(place.page) ?? place.page;
+  const pages = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen the pages stand in one row that scrolls.
+    const chosen = pages.current?.querySelector<HTMLElement>("[aria-current]");
+    if (pages.current && chosen) pages.current.scrollLeft = chosen.offsetLeft - pages.current.clientWidth / 2;
+  }, [here]);
   const users = useMemo(() => {
     const known = reach?.users[place.tenant] ?? [];
     return known.includes(place.user) || !place.user ? known : [...known, place.user];
@@ -170,7 +184,7 @@ function Side(props: {
           onPick={(user) => go(href({ tenant: place.tenant, user }, here))}
         />
       </div>
-      <nav class="pages" aria-label={w("main_nav")}>
+      <nav class="pages" ref={pages} aria-label={w("main_nav")}>
         {NAV.filter((name) => !bundle || IN_BUNDLE.includes(name)).map((name) => (
           <a key={name} href={href(place, name)} aria-current={here === name ? "page" : undefined}>
             {w(name)} <kbd aria-hidden="true">g {GOES[name]}</kbd>
@@ -192,16 +206,7 @@ function Side(props: {
           shown={(each) => (each === "zh" ? "中文" : "English")}
           onPick={(language) => choose({ language: language as Language })}
         />
-        {bundle ? null : (
-          <label class="switch" title={w("live_hint")}>
-            <input
-              type="checkbox"
-              checked={props.live}
-              onChange={(event) => choose({ live: event.currentTarget.checked })}
-            />{" "}
-            {w("live")}
-          </label>
-        )}
+        {bundle ? null : <LiveSwitch live={props.live} />}
         <button type="button" class="quiet" onClick={props.onHelp}>
           {w("help")} <kbd aria-hidden="true">?</kbd>
         </button>
@@ -219,6 +224,19 @@ function Side(props: {
         ) : null}
       </div>
     </aside>
+  );
+}
+
+/** On or off, and how: told by the server, or by asking again and again. */
+function LiveSwitch({ live }: { live: boolean }) {
+  const pulse = usePulse();
+  const how = w(pulse === "poll" ? "live_poll" : pulse === "stream" ? "live_stream" : "live_off");
+  return (
+    <label class="switch" title={how}>
+      <input type="checkbox" checked={live} onChange={(event) => choose({ live: event.currentTarget.checked })} />{" "}
+      {w("live")} <i class={`pulse ${pulse}`} data-pulse={pulse} aria-hidden="true" />
+      <span class="hidden">{how}</span>
+    </label>
   );
 }
 

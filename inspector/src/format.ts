@@ -6,11 +6,12 @@ function locale(): string {
   return choices().language === "zh" ? "zh-CN" : "en-GB";
 }
 
-export function when(ts: string | null | undefined): string {
+export function when(ts: string | null | undefined, seconds = false): string {
   if (!ts) return "";
   const date = new Date(ts);
   if (Number.isNaN(date.getTime())) return ts;
-  return date.toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
+  const timeStyle = seconds ? "medium" : "short";
+  return date.toLocaleString(locale(), { dateStyle: "medium", timeStyle, timeZone: "UTC" });
 }
 
 export function day(ts: string | null | undefined): string {
@@ -28,9 +29,11 @@ export function between(from: string, to: string): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** An id or a hash, short enough to stand in a line; the whole of it goes into the title. */
+/** An id or a hash, short enough to stand in a line; the whole of it goes into the title. Ids differ at their ends. */
 export function short(id: string, most = 14): string {
-  return id.length <= most + 1 ? id : `${id.slice(0, most)}…`;
+  if (id.length <= most + 1) return id;
+  const end = Math.min(8, Math.floor(most / 2));
+  return `${id.slice(0, most - end)}…${id.slice(-end)}`;
 }
 
 export function percent(share: number | null | undefined): string {

@@ -1,7 +1,8 @@
-/** Asking, while a page stands: once, or again and again while it is live and seen. */
+/** Asking, while a page stands: once, or again whenever something changed while it is live and seen. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { bundle, get, getAll, Problem } from "./api";
+import { isTold, onChange, POLL_MS, type About } from "./live";
 import { choices } from "./store";
 
 export interface Loaded<T> {
@@ -11,10 +12,15 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-const EVERY_MS = 3000;
+/** Between two times that a list is asked for because something changed. */
+const REST_MS = 800;
 
-/** What `ask` answers; asked anew when `name` changes, and every few seconds where it is `live`. */
-export function useAsked<T>(name: string | null, ask: (signal: AbortSignal) => Promise<T>, live = false): Loaded<T> {
+/** What `ask` answers; asked anew when `name` changes and, where it is `live`, when something did that it is about. */
+export function useAsked<T>(
+  name: string | null,
+  ask: (signal: AbortSignal) => Promise<T>,
+  live: boolean | About = false,
+): Loaded<T> {
   const [state, setState] = useState<{ name: string | null; data?: T; problem?: Problem }>({ name: null });
   const [turn, setTurn] = useState(0);
   const held = useRef("");
@@ -41,13 +47,32 @@ export function useAsked<T>(name: string | null, ask: (signal: AbortSignal) => P
     return () => stop.abort();
   }, [name, turn]);
 
+  const about = useRef(live);
+  about.current = live;
   useEffect(() => {
-    if (!live || bundle || name === null) return;
+    if (!about.current || bundle || name === null) return;
+    let due = 0;
+    let free = 0;
+    const stop = onChange((changes) => {
+      if (due || (typeof about.current === "function" && !about.current(changes))) return;
+      due = window.setTimeout(
+        () => {
+          due = 0;
+          free = Date.now() + REST_MS;
+          again();
+        },
+        Math.max(0, free - Date.now()),
+      );
+    });
     const timer = setInterval(() => {
-      if (choices().live && !document.hidden) again();
-    }, EVERY_MS);
-    return () => clearInterval(timer);
-  }, [live, name, again]);
+      if (choices().live && !document.hidden && !isTold(name)) again();
+    }, POLL_MS);
+    return () => {
+      stop();
+      clearTimeout(due);
+      clearInterval(timer);
+    };
+  }, [Boolean(live), name, again]);
 
   const isThis = state.name === name;
   return {
@@ -58,10 +83,10 @@ export function useAsked<T>(name: string | null, ask: (signal: AbortSignal) => P
   };
 }
 
-export function useGet<T>(path: string | null, live = false): Loaded<T> {
+export function useGet<T>(path: string | null, live: boolean | About = false): Loaded<T> {
   return useAsked<T>(path, (signal) => get<T>(path as string, signal), live);
 }
 
-export function useList<T>(path: string | null, live = false, max = 5000): Loaded<T[]> {
+export function useList<T>(path: string | null, live: boolean | About = false, max = 5000): Loaded<T[]> {
   return useAsked<T[]>(path, (signal) => getAll<T>(path as string, max, signal), live);
 }

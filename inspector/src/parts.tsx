@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { at, Problem } from "./api";
-import { clip, fits, percent, short, when } from "./format";
+import { clip, fits, percent, short, shown, when } from "./format";
 import type { Loaded } from "./loading";
 import type { Place } from "./route";
 import { w, type Word } from "./words";
@@ -19,7 +19,7 @@ export function own(scope: Scope, ...parts: (string | number)[]): string {
 
 export function Waiting() {
   return (
-    <p class="quiet" role="status">
+    <p class="quiet waiting" role="status">
       {w("loading")}
     </p>
   );
@@ -36,8 +36,33 @@ export function Trouble({ problem }: { problem: Problem }) {
   );
 }
 
-export function Empty({ word = "empty" }: { word?: Word }) {
-  return <p class="quiet empty">{w(word)}</p>;
+/** Nothing is there, and which call would change that; or, where something was looked for, nothing that fits. */
+export function Empty({ word = "empty", needle = "", how }: { word?: Word; needle?: string; how?: string }) {
+  if (needle.trim()) return <p class="quiet empty">{w("no_match")}</p>;
+  return (
+    <p class="quiet empty">
+      {w(word)}{" "}
+      {how ? (
+        <>
+          {w("empty_how")} <code>{how}</code>
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+/** A JSON value; the parts of an object by their names. */
+export function Value({ of }: { of: unknown }) {
+  if (typeof of !== "object" || of === null || Array.isArray(of)) return <>{shown(of)}</>;
+  return (
+    <ul class="list named">
+      {Object.entries(of).map(([name, value]) => (
+        <li key={name}>
+          <span class="quiet">{name.replaceAll("_", " ")}</span> {shown(value)}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 /** What was asked for, once it is there. */
@@ -49,10 +74,10 @@ export function Await<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
 
 // -- small things -------------------------------------------------------------------------------------
 
-export function Time({ ts }: { ts: string | null | undefined }) {
+export function Time({ ts, seconds = false }: { ts: string | null | undefined; seconds?: boolean }) {
   return ts ? (
     <time dateTime={ts} title={ts}>
-      {when(ts)}
+      {when(ts, seconds)}
     </time>
   ) : null;
 }
@@ -244,9 +269,19 @@ export function Head({
 }
 
 /** A table whose rows can be walked with j and k. */
-export function Table({ heads, children, label }: { heads: string[]; children: ComponentChildren; label: string }) {
+export function Table({
+  heads,
+  children,
+  label,
+  kind = "",
+}: {
+  heads: string[];
+  children: ComponentChildren;
+  label: string;
+  kind?: string;
+}) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div class={`scroll ${kind}`} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>

@@ -59,9 +59,11 @@ def serve(memory: Any, **settings: Any) -> Iterator[str]:
     while not server.started:
         time.sleep(0.05)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Reader:
@@ -78,10 +80,26 @@ class Reader:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog opened"), dialog.dismiss()))
         self.page.on("console", self._hear)
+        self._asking: set[Any] = set()
+        self.page.on("request", self._asked)
+        for end in ("requestfinished", "requestfailed"):
+            self.page.on(end, lambda request: self._asking.discard(request))
 
     def _hear(self, message: Any) -> None:
         if message.type == "error" or "Content Security Policy" in message.text:
             self.complaints.append(message.text)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.endswith("/changes"):  # the stream, which stays open
+            self._asking.add(request)
+
+    def settle(self) -> None:
+        """Until the page has nothing left to ask."""
+        for _ in range(200):
+            self.page.wait_for_timeout(60)
+            if not self._asking and self.page.locator("main .waiting").count() == 0:
+                return
+        raise AssertionError(f"the page still asks for {[each.url for each in self._asking]}")
 
     def go(self, address: str, awaited: str) -> Any:
         """To `#/…`, until a text stands there."""

@@ -44,7 +44,7 @@ def build(story: Path) -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_stored_content_is_inert(reader: Reader, build: str, name: str) -> None:
     reader.page.goto(f"{reader.url}/#/{PAGES[name].replace('{build}', build)}")
-    reader.page.wait_for_load_state("networkidle")
+    reader.settle()
     reader.page.wait_for_timeout(300)
     reader.check_inert()
     assert [each for each in reader.complaints if "404" not in each] == []
@@ -121,5 +121,6 @@ def test_a_server_with_keys_shows_nothing_without_one(browser: Any, url: str, lo
     page.get_by_role("button", name="Use this key").click()
     page.get_by_role("link", name="run_dinner").wait_for()
     assert page.get_by_label("User").locator("option").all_inner_texts() == ["ana"]
+    page.locator("[data-pulse=stream]").wait_for()  # under the key, too
     reader.shoot("locked")
     reader.context.close()

@@ -2,76 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_pages import ANA, PAGES, ROSA, address_of, build_of
 from browser_room import Reader
 
 import muniment
 
-ANA, ROSA = "default/ana", "default/rosa"
-
-
-def _build(story: Path, purpose: str, run_id: str = "run_friday") -> str:
-    """The first build for a purpose in a run."""
-    from muniment.surfaces.operations.parts import builds
-
-    with muniment.open(story) as mem:
-        found = [each for each in builds(mem, user_id="ana") if (each.purpose, each.run_id) == (purpose, run_id)]
-    return found[-1].build_id
-
-
-def _rule(story: Path) -> str:
-    with muniment.open(story) as mem:
-        return mem.rulebook(user_id="rosa").rules(stage="active")[0].id
-
-
-def _event(story: Path, words: str) -> str:
-    with muniment.open(story) as mem:
-        return next(each.id for each in mem.entries(user_id="ana") if words in (each.content or ""))
-
-
-PAGES = {
-    "runs": (f"{ANA}/runs", "Find a table for six in Berlin"),
-    "ledger": (f"{ANA}/run/run_dinner", "A table for six at seven, please. No meat."),
-    "event": (f"{ANA}/event/{{event}}", "Builds that told a model this"),
-    "run_packets": (f"{ANA}/run/run_friday/packets", "Who found Canal Kitchen"),
-    "claims": (f"{ANA}/run/run_dinner/claims", "Lokal Nord serves no meat."),
-    "snapshots": (f"{ANA}/run/run_dinner/snapshots", "Run narrative"),
-    "packets": (f"{ANA}/packets", "Which places are free at seven?"),
-    "packet": (f"{ANA}/packet/{{responder}}", "insight wall"),
-    "packet_text": (f"{ANA}/packet/{{responder}}/prompt_text", "Jiwoo and I ate at Canal Kitchen."),
-    "packet_json": (f"{ANA}/packet/{{responder}}/raw", "schema_version"),
-    "purposes": (f"{ANA}/purposes/{{responder}}", "planner"),
-    "search": (f"{ANA}/search/hits?q=where%20does%20she%20live", "I moved to Berlin last week."),
-    "why": (f"{ANA}/search/why?q=mushroom%20dumplings", "the best thing there"),
-    "facts": (f"{ANA}/facts", "in the quiet corner"),
-    "episodes": (f"{ANA}/episodes", "It gets loud after nine."),
-    "rules": (f"{ROSA}/rules", "on trial with a share of 0.5"),
-    "rule": (f"{ROSA}/rule/{{rule}}", "micro-regressions"),
-    "flow": (f"{ROSA}/flow", "main→verify"),
-    "research": (f"{ANA}/research", "Should the town of Alder"),
-    "study": (f"{ANA}/study/ferries", "The trial cut emissions by 84 percent."),
-}
-
-
-def _address(name: str, story: Path) -> tuple[str, str]:
-    address, awaited = PAGES[name]
-    if "{responder}" in address:
-        address = address.format(responder=_build(story, "responder"))
-    elif "{rule}" in address:
-        address = address.format(rule=_rule(story))
-    elif "{event}" in address:
-        address = address.format(event=_event(story, "mushroom dumplings"))
-    return address, awaited
-
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_shows_what_the_store_holds_and_is_accessible(reader: Reader, story: Path, name: str) -> None:
-    address, awaited = _address(name, story)
+    address, awaited = address_of(name, story)
     reader.go(address, awaited)
-    reader.page.wait_for_load_state("networkidle")
+    reader.settle()
     reader.shoot(name)
     assert reader.complaints == []
     assert reader.page.locator(".trouble").count() == 0
@@ -86,8 +33,8 @@ def test_dark_and_narrow_pages_are_accessible_too(
     browser: Any, url: str, story: Path, name: str, options: dict[str, Any]
 ) -> None:
     reader = Reader(browser, url, **options)
-    reader.go(*_address(name, story))
-    reader.page.wait_for_load_state("networkidle")
+    reader.go(*address_of(name, story))
+    reader.settle()
     reader.shoot(f"{name}_{next(iter(options))}")
     assert reader.axe() == []
     width = reader.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -97,7 +44,7 @@ def test_dark_and_narrow_pages_are_accessible_too(
 
 def test_chinese(browser: Any, url: str, story: Path) -> None:
     reader = Reader(browser, url, locale="zh-CN")
-    reader.go(f"{ANA}/packet/{_build(story, 'responder')}", "只是推测，而回应者只陈述已知。")
+    reader.go(f"{ANA}/packet/{build_of(story, 'responder')}", "只是推测，而回应者只陈述已知。")
     reader.shoot("packet_zh")
     assert reader.page.locator("html").get_attribute("lang") == "zh-Hans"
     assert reader.page.get_by_role("link", name="运行").first.is_visible()
@@ -106,7 +53,7 @@ def test_chinese(browser: Any, url: str, story: Path) -> None:
 
 
 def test_a_packet_says_why_and_leads_to_the_event(reader: Reader, story: Path) -> None:
-    page = reader.go(f"{ANA}/packet/{_build(story, 'responder')}", "Left out")
+    page = reader.go(f"{ANA}/packet/{build_of(story, 'responder')}", "Left out")
     meter = page.get_by_role("meter", name="Short term")
     assert int(meter.get_attribute("aria-valuenow")) <= int(meter.get_attribute("aria-valuemax")) == 130
     item = page.locator(".items > li", has_text="the mushroom dumplings").first
@@ -123,7 +70,7 @@ def test_a_packet_says_why_and_leads_to_the_event(reader: Reader, story: Path) -
 
 
 def test_replay_diff_and_three_purposes(reader: Reader, story: Path) -> None:
-    mine = _build(story, "responder")
+    mine = build_of(story, "responder")
     page = reader.go(f"{ANA}/packet/{mine}", "Left out")
     page.get_by_role("button", name="Replay check").click()
     page.get_by_text("the same bytes").wait_for()
@@ -142,7 +89,7 @@ def test_replay_diff_and_three_purposes(reader: Reader, story: Path) -> None:
     page.get_by_label("Compare with").select_option(label=other.inner_text())
     page.get_by_text("Asked differently").wait_for()
     assert page.locator(".changes li", has_text="Added").count() > 0
-    reader.page.wait_for_load_state("networkidle")
+    reader.settle()
     reader.shoot("diff")
     assert reader.axe() == []
 
@@ -151,7 +98,7 @@ def test_claims_mark_the_words_they_rest_on(reader: Reader) -> None:
     page = reader.go(f"{ANA}/run/run_dinner/claims", "Lokal Nord has a table at 19:00.")
     marked = page.locator("mark")
     marked.first.wait_for()
-    page.wait_for_load_state("networkidle")
+    reader.settle()
     assert marked.all_inner_texts() == ["19:00 free", "Menu: vegan", "at seven", "19:00 free"]
 
 
@@ -207,3 +154,60 @@ def test_what_is_written_meanwhile_appears(reader: Reader, story: Path) -> None:
         page.get_by_text("the first thing").wait_for()
         run.observe("user", "and the second")
     page.get_by_text("and the second").wait_for()
+
+
+ELSEWHERE = """
+import sys, muniment
+with muniment.open(sys.argv[1]) as mem:
+    run = mem.run(user_id="told", session_id="s", run_id="run_told")
+    run.observe("user", sys.argv[2])
+"""
+
+
+def test_what_another_process_writes_is_told_to_the_open_page(reader: Reader, story: Path) -> None:
+    """By the server itself: the page asks for the list once when it opens, and once more when it was told."""
+
+    def write(words: str) -> None:
+        subprocess.run([sys.executable, "-c", ELSEWHERE, str(story), words], check=True)
+
+    write("the first thing")
+    page = reader.go("default/told/run/run_told", "the first thing")
+    page.locator("[data-pulse=stream]").wait_for()
+    page.wait_for_timeout(1000)  # it looks once more when the stream begins
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(3500)  # as long as a page that is not told would wait before it looks again
+    assert [each for each in asked if "/events" in each] == []
+    write("from another process")
+    page.get_by_text("from another process").wait_for()
+    assert reader.complaints == []
+
+
+def test_a_page_without_a_stream_looks_again_by_itself(reader: Reader, story: Path) -> None:
+    reader.context.route("**/changes", lambda route: route.abort())
+    page = reader.go("default/untold/runs", "Nothing here yet.")
+    page.locator("[data-pulse=poll]").wait_for()
+    with muniment.open(story) as mem:
+        mem.run(user_id="untold", session_id="s", run_id="run_untold").observe("user", "x")
+    page.get_by_role("link", name="run_untold").wait_for()
+
+
+def test_a_page_that_is_not_live_stands_still(reader: Reader, story: Path) -> None:
+    page = reader.go("default/still/runs", "Nothing here yet.")
+    page.locator("[data-pulse=stream]").wait_for()
+    page.get_by_role("checkbox").uncheck()
+    page.locator("[data-pulse=off]").wait_for()
+    with muniment.open(story) as mem:
+        mem.run(user_id="still", session_id="s", run_id="run_still").observe("user", "x")
+    page.wait_for_timeout(1500)
+    assert page.get_by_role("link", name="run_still").count() == 0
+    page.get_by_role("checkbox").check()
+    page.get_by_role("link", name="run_still").wait_for()
+
+
+def test_runs_by_session_and_a_filter_that_fits_nothing(reader: Reader) -> None:
+    page = reader.go(f"{ANA}/runs", "run_dinner")
+    page.get_by_role("button", name="By session").click()
+    page.get_by_role("heading", name="dinner 1").wait_for()
+    page.get_by_role("searchbox").fill("no such run")
+    page.get_by_text("Nothing fits the filter.").wait_for()

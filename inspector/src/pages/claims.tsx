@@ -1,6 +1,7 @@
 /** What a run claims, and the words each claim rests on, marked where they stand. */
 
 import type { Chunk, EvidencePointer, RunClaim, RunConflict } from "../openapi";
+import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
 import { Await, clip, Empty, own, Status } from "../parts";
 import type { Place } from "../route";
@@ -8,14 +9,14 @@ import { Marked, Source } from "../sources";
 import { w } from "../words";
 
 export function Claims({ place, runId }: { place: Place; runId: string }) {
-  const claims = useList<RunClaim>(own(place, "runs", runId, "claims"), true);
-  const conflicts = useList<RunConflict>(own(place, "runs", runId, "conflicts"), true);
+  const claims = useList<RunClaim>(own(place, "runs", runId, "claims"), ofRun(runId));
+  const conflicts = useList<RunConflict>(own(place, "runs", runId, "conflicts"), ofRun(runId));
   return (
     <>
       <Await of={claims}>
         {(found) => (
           <>
-            {found.length === 0 ? <Empty /> : null}
+            {found.length === 0 ? <Empty how="run.claim(…)" /> : null}
             {found.map((claim) => (
               <One key={claim.claim_id} claim={claim} all={found} place={place} />
             ))}

@@ -22,7 +22,7 @@ export function EpisodesPage({ place }: { place: Place }) {
               fits(needle, each.session_id, ...each.lines.map((line) => line.text), ...each.entities, ...each.tags),
             )
             .sort((a, b) => b.start.localeCompare(a.start));
-          if (wanted.length === 0) return <Empty />;
+          if (wanted.length === 0) return <Empty needle={needle} how="run.observe(…)" />;
           return (
             <ol class="story">
               {wanted.map((each) => (
@@ -41,7 +41,10 @@ function One({ episode, place }: { episode: EpisodeCandidate; place: Place }) {
     <li data-row tabIndex={-1}>
       <p class="meta">
         <b>{day(episode.start)}</b>
-        <span>{between(episode.start, episode.end)}</span>
+        <span>
+          {episode.sources.length} {w("entries")}
+          {episode.start === episode.end ? "" : ` · ${between(episode.start, episode.end)}`}
+        </span>
         <span class="mono">{clip(episode.session_id, 26)}</span>
       </p>
       <article class="card">
@@ -60,6 +63,7 @@ function One({ episode, place }: { episode: EpisodeCandidate; place: Place }) {
           ))}
         </p>
         <p class="meta">
+          <span>{w("trust")}</span>
           <Badge tone={episode.trust === "external" ? "warn" : "plain"}>{episode.trust}</Badge>
         </p>
         <Sources scope={place} ids={episode.sources} />

@@ -40,7 +40,7 @@ export function FactsPage({ place }: { place: Place }) {
                   {wanted.length} {w("facts")}
                 </span>
               </div>
-              {wanted.length === 0 ? <Empty /> : null}
+              {wanted.length === 0 ? <Empty needle={needle} how="run.remember(…), run.extract()" /> : null}
               {wanted.map((group) => (
                 <Group key={group[0]?.fact_key} group={group} place={place} />
               ))}

@@ -13,7 +13,7 @@ const STEPS = [0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75];
 const CODES_MAX = 16;
 
 export function FlowPage({ place }: { place: Place }) {
-  const map = useGet<FlowMapSnapshot>(held(place, "bank", "flow-map"));
+  const map = useGet<FlowMapSnapshot>(held(place, "bank", "flow-map"), true);
   return (
     <>
       <Head title={w("flow")}>
@@ -46,10 +46,10 @@ function Shown({ map }: { map: FlowMapSnapshot }) {
     <>
       <dl class="fields">
         <Field name="bucket">
-          <code>{map.bucket_key}</code>
+          {map.bucket_key === "*" ? w("all") : <code>{map.bucket_key}</code>}
         </Field>
         {map.window ? (
-          <Field name="validity">
+          <Field name="window">
             {day(map.window.start_at)} – {day(map.window.end_at)}
           </Field>
         ) : null}

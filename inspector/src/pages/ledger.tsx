@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { LedgerEntry } from "../openapi";
 import { shown, short } from "../format";
+import { ofRun } from "../live";
 import { useList } from "../loading";
 import { Await, Badge, Empty, Filter, fits, own, Time } from "../parts";
 import { href, type Place } from "../route";
@@ -14,7 +15,7 @@ export function Ledger({ place, runId }: { place: Place; runId: string }) {
   const [needle, setNeedle] = useState("");
   const [kind, setKind] = useState("");
   const [most, setMost] = useState(STEP);
-  const entries = useList<LedgerEntry>(own(place, "runs", runId, "events"), true, 20000);
+  const entries = useList<LedgerEntry>(own(place, "runs", runId, "events"), ofRun(runId), 20000);
   return (
     <Await of={entries}>
       {(found) => {
@@ -43,7 +44,7 @@ export function Ledger({ place, runId }: { place: Place; runId: string }) {
                 {wanted.length} {w("entries")}
               </span>
             </div>
-            {wanted.length === 0 ? <Empty /> : null}
+            {wanted.length === 0 ? <Empty needle={needle + kind} /> : null}
             <ol class="ledger">
               {wanted.slice(0, most).map((entry) => (
                 <Entry key={entry.id} entry={entry} place={place} />
@@ -119,7 +120,7 @@ function Entry({ entry, place }: { entry: LedgerEntry; place: Place }) {
               {flag.replaceAll("_", " ")}
             </Badge>
           ))}
-          <Time ts={entry.ts} />
+          <Time ts={entry.ts} seconds />
           <a class="mono" href={href(place, "event", [entry.id])} title={entry.id}>
             {short(entry.id, 18)}
           </a>

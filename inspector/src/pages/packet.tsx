@@ -52,7 +52,7 @@ export function Builds({ place, runId }: { place: Place; runId?: string }) {
                 {wanted.length} {w("packets")}
               </span>
             </div>
-            {wanted.length === 0 ? <Empty /> : null}
+            {wanted.length === 0 ? <Empty needle={needle} how="run.compose(…)" /> : null}
             {wanted.length ? (
               <Table heads={[w("packet"), w("purpose"), w("query"), w("run"), w("made")]} label={w("packets")}>
                 {wanted.slice(0, 500).map((each) => (

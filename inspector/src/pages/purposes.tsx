@@ -2,7 +2,7 @@
 
 import type { Build, BuildInputs, BuildLine } from "../openapi";
 import { get } from "../api";
-import { leftOut, SECTIONS, taken, type Candidate } from "../explain";
+import { leftOut, SECTIONS, taken, type Candidate, type Left, type Taken } from "../explain";
 import { useAsked, useList } from "../loading";
 import { Await, clip, Empty, Head, Meter, own } from "../parts";
 import { href, type Place } from "../route";
@@ -10,6 +10,11 @@ import { w, wordFor } from "../words";
 import { Purpose } from "./packet";
 
 const PURPOSES = ["planner", "tool", "responder"];
+
+interface Fate {
+  taken: Map<string, Taken>;
+  left: Map<string, Left>;
+}
 
 interface Column {
   build: Build;
@@ -71,6 +76,15 @@ function Side({ columns, place }: { columns: Column[]; place: Place }) {
     taken: new Map(taken(build, inputs).map((each) => [each.name, each])),
     left: new Map(leftOut(build, inputs).map((each) => [each.name, each])),
   }));
+  return (
+    <>
+      <Matrix columns={columns} place={place} fates={fates} />
+      <Legend fates={fates} />
+    </>
+  );
+}
+
+function Matrix({ columns, place, fates }: { columns: Column[]; place: Place; fates: Fate[] }) {
   const all = new Map<string, Candidate>();
   for (const fate of fates)
     for (const each of [...fate.taken.values(), ...fate.left.values()]) all.set(each.name, each);
@@ -146,5 +160,22 @@ function Side({ columns, place }: { columns: Column[]; place: Place }) {
         })}
       </table>
     </div>
+  );
+}
+
+/** What the words mean that stand where something is not. */
+function Legend({ fates }: { fates: Fate[] }) {
+  const taken = new Set(fates.flatMap((fate) => [...fate.taken.keys()]));
+  const left = fates.flatMap((fate) => [...fate.left.values()].filter((each) => taken.has(each.name)));
+  const reasons = [...new Set(left.map((each) => each.reason))].sort();
+  return (
+    <dl class="legend-of">
+      {reasons.map((reason) => (
+        <div key={reason}>
+          <dt>{reason.replaceAll("_", " ")}</dt>
+          <dd>{wordFor("r", reason)}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

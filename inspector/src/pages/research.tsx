@@ -2,6 +2,7 @@
 
 import type { CheckedClaim, ResearchCitation, RunState, StudyStatus } from "../openapi";
 import { shown } from "../format";
+import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
 import { Await, Badge, clip, Empty, Field, Head, Id, Outside, own, Status, Table, Time } from "../parts";
 import { href, type Place } from "../route";
@@ -15,7 +16,7 @@ export function ResearchPage({ place }: { place: Place }) {
       <Await of={runs}>
         {(all) => {
           const found = all.filter((run) => run.task_type === "research");
-          if (found.length === 0) return <Empty />;
+          if (found.length === 0) return <Empty how="mem.research(…)" />;
           return (
             <Table heads={[w("run"), w("question"), w("started"), w("state")]} label={w("research")}>
               {found.map((run) => (
@@ -42,9 +43,9 @@ export function ResearchPage({ place }: { place: Place }) {
 
 export function StudyPage({ place }: { place: Place }) {
   const [id = ""] = place.ids;
-  const status = useGet<StudyStatus>(own(place, "research", id, "status"), true);
-  const claims = useList<CheckedClaim>(own(place, "research", id, "claims"));
-  const sources = useList<ResearchCitation>(own(place, "research", id, "sources"));
+  const status = useGet<StudyStatus>(own(place, "research", id, "status"), ofRun(id));
+  const claims = useList<CheckedClaim>(own(place, "research", id, "claims"), ofRun(id));
+  const sources = useList<ResearchCitation>(own(place, "research", id, "sources"), ofRun(id));
   return (
     <>
       <Await of={status}>{(found) => <About status={found} place={place} />}</Await>
@@ -95,6 +96,7 @@ function About({ status, place }: { status: StudyStatus; place: Place }) {
             <p class="meta">
               <b class="letter">{gate.gate}</b> <Status of={gate.status} />
             </p>
+            <p class="small">{w(`gate_${gate.gate}`)}</p>
             <dl class="metrics">
               {Object.entries(gate.metrics ?? {}).map(([name, value]) => (
                 <div key={name}>
@@ -185,7 +187,7 @@ function Claims({ claims, sources }: { claims: CheckedClaim[]; sources: Research
 
 function Cited({ sources }: { sources: ResearchCitation[] }) {
   return (
-    <Table heads={[w("source"), w("status"), w("found")]} label={w("sources")}>
+    <Table heads={[w("source"), w("status"), w("found_by")]} label={w("sources")}>
       {sources.map((each) => (
         <tr key={each.cid} data-row>
           <td class="wide">

@@ -35,7 +35,7 @@ export function RulesPage({ place }: { place: Place }) {
           const wanted = found.filter((rule) =>
             fits(needle, rule.id, text(rule, "body"), text(rule, "title"), text(rule, "type")),
           );
-          if (wanted.length === 0) return <Empty />;
+          if (wanted.length === 0) return <Empty needle={needle} how="book.submit(…), book.add(…)" />;
           return (
             <Table
               heads={[w("rule"), w("kind"), w("stage"), w("with_rule"), w("without_rule"), w("version")]}
@@ -120,9 +120,9 @@ export function RulePage({ place }: { place: Place }) {
   const base = (...parts: string[]) => held(place, "rulebook", "rules", id, ...parts);
   const rule = useGet<StoredMemory>(base(), true);
   const stats = useGet<RuleStats>(base("stats"), true);
-  const tests = useList<RuleTest>(base("tests"));
-  const reports = useList<RuleReport>(base("reports"));
-  const history = useList<StoredMemory>(base("history"));
+  const tests = useList<RuleTest>(base("tests"), true);
+  const reports = useList<RuleReport>(base("reports"), true);
+  const history = useList<StoredMemory>(base("history"), true);
   return (
     <Await of={rule}>
       {(found) => (
@@ -226,13 +226,7 @@ function Report({ report }: { report: RuleReport }) {
           {w("of")} {report.pairs}; {w("effect")} {signed(report.effect)}
         </p>
       ) : null}
-      {report.reasons?.length ? (
-        <ul class="list small">
-          {report.reasons.map((each) => (
-            <li key={each}>{each}</li>
-          ))}
-        </ul>
-      ) : null}
+      <Reasons of={report.reasons ?? []} />
       {report.checks?.length ? (
         <ul class="checks">
           {report.checks.map((check) => (
@@ -249,11 +243,41 @@ function Report({ report }: { report: RuleReport }) {
   );
 }
 
+const OK = "ok: ";
+
+/** What speaks for and against; the checks that were passed stand together, since they are many. */
+function Reasons({ of }: { of: string[] }) {
+  const passed = of.filter((each) => each.startsWith(OK));
+  return (
+    <>
+      <ul class="list small">
+        {of
+          .filter((each) => !each.startsWith(OK))
+          .map((each) => (
+            <li key={each}>{each}</li>
+          ))}
+      </ul>
+      {passed.length ? (
+        <details>
+          <summary>
+            {passed.length} {w("checks_passed")}
+          </summary>
+          <ul class="list small">
+            {passed.map((each) => (
+              <li key={each}>{each.slice(OK.length)}</li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
+    </>
+  );
+}
+
 function Tests({ tests, reports }: { tests: RuleTest[]; reports: RuleReport[] }) {
   const outcomes = new Map(reports.flatMap((report) => report.outcomes ?? []).map((each) => [each.test_id, each]));
   if (tests.length === 0) return <Empty />;
   return (
-    <Table heads={[w("tests"), w("kind"), w("found"), w("why")]} label={w("tests")}>
+    <Table heads={[w("test"), w("kind"), w("result"), w("must_hold")]} label={w("tests")}>
       {tests.map(({ spec, is_micro }) => {
         const outcome = outcomes.get(spec.test_id);
         return (

@@ -1,9 +1,9 @@
 /** One run: its ledger, its packets, its claims, its snapshots. */
 
 import type { RunState } from "../openapi";
-import { shown } from "../format";
+import { ofRun } from "../live";
 import { useGet } from "../loading";
-import { Await, Field, Head, Id, own, Status, Tabs, Time } from "../parts";
+import { Await, Field, Head, Id, own, Status, Tabs, Time, Value } from "../parts";
 import { href, type Place } from "../route";
 import { w } from "../words";
 import { Claims } from "./claims";
@@ -17,7 +17,7 @@ type Tab = (typeof TABS)[number];
 export function RunPage({ place }: { place: Place }) {
   const [runId = "", asked = "ledger"] = place.ids;
   const tab: Tab = (TABS as readonly string[]).includes(asked) ? (asked as Tab) : "ledger";
-  const state = useGet<RunState>(own(place, "runs", runId), true);
+  const state = useGet<RunState>(own(place, "runs", runId), ofRun(runId));
   return (
     <>
       <Await of={state}>{(run) => <About run={run} place={place} />}</Await>
@@ -55,7 +55,16 @@ function About({ run, place }: { run: RunState; place: Place }) {
             <Time ts={run.finished_at} />
           </Field>
         ) : null}
-        {run.done_definition ? <Field name="done_when">{shown(run.done_definition)}</Field> : null}
+        {run.done_definition ? (
+          <Field name="done_when">
+            <Value of={run.done_definition} />
+          </Field>
+        ) : null}
+        {run.budgets ? (
+          <Field name="budgets">
+            <Value of={run.budgets} />
+          </Field>
+        ) : null}
         {run.task_type === "research" ? (
           <Field name="research">
             <Id id={run.run_id} to={href(place, "study", [run.run_id])} />

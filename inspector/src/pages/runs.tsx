@@ -10,6 +10,7 @@ import { w } from "../words";
 
 export function RunsPage({ place }: { place: Place }) {
   const [needle, setNeedle] = useState("");
+  const [grouped, setGrouped] = useState(false);
   const runs = useList<RunState>(own(place, "runs"), true, 20000);
   return (
     <>
@@ -22,13 +23,22 @@ export function RunsPage({ place }: { place: Place }) {
             )
             .sort((a, b) => b.started_at.localeCompare(a.started_at));
           const sessions = new Set(wanted.map((run) => run.scope.session_id)).size;
-          if (wanted.length === 0) return <Empty />;
+          if (wanted.length === 0) return <Empty needle={needle} how="mem.run(…).observe(…)" />;
           return (
             <>
-              <p class="quiet">
-                {wanted.length} {w("runs")} · {sessions} {w("sessions")}
-              </p>
-              <Runs runs={wanted.slice(0, 500)} place={place} />
+              <div class="bar">
+                <button type="button" class="chip" aria-pressed={grouped} onClick={() => setGrouped(!grouped)}>
+                  {w("by_session")}
+                </button>
+                <span class="quiet">
+                  {wanted.length} {w("runs")} · {sessions} {w("sessions")}
+                </span>
+              </div>
+              {grouped ? (
+                <Sessions runs={wanted.slice(0, 500)} place={place} />
+              ) : (
+                <Runs runs={wanted.slice(0, 500)} place={place} />
+              )}
             </>
           );
         }}
@@ -37,10 +47,28 @@ export function RunsPage({ place }: { place: Place }) {
   );
 }
 
+/** The runs of one session after another, those with the newest run first. */
+function Sessions({ runs, place }: { runs: RunState[]; place: Place }) {
+  const sessions = new Map<string, RunState[]>();
+  for (const run of runs) sessions.set(run.scope.session_id, [...(sessions.get(run.scope.session_id) ?? []), run]);
+  return (
+    <>
+      {[...sessions].map(([session, of]) => (
+        <section key={session}>
+          <h2 class="mono">
+            {session} <span class="count">{of.length}</span>
+          </h2>
+          <Runs runs={of} place={place} />
+        </section>
+      ))}
+    </>
+  );
+}
+
 function Runs({ runs, place }: { runs: RunState[]; place: Place }) {
   const heads = [w("run"), w("session"), w("agent"), w("task_type"), w("started"), w("state")];
   return (
-    <Table heads={heads} label={w("runs")}>
+    <Table heads={heads} label={w("runs")} kind="of-runs">
       {runs.map((run) => (
         <tr key={run.run_id} data-row>
           <td>

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { CompactionSnapshot, SnapshotValidation } from "../openapi";
 import { get, withQuery } from "../api";
+import { ofRun } from "../live";
 import { useAsked, useGet, useList } from "../loading";
 import { Markdown } from "../markdown";
 import { Await, Badge, Empty, own, Status, Time } from "../parts";
@@ -10,14 +11,14 @@ import type { Place } from "../route";
 import { w } from "../words";
 
 export function Snapshots({ place, runId }: { place: Place; runId: string }) {
-  const snapshots = useList<CompactionSnapshot>(own(place, "runs", runId, "snapshots"), true);
+  const snapshots = useList<CompactionSnapshot>(own(place, "runs", runId, "snapshots"), ofRun(runId));
   const [chosen, setChosen] = useState<number | null>(null);
   return (
     <Await of={snapshots}>
       {(found) => {
         const sorted = [...found].sort((a, b) => b.sequence - a.sequence);
         const shown = sorted.find((each) => each.sequence === chosen) ?? sorted[0];
-        if (!shown) return <Empty />;
+        if (!shown) return <Empty how="run.compact()" />;
         return (
           <div class="split">
             <ol class="list pickable">

@@ -1,0 +1,302 @@
+"""Changes as they come, for whoever keeps a stream open: one watch on the store for all streams of this process.
+
+A few times a second, while there is a stream at all, the store is asked for its mark. Where it moved, whoever wrote,
+each user that is watched is looked at once, for all streams of that user. A stream that takes nothing for a while holds
+nobody up: it leaves the watch, and when it reads again it catches up from where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from muniment.errors import Closed, MunimentError, RateLimited
+from muniment.ports.engine import Engine, Reader
+from muniment.records.changes import Changes
+from muniment.runtime.changes import begin, look
+from muniment.runtime.positions import Standpoint, Who
+from muniment.surfaces.http.access import Caller
+from muniment.surfaces.http.logs import LOGGER
+
+__all__ = ["Live", "Stream"]
+
+POLL_S = 0.2
+REST = 9
+"""Looking takes no more than one part of the time to so many that it rests."""
+HEARTBEAT_S = 15.0
+WAITING_MAX = 16
+"""So many changes wait for a stream before it has to catch up by itself."""
+_RETRY_MS = 1000
+_GRACE_S = 2.0
+"""A stream that has ended may still send what it is at, for so long."""
+
+T = TypeVar("T")
+
+
+class _Seen(NamedTuple):
+    at: Standpoint
+    changes: Changes
+
+
+class Stream:
+    """Somebody who keeps up with a user's changes."""
+
+    def __init__(self, who: Who, position: str | None, caller: Caller, authorization: str | None) -> None:
+        self.who, self.position, self.caller, self.authorization = who, position, caller, authorization
+        self.at: Standpoint | None = None
+        """What was sent; None before there was anything."""
+        self.is_joined = self.is_over = False
+        self.on_end: Callable[[], None] = _nothing
+        self._waiting: deque[_Seen] = deque()
+        self._moved = asyncio.Event()
+
+    def tell(self, seen: _Seen) -> bool:
+        """Hand over what was seen; False where too much waits already, and all of it is dropped."""
+        self.is_joined = len(self._waiting) < WAITING_MAX
+        if self.is_joined:
+            self._waiting.append(seen)
+        else:
+            self._waiting.clear()
+        self._moved.set()
+        return self.is_joined
+
+    def end(self) -> None:
+        self.is_over = True
+        self._moved.set()
+        self.on_end()
+
+    async def take(self, seconds: float) -> _Seen | None:
+        """The next that was seen; None where there is none, or none any more."""
+        if not self._waiting and self.is_joined and not self.is_over:
+            self._moved.clear()
+            try:
+                await asyncio.wait_for(self._moved.wait(), seconds)
+            except TimeoutError:
+                return None
+        return self._waiting.popleft() if self._waiting and not self.is_over else None
+
+
+def _nothing() -> None:
+    """What follows from the end of a stream that is not being sent."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A user who is watched, and by whom."""
+
+    at: Standpoint
+    streams: set[Stream] = field(default_factory=set)
+
+
+class Live:
+    """The streams of one process. All but the looking itself happens on the event loop."""
+
+    def __init__(
+        self, engine: Engine, holds: Callable[[str | None], Caller | None], *, streams_max: int, per_key_max: int
+    ) -> None:
+        self._engine, self._holds = engine, holds
+        self._streams_max, self._per_key_max = streams_max, per_key_max
+        self._streams: set[Stream] = set()
+        self._watches: dict[Who, _Watch] = {}
+        self._turn: asyncio.Lock | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._mark = ""
+        self._thread = ThreadPoolExecutor(1, "muniment-live")
+        self.is_closing = False
+
+    async def open(
+        self, who: Who, position: str | None, caller: Caller, authorization: str | None, headers: Mapping[str, str]
+    ) -> StreamingResponse:
+        """A stream that has begun: what is wrong with what was asked has been said."""
+        self._check_room(caller)
+        stream = Stream(who, position, caller, authorization)
+        self._streams.add(stream)
+        is_open = False
+        try:
+            first = await self._catch_up(stream)
+            is_open = True
+        finally:
+            if not is_open:
+                self._leave(stream)
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.create_task(self._poll())
+        return _Streaming(self._events(stream, first), headers, stream, self._leave)
+
+    def end(self) -> None:
+        """Nobody is told anything any more."""
+        self.is_closing = True
+        for stream in tuple(self._streams):
+            stream.end()
+
+    def close(self) -> None:
+        """After the last stream has ended."""
+        self.end()
+        if self._polling is not None:
+            self._polling.cancel()
+        self._thread.shutdown(wait=True)
+
+    def _check_room(self, caller: Caller) -> None:
+        if self.is_closing:
+            raise Closed("the server is closing")
+        of_key = Counter(stream.caller.key_id for stream in self._streams)[caller.key_id]
+        if len(self._streams) >= self._streams_max or of_key >= self._per_key_max:
+            raise RateLimited(
+                f"{of_key} streams are open under this key, {len(self._streams)} in all",
+                hint="close one, or ask without a stream: `after` the last position",
+                details={"retry_after_s": 5},
+            )
+
+    def _leave(self, stream: Stream) -> None:
+        stream.end()
+        self._streams.discard(stream)
+        watch = self._watches.get(stream.who)
+        if watch is not None:
+            watch.streams.discard(stream)
+            if not watch.streams:
+                del self._watches[stream.who]
+
+    # -- one stream -----------------------------------------------------------------------------------
+
+    async def _events(self, stream: Stream, first: Changes) -> AsyncIterator[bytes]:
+        yield b"retry: %d\n\n" % _RETRY_MS
+        yield _event(first)
+        while not stream.is_over:
+            if not stream.is_joined:
+                try:
+                    changes = await self._catch_up(stream)
+                except MunimentError as error:
+                    LOGGER.warning("a stream cannot go on", extra={"said": error.to_dict()})
+                    return
+                if not changes.is_empty:
+                    yield _event(changes)
+                continue
+            seen = await stream.take(HEARTBEAT_S)
+            if seen is not None:
+                stream.at = seen.at
+                yield _event(seen.changes)
+            elif stream.is_joined and not stream.is_over:
+                yield b": still here\n\n"
+
+    async def _catch_up(self, stream: Stream) -> Changes:
+        """What the stream has not been sent; once that is all there is, it joins the watch at that very moment."""
+        async with self._lock():
+            watch = self._watches.get(stream.who)
+            own, theirs = await self._in_thread(partial(self._looked, stream, None if watch is None else watch.at))
+            stream.at = own.at
+            if watch is not None and theirs is not None:
+                self._tell(stream.who, theirs)
+            is_level = not own.changes.more and (theirs is None or not theirs.changes.more)
+            if is_level and not stream.is_over:
+                stream.is_joined = True
+                self._watches.setdefault(stream.who, _Watch(own.at)).streams.add(stream)
+            return own.changes
+
+    def _looked(self, stream: Stream, watched: Standpoint | None) -> tuple[_Seen, _Seen | None]:
+        """At one moment: beyond what the stream was sent, and beyond what its user's watch has seen."""
+        who = stream.who
+
+        def work(reader: Reader) -> tuple[_Seen, _Seen | None]:
+            theirs = None if watched is None else _Seen(*look(reader, who, watched))
+            if stream.at is None:
+                return _Seen(*begin(reader, who, stream.position)), theirs
+            return _Seen(*look(reader, who, stream.at)), theirs
+
+        return self._engine.read(who.tenant_id, work)
+
+    # -- the watch ------------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        while self._streams:
+            started_s = time.monotonic()
+            try:
+                self._end_the_refused()
+                while await self._look_around():
+                    pass
+            except Closed:
+                self.end()
+            except MunimentError as error:
+                LOGGER.warning("changes cannot be seen", extra={"said": error.to_dict()})
+            await asyncio.sleep(max(POLL_S, REST * (time.monotonic() - started_s)))
+
+    def _end_the_refused(self) -> None:
+        """Whoever has a key that no longer holds is told nothing more."""
+        held = {stream.authorization: self._holds(stream.authorization) for stream in self._streams}
+        for stream in tuple(self._streams):
+            if held[stream.authorization] != stream.caller:
+                stream.end()
+
+    async def _look_around(self) -> bool:
+        """Tell the streams what was committed; is there more?"""
+        async with self._lock():
+            watched = {who: watch.at for who, watch in self._watches.items()}
+            self._mark, seen = await self._in_thread(partial(self._look_at, watched))
+            for who, each in seen.items():
+                self._tell(who, each)
+            return any(each.changes.more for each in seen.values())
+
+    def _look_at(self, watched: Mapping[Who, Standpoint]) -> tuple[str, dict[Who, _Seen]]:
+        mark = self._engine.mark()  # before the looking: what is committed meanwhile moves it again
+        if mark == self._mark:
+            return mark, {}
+        return mark, {
+            who: _Seen(*self._engine.read(who.tenant_id, partial(_look, who=who, at=at))) for who, at in watched.items()
+        }
+
+    def _tell(self, who: Who, seen: _Seen) -> None:
+        watch = self._watches.get(who)
+        if watch is None:
+            return
+        watch.at = seen.at
+        if not seen.changes.is_empty:
+            watch.streams = {stream for stream in watch.streams if stream.tell(seen)}
+            if not watch.streams:
+                del self._watches[who]
+
+    def _lock(self) -> asyncio.Lock:
+        """One look at a time, from the question to what follows from it."""
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        return self._turn
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+def _look(reader: Reader, *, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]:
+    return look(reader, who, at)
+
+
+def _event(changes: Changes) -> bytes:
+    name = "reset" if changes.reset else "here" if changes.is_empty else "changed"
+    return b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), changes.position.encode(), changes.to_bytes())
+
+
+class _Streaming(StreamingResponse):
+    """A stream of events that is left, however it ends, and is broken off where nobody takes its end."""
+
+    def __init__(
+        self, events: AsyncIterator[bytes], headers: Mapping[str, str], stream: Stream, leave: Callable[[Stream], None]
+    ) -> None:
+        super().__init__(events, 200, dict(headers) | {"X-Accel-Buffering": "no"}, "text/event-stream")
+        self._stream, self._leave = stream, leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+                self._stream.on_end = lambda: limit.reschedule(loop.time() + _GRACE_S)
+                await super().__call__(scope, receive, send)
+        except TimeoutError:
+            LOGGER.info("a stream was broken off: what it was sent was not taken")
+        finally:
+            self._stream.on_end = _nothing
+            self._leave(self._stream)
