@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+from muniment import aio
 from muniment.runtime import (
     corpora,
     learning,
@@ -22,6 +23,7 @@ from muniment.runtime import (
     runner,
     studies,
 )
+from muniment.surfaces.client import connecting
 
 STUB = Path(__file__).parent.parent / "src" / "muniment" / "aio.pyi"
 
@@ -129,7 +131,8 @@ def render_class(name: str, sync: type) -> list[str]:
         if isinstance(member, property):
             assert member.fget is not None
             returns = member.fget.__annotations__["return"]
-            lines += ["    @property", f"    def {attribute}(self) -> {lifted(returns)}: ..."]
+            defined = "async def" if attribute in aio.ASKED else "def"
+            lines += ["    @property", f"    {defined} {attribute}(self) -> {lifted(returns)}: ..."]
         elif inspect.isfunction(member):
             shown, returns = signature(member)
             if returns.startswith("Iterator"):
@@ -148,8 +151,15 @@ def render() -> str:
         "    ) -> None: ...",
         "",
     ]
-    shown, returns = signature(memory.open)
-    lines.append(f"async def open({shown}) -> {lifted(returns)}: ...")
+    for function in (memory.open, connecting.connect):
+        shown, returns = signature(function)
+        lines.append(f"async def {function.__name__}({shown}) -> {lifted(returns)}: ...")
+    lines += [
+        "async def opened(make: Callable[[], Any]) -> AsyncMemory: ...",
+        "",
+        "ASKED: frozenset[str]",
+        "THREADS: int",
+    ]
     body = "\n".join(lines) + "\n"
     return "\n".join(imports(body)) + "\n" + body
 

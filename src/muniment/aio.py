@@ -5,22 +5,31 @@
         said = await run.observe("user", "I moved to Berlin in May.")
         async for entry in run.entries(): ...
 
-Each call runs its sync twin in a worker thread; an iterator keeps one thread of its own. A coroutine function that is
-handed in, as an agent or a verifier, runs on the loop it was handed in on, with async handles. Signatures are those of
-the sync classes (`aio.pyi` is generated from them and a test keeps it so).
+`muniment.aio.connect(url)` is the same over HTTP. Each call runs its sync twin in a worker thread of the store's own,
+of which there are at most `THREADS`; an iterator, a runner and whatever is handed a coroutine function have a thread
+each. Properties that ask the store (`ASKED`) are awaited too: `await book.revision`. A coroutine function that is
+handed in, as an agent or a verifier, runs on the loop it was handed in on, with async handles.
+
+Who is cancelled goes on at once; the call itself ends in its thread, all of it or nothing, and closing the store waits
+for it. Signatures are those of the sync classes (`aio.pyi` is generated from them and a test keeps it so).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
+import importlib
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from muniment.errors import Closed
 from muniment.runtime import memory as _memory
+from muniment.runtime.calling import ThreadEach
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
 from muniment.runtime.rulebooks import Rulebook
@@ -28,68 +37,126 @@ from muniment.runtime.run import Run
 from muniment.runtime.runner import Runner
 from muniment.runtime.studies import Study
 
-__all__ = ["AsyncBank", "AsyncCorpus", "AsyncMemory", "AsyncRulebook", "AsyncRun", "AsyncRunner", "AsyncStudy", "open"]
+__all__ = [
+    "AsyncBank",
+    "AsyncCorpus",
+    "AsyncMemory",
+    "AsyncRulebook",
+    "AsyncRun",
+    "AsyncRunner",
+    "AsyncStudy",
+    "connect",  # noqa: F822  # found by __getattr__
+    "open",
+]
 
+THREADS = 32
+"""How many calls of one store run at once; more wait for their turn."""
+ASKED = frozenset({"revision"})
+"""Properties that ask the store for what they tell; the others tell what their handle holds."""
 _DONE = object()
 
 
-def _awaiting(method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+# -- calling ------------------------------------------------------------------------------------------
+
+
+class _Threads(ThreadPoolExecutor):
+    """The worker threads of a store. None of them ever waits for the loop, so that none is waited for in vain."""
+
+    def __init__(self) -> None:
+        super().__init__(THREADS, thread_name_prefix="muniment-aio")
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError:  # shut down
+            raise Closed("the store has been closed") from None
+
+
+async def _run_in(executor: Executor, call: Callable[[], Any], context: contextvars.Context | None = None) -> Any:
+    """What a call answers in a thread, under the context variables of the caller."""
+    context = contextvars.copy_context() if context is None else context
+    return await asyncio.get_running_loop().run_in_executor(executor, context.run, call)
+
+
+def _awaiting(name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @functools.wraps(method)
-    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        given = [_called_on(loop, each) for each in args]
-        named = {name: _called_on(loop, each) for name, each in kwargs.items()}
-        return _lift(await asyncio.to_thread(method, self._sync, *given, **named))
+    async def call(self: _Twin, *args: Any, **kwargs: Any) -> Any:
+        waits = self._waits or any(map(inspect.iscoroutinefunction, (*args, *kwargs.values())))
+        given = [self._called_on_loop(each) for each in args]
+        named = {key: self._called_on_loop(each) for key, each in kwargs.items()}
+        twin = functools.partial(getattr(self._sync, name), *given, **named)
+        return self._lift(await _run_in(ThreadEach() if waits else self._threads, twin))
 
     return call
 
 
-def _called_on(loop: asyncio.AbstractEventLoop, given: Any) -> Any:
-    """A coroutine function as one that a worker thread can call and wait for; anything else as it is."""
-    if not inspect.iscoroutinefunction(given):
-        return given
-
-    @functools.wraps(given)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(given(*map(_lift, args), **kwargs), loop).result()
-
-    return call
-
-
-def _iterating(method: Callable[..., Iterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+def _iterating(name: str, method: Callable[..., Iterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
     @functools.wraps(method)
-    async def iterate(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter") as thread:
-            items = await loop.run_in_executor(thread, functools.partial(method, self._sync, *args, **kwargs))
-            try:
-                while (item := await loop.run_in_executor(thread, next, items, _DONE)) is not _DONE:
-                    yield item
-            finally:
-                close = getattr(items, "close", None)
-                if close is not None:
-                    await loop.run_in_executor(thread, close)
+    async def iterate(self: _Twin, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="muniment-iter")
+        items = _Items(functools.partial(getattr(self._sync, name), *args, **kwargs))
+        context = contextvars.copy_context()
+        is_waited_for = True
+        try:
+            while (item := await _run_in(thread, items.next, context)) is not _DONE:
+                yield item
+        except asyncio.CancelledError:
+            is_waited_for = False
+            raise
+        finally:
+            closing = thread.submit(context.run, items.close)  # comes after what is under way
+            thread.shutdown(wait=False)
+            if is_waited_for:
+                await asyncio.wrap_future(closing)
 
     return iterate
 
 
-def _reading(name: str) -> property:
-    return property(lambda self: _lift(getattr(self._sync, name)))
+class _Items:
+    """An iterator that is begun, continued and closed in one thread."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self._begin = begin
+        self._items: Iterator[Any] | None = None
+
+    def next(self) -> Any:
+        if self._items is None:
+            self._items = self._begin()
+        return next(self._items, _DONE)
+
+    def close(self) -> None:
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
+
+
+def _telling(name: str, doc: str | None) -> property:
+    return property(lambda self: self._lift(getattr(self._sync, name)), doc=doc)
+
+
+def _asking(name: str, doc: str | None) -> property:
+    async def ask(self: _Twin) -> Any:
+        return self._lift(await _run_in(self._threads, functools.partial(getattr, self._sync, name)))
+
+    return property(ask, doc=doc)
+
+
+# -- handles ------------------------------------------------------------------------------------------
 
 
 def _derive(sync: type, doc: str) -> Callable[[type], type]:
-    """Class decorator: give the class an async twin of every public method and property of `sync`."""
+    """Class decorator: give the class an async twin of every public method and property of `sync` it has not itself."""
 
     def fill(cls: type) -> type:
         members = {name: member for base in reversed(sync.__mro__[:-1]) for name, member in vars(base).items()}
         for name, member in members.items():
-            if name.startswith("_"):
+            if name.startswith("_") or name in vars(cls):
                 continue
             if isinstance(member, property):
-                setattr(cls, name, _reading(name))
+                setattr(cls, name, (_asking if name in ASKED else _telling)(name, member.__doc__))
             elif inspect.isfunction(member):
                 is_iterator = str(member.__annotations__.get("return", "")).startswith("Iterator")
-                setattr(cls, name, _iterating(member) if is_iterator else _awaiting(member))
+                setattr(cls, name, (_iterating if is_iterator else _awaiting)(name, member))
         cls.__doc__ = doc
         return cls
 
@@ -97,11 +164,39 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
 
 
 class _Twin:
-    def __init__(self, sync: Any) -> None:
+    _waits = False
+    """Its calls may wait for coroutines of the caller's."""
+
+    def __init__(self, sync: Any, threads: _Threads) -> None:
         self._sync = sync
+        self._threads = threads
 
     def __repr__(self) -> str:
         return f"<async {self._sync!r}>"
+
+    def _lift(self, value: Any) -> Any:
+        """What the sync twin answered, with async handles in place of sync ones."""
+        twin = _twin_of(type(value))
+        if twin is not None:
+            return twin(value, self._threads)
+        held = getattr(value, "run", None)
+        return replace(value, run=AsyncRun(held, self._threads)) if isinstance(held, Run) else value
+
+    def _called_on_loop(self, given: Any) -> Any:
+        """A coroutine function as one that another thread can call and wait for; anything else as it is."""
+        if not inspect.iscoroutinefunction(given):
+            return given
+        loop = asyncio.get_running_loop()
+
+        @functools.wraps(given)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            running = asyncio.run_coroutine_threadsafe(given(*map(self._lift, args), **kwargs), loop)
+            try:
+                return running.result()
+            except CancelledError:  # the loop ends: that is no outcome of the function's
+                raise asyncio.CancelledError from None
+
+        return call
 
 
 @_derive(Run, "A run's handle, with `await`. See `muniment.Run`.")
@@ -131,7 +226,7 @@ class AsyncRulebook(_Twin):
 
 @_derive(Runner, "Something that runs an agent on tasks, with `await`. See `muniment.Memory.runner`.")
 class AsyncRunner(_Twin):
-    pass
+    _waits = True
 
 
 @_derive(_memory.Memory, "A store, with `await`. See `muniment.Memory`.")
@@ -140,7 +235,15 @@ class AsyncMemory(_Twin):
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        await asyncio.to_thread(self._sync.close)
+        await self.close()
+
+    @functools.wraps(_memory.Memory.close)
+    async def close(self) -> None:
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        self._threads.shutdown(wait=True)
+        self._sync.close()
 
 
 _TWINS: dict[type, type[_Twin]] = {
@@ -154,16 +257,41 @@ _TWINS: dict[type, type[_Twin]] = {
 }
 
 
-def _lift(value: Any) -> Any:
-    """What the sync twin answered, with async handles in place of sync ones."""
-    twin = _TWINS.get(type(value))
-    if twin is not None:
-        return twin(value)
-    held = getattr(value, "run", None)
-    return replace(value, run=AsyncRun(held)) if isinstance(held, Run) else value
+@functools.cache
+def _twin_of(kind: type) -> type[_Twin] | None:
+    return next((_TWINS[base] for base in kind.__mro__ if base in _TWINS), None)
+
+
+# -- opening ------------------------------------------------------------------------------------------
 
 
 @functools.wraps(_memory.open)
 async def open(*args: Any, **kwargs: Any) -> AsyncMemory:
-    lifted: AsyncMemory = _lift(await asyncio.to_thread(_memory.open, *args, **kwargs))
-    return lifted
+    return await opened(functools.partial(_memory.open, *args, **kwargs))
+
+
+async def opened(make: Callable[[], _memory.Memory]) -> AsyncMemory:
+    """The async twin of a store that `make` opens; where nobody waits for it any more, it is closed again."""
+    threads = _Threads()
+    making = threads.submit(_ready, make)
+    try:
+        return AsyncMemory(await asyncio.wrap_future(making), threads)
+    except asyncio.CancelledError:
+        threads.submit(lambda: making.result().close())
+        raise
+
+
+def _ready(make: Callable[[], _memory.Memory]) -> _memory.Memory:
+    """A store whose properties have been told once: one that is far away holds them from then on."""
+    with ExitStack() as unless_ready:
+        memory = make()
+        unless_ready.callback(memory.close)
+        _ = memory.info, memory.policy
+        unless_ready.pop_all()
+    return memory
+
+
+def __getattr__(name: str) -> Any:
+    if name == "connect":  # a surface, which stands above this face
+        return importlib.import_module("muniment.surfaces.client.connecting").connect_async
+    raise AttributeError(f"module 'muniment.aio' has no attribute {name!r}")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
+import uvicorn
 from starlette.testclient import TestClient
+
+from muniment.runtime.memory import Memory
+from muniment.surfaces.http.app import create_app
+from muniment.surfaces.http.settings import ServerSettings
 
 Serve = Callable[..., TestClient]
 TENANT = "/v1/tenants/default"
@@ -24,3 +32,21 @@ def address(route: Any, **names: str) -> str:
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+@contextmanager
+def running(memory: Memory, tmp_path: Path, **settings: Any) -> Iterator[str]:
+    """A real server on a port of its own; its address."""
+    places = {"keys": str(tmp_path / "keys.json"), "research_dir": str(tmp_path / "research")}
+    app = create_app(memory, ServerSettings(**places | settings))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)

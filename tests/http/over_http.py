@@ -1,11 +1,12 @@
 """A pytest plugin: every store that a test opens is served, and what the test gets is a connection to it.
 
-`pytest -p over_http tests/unit/…` runs the library's own tests through server and client. Tests that look inside a
-store find the real one's context there.
+`pytest -p over_http tests/unit/…` runs the library's own tests through server and client; what they open with `await`
+goes through `muniment.aio.connect`. Tests that look inside a store find the real one's context there.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 from typing import Any
@@ -13,37 +14,59 @@ from typing import Any
 from starlette.testclient import TestClient
 
 import muniment
+from muniment import aio
 from muniment.runtime import memory as opening
 from muniment.runtime.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 
+URL = "http://localhost"
 _open = opening.open
+
+
+class Server:
+    """A server over a store, in this process."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._folder = tempfile.TemporaryDirectory(prefix="muniment-over-http-")
+        self.http = TestClient(create_app(memory, ServerSettings(research_dir=self._folder.name)), base_url=URL)
+
+    def joined(self, remote: Any) -> Any:
+        """A connection whose closing closes the server and its store, and which shows the store's inside."""
+        close = remote.close
+
+        def close_all() -> None:
+            close()
+            self._memory.close()
+            self._folder.cleanup()
+
+        remote._ctx, remote.close = self._memory._ctx, close_all
+        return remote
 
 
 def served(memory: Memory) -> Any:
     """A connection to a server over this store; closing it closes both."""
-    folder = tempfile.TemporaryDirectory(prefix="muniment-over-http-")
-    app = create_app(memory, ServerSettings(research_dir=folder.name))
-    remote = muniment.connect("http://localhost", http=TestClient(app, base_url="http://localhost"))
-    remote._ctx = memory._ctx
-    close = remote.close
-
-    def close_all() -> None:
-        close()
-        memory.close()
-        folder.cleanup()
-
-    remote.close = close_all  # type: ignore[method-assign]
-    return remote
+    server = Server(memory)
+    return server.joined(muniment.connect(URL, http=server.http))
 
 
+@functools.wraps(_open)
 def open_served(*args: Any, **kwargs: Any) -> Any:
     return served(_open(*args, **kwargs))
 
 
+@functools.wraps(_open)
+async def open_served_async(*args: Any, **kwargs: Any) -> Any:
+    server = Server(_open(*args, **kwargs))
+    connected = await aio.connect(URL, http=server.http)
+    server.joined(connected._sync)  # type: ignore[attr-defined]
+    return connected
+
+
 def pytest_configure() -> None:
     muniment.open = opening.open = open_served
+    aio.open = open_served_async
 
 
 def pytest_collection_finish() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +89,10 @@ def test_signatures_are_those_of_the_sync_classes(ours: type, theirs: type) -> N
         is_iterator = str(sync.__annotations__["return"]).startswith("Iterator")
         assert inspect.isasyncgenfunction(twin) == is_iterator
         assert inspect.iscoroutinefunction(twin) == (not is_iterator)
-    assert inspect.signature(aio.open) == inspect.signature(muniment.open)
+    for name in ("open", "connect"):
+        assert inspect.signature(getattr(aio, name)) == inspect.signature(getattr(muniment, name))
+        assert inspect.iscoroutinefunction(getattr(aio, name))
+        assert getattr(aio, name).__doc__ == getattr(muniment, name).__doc__
 
 
 def test_the_stub_is_up_to_date() -> None:
@@ -186,19 +191,118 @@ def test_agents_and_verifiers_may_be_coroutines(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_more_agents_than_threads_do_not_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is awaited asks for more of the store than its runner does, and finds a thread for it."""
+    monkeypatch.setattr(aio, "THREADS", 2)
+    started = 0
+
+    async def agent(task: Any) -> str:
+        nonlocal started
+        started += 1
+        while started < 6:  # all are under way before any asks
+            await asyncio.sleep(0)
+        await task.run.observe_tool("abacus", content="24")
+        return "24"
+
+    async def verifier(_output: Any, _task: str) -> bool:
+        return True
+
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            runner = await mem.runner(agent, verifier, user_id="ana")
+            done = await asyncio.gather(*[runner.run(f"Reach 24 in {n} steps.") for n in range(6)])
+            assert [each.passed for each in done] == [True] * 6
+
+    asyncio.run(main())
+
+
+def test_an_agent_whose_loop_ends_is_stopped_and_has_not_failed(tmp_path: Path) -> None:
+    async def agent(_task: Any) -> str:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]  # as the end of a loop does
+        await asyncio.sleep(0)
+        return "24"
+
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            runner = await mem.runner(agent, lambda *_: True, user_id="ana")
+            with pytest.raises(asyncio.CancelledError):
+                await runner.run("Reach 24.", run_id="r1")
+            assert not (await mem.run_state("r1")).is_finished
+            assert await (await mem.bank(user_id="ana")).event_logs() == []
+
+    asyncio.run(main())
+
+
+def test_properties_that_ask_the_store_are_awaited(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            book = await mem.rulebook(user_id="ana")
+            assert await book.revision == 0
+            assert (book.name, book.level) == ("user:ana", "user")
+            assert isinstance(mem.policy, muniment.Policy)
+
+    asyncio.run(main())
+
+
+PROPERTIES = {
+    name: (sync, [name for name in public(sync) if isinstance(inspect.getattr_static(sync, name), property)])
+    for name, sync in (("memory", Memory), ("run", Run), ("corpus", Corpus), ("study", Study), ("bank", Bank),
+                       ("rulebook", Rulebook))
+}  # fmt: skip
+
+
+def test_no_property_asks_on_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a handle tells without `await`, it holds."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+    async def main() -> None:
+        async with await aio.open(tmp_path / "a.db") as mem:
+            handles = {
+                "memory": mem,
+                "run": await mem.run(user_id="ana"),
+                "corpus": await mem.corpus("notes"),
+                "study": await mem.research("Should Alder replace its diesel ferries?", user_id="ana"),
+                "bank": await mem.bank(user_id="ana"),
+                "rulebook": await mem.rulebook(user_id="ana"),
+            }
+            engine = type(mem._sync._ctx.engine)  # type: ignore[attr-defined]
+            for name in ("read", "write", "snapshot"):
+                monkeypatch.setattr(engine, name, _off_loop(getattr(engine, name)))
+            for handle, (_, names) in PROPERTIES.items():
+                for name in names:
+                    told = getattr(handles[handle], name)
+                    assert inspect.isawaitable(told) == (name in aio.ASKED)
+                    if name in aio.ASKED:
+                        await told
+
+    asyncio.run(main())
+
+
+def _off_loop(method: Any) -> Any:
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return method(*args, **kwargs)
+
+    return call
+
+
 async def _crash(_task: Any) -> str:
     raise ValueError("no")
 
 
-def test_a_study_is_lifted_with_its_run(tmp_path: Path) -> None:
+def test_a_study_is_lifted_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
     async def main() -> None:
         async with await aio.open(tmp_path / "a.db") as mem:
             question = "Should Alder replace its diesel ferries?"
-            study = await mem.research(question, user_id="ana", run_id="alder", directory=tmp_path / "alder")
+            study = await mem.research(question, user_id="ana", run_id="alder")
             assert isinstance(study, aio.AsyncStudy)
             assert isinstance(study.run, aio.AsyncRun)
             assert await study.route()
-            again = await mem.open_research("alder", directory=tmp_path / "alder")
+            again = await mem.open_research("alder")
             assert await again.manifest() == await study.manifest()
 
     asyncio.run(main())
@@ -242,6 +346,52 @@ def test_iterating_while_writing_stopping_early_and_being_cancelled(tmp_path: Pa
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert (await mem.verify()).ok
+
+    asyncio.run(main())
+
+
+def test_a_store_that_nobody_waits_for_any_more_is_closed_again() -> None:
+    begun, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def make() -> Memory:
+        begun.set()
+        assert go_on.wait(30)
+        memory = muniment.open()
+        close = memory.close
+
+        def tell() -> None:
+            close()
+            closed.set()
+
+        memory.close = tell  # type: ignore[method-assign]
+        return memory
+
+    async def main() -> None:
+        task = asyncio.create_task(aio.opened(make))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not closed.is_set()
+        go_on.set()
+        assert await asyncio.to_thread(closed.wait, 30)
+
+    asyncio.run(main())
+
+
+def test_closing_waits_for_what_was_begun_and_nothing_begins_after_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        mem = await aio.open(tmp_path / "a.db")
+        run = await mem.run(user_id="ana", session_id="s1")
+        calls = [asyncio.create_task(run.observe("user", str(n))) for n in range(100)]
+        await asyncio.sleep(0)  # all are on their way, most wait for a thread
+        await mem.close()
+        await asyncio.gather(*calls)
+        with pytest.raises(Closed):
+            await run.observe("user", "late")
+        await mem.close()
+        async with await aio.open(tmp_path / "a.db") as again:
+            assert len(await collect(again.entries(user_id="ana"))) == 101
 
     asyncio.run(main())
 

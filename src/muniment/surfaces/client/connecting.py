@@ -1,16 +1,19 @@
-"""`muniment.connect`: a server's store, with the same API as one that is opened here."""
+"""`muniment.connect` and `muniment.aio.connect`: a server's store, with the same API as one that is opened here."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
     from muniment.runtime.memory import Memory
 
-__all__ = ["connect"]
+__all__ = ["connect", "connect_async"]
 
 TIMEOUT_S = 60.0
 
@@ -21,6 +24,21 @@ def connect(url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, h
     `key` is an API key, where the server asks for one. `timeout_s` is how long one answer, or a part of a long one, may
     take. `http` is a client to use in place of one made here: an `httpx2.Client`, or something like it.
     """
+    return _connected(url, key, timeout_s, http)
+
+
+@functools.wraps(connect)
+async def connect_async(
+    url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, http: Any = None
+) -> AsyncMemory:
+    from muniment.aio import opened
+
+    return await opened(lambda: _connected(url, key, timeout_s, http, _refuse_on_loop))
+
+
+def _connected(
+    url: str, key: str | None, timeout_s: float, http: Any, before: Callable[[], None] | None = None
+) -> Memory:
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise InvalidInput(f"a server is named by its URL, not {url!r:.60}", path="$.url", hint="https://…")
     try:
@@ -35,7 +53,21 @@ def connect(url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, h
             limits = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
             http = httpx2.Client(base_url=url, timeout=timeout_s, limits=limits)
             unless_let_in.callback(http.close)
-        connection = Connection(http, key)
+        connection = Connection(http, key, before)
         memory = RemoteMemory(connection, url, connection.whoami())
         unless_let_in.pop_all()
     return memory
+
+
+def _refuse_on_loop() -> None:
+    """What a connection of an event loop asks for is asked in other threads, or the loop would stand still."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise InvalidInput(
+        "this would be fetched from the server while the event loop waits",
+        hint="in a thread: await asyncio.to_thread(lambda: build.pool)",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from os import PathLike, fspath
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from muniment.errors import InvalidInput, InvalidJson, MunimentError, StorageFailure, StorageLost
+from muniment.errors import Closed, InvalidInput, InvalidJson, MunimentError, StorageFailure, StorageLost
 from muniment.records.base import Record
 from muniment.runtime.builds import Build
 from muniment.surfaces.operations.problems import error_of
@@ -50,21 +50,52 @@ class Ask(NamedTuple):
 class Connection:
     """Thread-safe, as far as the HTTP client under it is."""
 
-    def __init__(self, http: Any, key: str | None) -> None:
+    def __init__(self, http: Any, key: str | None, before: Callable[[], None] | None = None) -> None:
+        """`before` is called before each request, where that is about to be sent, and may refuse it."""
         self._http = http
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._before = before
+        self._is_closed = False
 
     def whoami(self) -> dict[str, Any]:
         """What the server says of the key."""
-        with _reached():
-            answer = self._http.request("GET", "/v1/key", headers=self._headers)
-        if answer.is_error:
-            raise _problem(answer)
-        told: dict[str, Any] = parse_json(answer.content)
+        told: dict[str, Any] = parse_json(self._request("GET", "/v1/key", headers=self._headers).content)
         return told
 
     def close(self) -> None:
+        self._is_closed = True
         self._http.close()
+
+    def _request(self, method: str, path: str, **parts: Any) -> Any:
+        with self._reached():
+            answer = self._http.request(method, path, **parts)
+        if answer.is_error:
+            raise _problem(answer)
+        return answer
+
+    @contextmanager
+    def _streamed(self, method: str, path: str, **parts: Any) -> Iterator[Any]:
+        with self._reached(), self._http.stream(method, path, **parts) as answer:
+            if answer.is_error:
+                answer.read()
+                raise _problem(answer)
+            yield answer
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """What goes wrong on the way, as the library's own errors: the outcome is unknown once something was sent."""
+        if self._is_closed:
+            raise Closed("the connection has been closed")
+        if self._before is not None:
+            self._before()
+        try:
+            yield
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
+            raise StorageFailure(
+                f"the server cannot be reached: {error}", hint="check that it runs, and its address"
+            ) from None
+        except httpx2.TransportError as error:
+            raise StorageLost(f"the connection to the server broke: {error}") from None
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -75,7 +106,7 @@ class Connection:
             shape = operation.shape
             assert isinstance(shape, Listed)
             return shape.decode(parse_json(line) for line in self.lines(ask))
-        answer = self._send(ask)
+        answer = self._send(ask, {})
         if answer.status_code == 204:
             return None
         if operation.media != "application/json":
@@ -92,10 +123,7 @@ class Connection:
         return iter(()) if first is None else _joined(first, opened)
 
     def _opened(self, ask: Ask) -> Iterator[bytes]:
-        with _reached(), self._stream(ask, {"Accept": _LINES}) as answer:
-            if answer.is_error:
-                answer.read()
-                raise _problem(answer)
+        with self._streamed(ask.operation.method, ask.path, **self._parts(ask, {"Accept": _LINES})) as answer:
             held = b""
             for part in answer.iter_bytes():
                 *whole, held = (held + part).split(b"\n")
@@ -106,15 +134,8 @@ class Connection:
             if held:
                 raise StorageLost("the answer broke off", hint="ask again")
 
-    def _send(self, ask: Ask, **more: Any) -> Any:
-        with _reached():
-            answer = self._http.request(ask.operation.method, ask.path, **self._parts(ask, {}), **more)
-        if answer.is_error:
-            raise _problem(answer)
-        return answer
-
-    def _stream(self, ask: Ask, headers: Mapping[str, str]) -> Any:
-        return self._http.stream(ask.operation.method, ask.path, **self._parts(ask, headers))
+    def _send(self, ask: Ask, headers: Mapping[str, str]) -> Any:
+        return self._request(ask.operation.method, ask.path, **self._parts(ask, headers))
 
     def _parts(self, ask: Ask, headers: Mapping[str, str]) -> dict[str, Any]:
         whole = ask.operation.body
@@ -138,20 +159,12 @@ class Connection:
         """Send a body as it comes; with `progress`, as long work whose progress is told."""
         headers = self._headers | {"Content-Type": _LINES}
         headers |= {} if progress is None else {"Prefer": "respond-async"}
-        with _reached():
-            answer = self._http.request(ask.operation.method, ask.path, headers=headers, content=iter(lines))
-        if answer.is_error:
-            raise _problem(answer)
+        answer = self._request(ask.operation.method, ask.path, headers=headers, content=iter(lines))
         return self._awaited(ask, answer, progress)
 
     def work(self, ask: Ask, progress: Any) -> Any:
         """Ask for long work, and tell its progress until it is done."""
-        parts = self._parts(ask, {"Prefer": "respond-async"})
-        with _reached():
-            answer = self._http.request(ask.operation.method, ask.path, **parts)
-        if answer.is_error:
-            raise _problem(answer)
-        return self._awaited(ask, answer, progress)
+        return self._awaited(ask, self._send(ask, {"Prefer": "respond-async"}), progress)
 
     def _awaited(self, ask: Ask, answer: Any, progress: Any) -> Any:
         told = parse_json(answer.content)
@@ -165,10 +178,7 @@ class Connection:
     def _watched(self, location: str, progress: Any) -> Work:
         """Follow the events of a work to its end."""
         done, work = 0, None
-        with _reached(), self._http.stream("GET", f"{location}/events", headers=self._headers, timeout=None) as answer:
-            if answer.is_error:
-                answer.read()
-                raise _problem(answer)
+        with self._streamed("GET", f"{location}/events", headers=self._headers, timeout=None) as answer:
             for line in answer.iter_lines():
                 if line.startswith("data: "):
                     work = Work.from_wire(parse_json(line.removeprefix("data: ")))
@@ -183,19 +193,6 @@ class Connection:
 def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from rest
-
-
-@contextmanager
-def _reached() -> Iterator[None]:
-    """What goes wrong on the way, as the library's own errors: the outcome is unknown once something was sent."""
-    try:
-        yield
-    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
-        raise StorageFailure(
-            f"the server cannot be reached: {error}", hint="check that it runs, and its address"
-        ) from None
-    except httpx2.TransportError as error:
-        raise StorageLost(f"the connection to the server broke: {error}") from None
 
 
 def _problem(answer: Any) -> MunimentError:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.errors import Forbidden, InvalidInput
+from muniment.errors import Forbidden, Forgotten, InvalidInput, NotFound
 from muniment.records.scope import DEFAULT_TENANT, Scope
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
@@ -27,6 +27,12 @@ from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, find_operation
 from muniment.surfaces.operations.table import HANDLES, Handle, Operation
+
+if TYPE_CHECKING:
+    from muniment.ports.engine import EngineInfo
+    from muniment.records.corpus import CorpusDocument
+    from muniment.records.hit import Hit
+    from muniment.records.policy import Policy
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 
@@ -85,7 +91,7 @@ def _lifted(connection: Connection, answer: Any) -> Any:
 
 
 class _Home:
-    """What of a store's context is on this side: what counts tokens here, and the policy, once it was asked for."""
+    """What of a store's context is on this side: what counts tokens here; its policy and what it is, asked for once."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -97,8 +103,15 @@ class _Home:
         return load_token_counter()
 
     @functools.cached_property
+    def info(self) -> Any:
+        return self._ask("info")
+
+    @functools.cached_property
     def policy(self) -> Any:
-        operation = find_operation("memory", "policy", "store")
+        return self._ask("policy")
+
+    def _ask(self, call: str) -> Any:
+        operation = find_operation("memory", call, "store")
         assert operation is not None
         return self._connection.ask(Ask(operation, operation.routes["store"], {}, {}))
 
@@ -232,9 +245,47 @@ class RemoteCorpus(_Remote, Corpus):
         shelf = self._shelf
         return {"tenant_id": shelf.tenant_id, "user_id": self._user_id, "corpus_id": shelf.corpus_id}
 
+    @staticmethod
+    def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
+        """One by one: a request adds one document."""
+        for corpus, given in added:
+            corpus.add(**given)
+
+    def _newest(self, document_ids: Sequence[str]) -> dict[str, CorpusDocument]:
+        found: dict[str, CorpusDocument] = {}
+        for document_id in document_ids:
+            try:
+                document = self.get(document_id)
+            except (NotFound, Forgotten):
+                continue
+            if document.status == "live":
+                found[document_id] = document
+        return found
+
+    def _documents_of(self, hits: Sequence[Hit]) -> dict[str, CorpusDocument]:
+        chunks = {hit.session_id or "": hit.id for hit in hits}
+        names = {session_id: self.chunk(chunk_id).document_id for session_id, chunk_id in chunks.items()}
+        newest = self._newest(list(names.values()))
+        return {session_id: newest[name] for session_id, name in names.items() if name in newest}
+
+    def _standing(self) -> list[CorpusDocument]:
+        return self.documents()
+
+
+class _Owned(_Remote):
+    """A handle of what is a user's, an agent's or, without either, the tenant's."""
+
+    _owners: dict[str, str | None]
+
+    def _level(self) -> str:
+        return next((level for level in ("user", "agent") if self._owners[f"{level}_id"] is not None), "tenant")
+
+    def _names(self) -> dict[str, Any]:
+        return dict(self._owners)
+
 
 @_derived("bank")
-class RemoteBank(_Remote, Bank):
+class RemoteBank(_Owned, Bank):
     """A bank's handle over a connection. See `muniment.Memory.bank`."""
 
     def __init__(
@@ -242,37 +293,21 @@ class RemoteBank(_Remote, Bank):
     ) -> None:
         super().__init__(cast("Any", _Home(connection)), scope, owner)
         self._connection = connection
-        self._whose = {"user_id": user_id, "agent_id": agent_id}
-
-    def _level(self) -> str:
-        return _level_of(self._whose)
-
-    def _names(self) -> dict[str, Any]:
-        return {"tenant_id": self._scope.tenant_id, **self._whose}
+        self._owners = {"tenant_id": scope.tenant_id, "user_id": user_id, "agent_id": agent_id}
 
 
 @_derived("rulebook")
-class RemoteRulebook(_Remote, Rulebook):
+class RemoteRulebook(_Owned, Rulebook):
     """A rulebook's handle over a connection. See `muniment.Memory.rulebook`."""
 
     def __init__(self, connection: Connection, book: Rulebook, user_id: str | None, agent_id: str | None) -> None:
         self._book = book._book
         self._connection = connection
-        self._whose = {"user_id": user_id, "agent_id": agent_id}
+        self._owners = {"tenant_id": book._book.tenant_id, "user_id": user_id, "agent_id": agent_id}
 
     def replay(self, *_: Any, **__: Any) -> Any:
         """Not over a connection: the tasks are the store's, the agent is the caller's."""
         raise Forbidden("a replay runs where the store is", hint=LOCAL["rulebook.replay"])
-
-    def _level(self) -> str:
-        return _level_of(self._whose)
-
-    def _names(self) -> dict[str, Any]:
-        return {"tenant_id": self._book.tenant_id, **self._whose}
-
-
-def _level_of(whose: Mapping[str, str | None]) -> str:
-    return next((name.removesuffix("_id") for name, value in whose.items() if value is not None), "tenant")
 
 
 @_derived("study")
@@ -314,7 +349,8 @@ class RemoteMemory(_Remote, Memory):
 
     def __init__(self, connection: Connection, url: str, key: Mapping[str, str]) -> None:
         """`key` is what the server says of it: where it is for one user, all is asked for at that user's address."""
-        super().__init__(cast("Any", _Home(connection)))
+        self._home = _Home(connection)
+        super().__init__(cast("Any", self._home))
         self._connection = connection
         self._url = url
         self._user_id = key.get("user")
@@ -322,6 +358,18 @@ class RemoteMemory(_Remote, Memory):
 
     def __repr__(self) -> str:
         return f"<Memory at {self._url}>"
+
+    @property
+    def info(self) -> EngineInfo:
+        """Which engine the server has, where, how durable; as it was when first asked."""
+        info: EngineInfo = self._home.info
+        return info
+
+    @property
+    def policy(self) -> Policy:
+        """The server's policy, as it was when first asked."""
+        policy: Policy = self._home.policy
+        return policy
 
     def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
         return self._lift(self._connection.ask(self._located(handle, call, arguments)))
