@@ -156,6 +156,8 @@ class ScrubReport(NamedTuple):
 
 
 class EngineInfo(NamedTuple):
+    """Which engine a store has, and where it lies."""
+
     name: str
     version: str
     location: str
@@ -185,6 +187,10 @@ class Engine(Protocol):
 
     def snapshot(self, tenant_id: str) -> AbstractContextManager[Reader]:
         """A view that stays as it was while others write, for long streams."""
+        ...
+
+    def mark(self) -> str:
+        """Another text whenever something was committed, by whichever process. Cheap: for asking again and again."""
         ...
 
     def tenants(self) -> list[str]:

@@ -20,6 +20,8 @@ class Changed(Record):
 
 
 class BuildDiff(Record):
+    """What changed between two builds, and why."""
+
     a: str
     b: str
     is_same: bool

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from muniment.ports.outside import Clock, Ids
     from muniment.ports.tokens import TokenCounter
     from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
+    from muniment.records.changes import Changes
     from muniment.records.drift import DriftReport
     from muniment.records.entry import LedgerEntry, Receipt, RunState
     from muniment.records.pointer import Pointer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from muniment.records.research_policy import ResearchLimits
     from muniment.records.research_run import SynthesisInput
     from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.records.users import UserState
     from muniment.runtime import transfer
     from muniment.runtime.builds import Build
     from muniment.runtime.comparing import BuildDiff
@@ -94,7 +96,7 @@ def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
         lacks = [need for need in needs if not hasattr(given, need)]
         if given is not None and not (name != "ids" and isinstance(given, str)) and lacks:
             raise InvalidInput(
-                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/start.md says what it should have"
+                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/guides/library.md says what"
             )
 
 
@@ -156,6 +158,7 @@ class Memory(MemoryLearning):
 
     @property
     def policy(self) -> Policy:
+        """The policy that the store was opened with."""
         return self._ctx.policy
 
     def run(
@@ -200,7 +203,8 @@ class Memory(MemoryLearning):
                 raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
         if done_definition is not None and not isinstance(done_definition, str | dict):
             raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
-        return Run(self._ctx, scope, task_type, objective, done_definition, granted(grants), _budgets(budgets))
+        said = (task_type, objective, done_definition)
+        return Run(self._ctx, scope, *said, granted(grants), _budgets(budgets), is_new=run_id is None)
 
     def runs(self, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[RunState]:
         """The runs of a user, or of the tenant, as they stand, oldest first."""
@@ -217,7 +221,8 @@ class Memory(MemoryLearning):
     def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
         """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.
 
-        `repair` takes up a run that is locked, to put it right by new entries and `unlock` it.
+        `repair` takes up a run that is locked (else `RunLocked`), to put it right by new entries and `unlock` it. One
+        that has ended is a `RunFinished`.
         """
         from muniment.runtime import run_reading
 
@@ -334,7 +339,7 @@ class Memory(MemoryLearning):
         return reading.get_entry(self._ctx, tenant_id, event_id)
 
     def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
-        """The full text of an event, wherever it lies; checked against its hash."""
+        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
         from muniment.runtime import reading
 
         return reading.content_of(self._ctx, tenant_id, event_id)
@@ -347,6 +352,14 @@ class Memory(MemoryLearning):
 
         return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
 
+    def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
+        """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
+        keeps up with it. Without a position, where things are now.
+        """
+        from muniment.runtime.changes import changes_after, whose
+
+        return changes_after(self._ctx, whose(tenant_id, user_id), after)
+
     def episodes(
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[EpisodeCandidate]:
@@ -356,7 +369,7 @@ class Memory(MemoryLearning):
         return list_episodes(self._ctx, tenant_id, user_id, session_id)
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
-        """What a pointer (or an event id) points to, its quote checked against the bytes."""
+        """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
         from muniment.runtime import reading
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
@@ -428,7 +441,10 @@ class Memory(MemoryLearning):
         return transfer.import_dump(self._ctx, dump, progress)
 
     def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
-        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error."""
+        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error.
+
+        `Forgotten`, with the receipt's id, where something it held was erased.
+        """
         from muniment.runtime import builds
 
         return builds.load_build(self._ctx, tenant_id, build_id)
@@ -462,6 +478,12 @@ class Memory(MemoryLearning):
     def tenants(self) -> list[str]:
         """The tenants of this store."""
         return self._ctx.engine.tenants()
+
+    def users(self, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
+        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them."""
+        from muniment.runtime.user_reading import list_users
+
+        return list_users(self._ctx, tenant_id)
 
     def close(self) -> None:
         """Release the store. Everything acknowledged is already kept."""

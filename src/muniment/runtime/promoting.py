@@ -142,7 +142,9 @@ def _verdict(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVe
     held = [use for use in uses if use.arm in ("active", "holdout")]
     comparison = stats_of(held, memory.id, policy).hold
     since = min((use.at for use in held), default=memory.created_at)
-    plan = CanaryPlan(canary_id=memory.id, share=1 - policy.canary.holdout_share, started_at=since)
+    is_held_out = memory.layer != "user" and rule_in(memory).type != "GuardrailRule"
+    share = 1 - policy.canary.holdout_share if is_held_out else 1
+    plan = CanaryPlan(canary_id=memory.id, share=share, started_at=since)
     return judge_canary(comparison, held, policy.canary, plan), comparison
 
 

@@ -14,13 +14,24 @@ from muniment.records.base import ValidationError, issues_of
 from muniment.records.entry import LedgerEntry
 from muniment.records.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.runtime.context import Context
+from muniment.runtime.items import latest
 from muniment.semantics.corpora import corpus_of
 from muniment.text.hashing import salted_digest
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["content_in", "content_of", "get_entry", "list_entries", "pointer_of", "resolve", "resolve_in", "source_row"]
+__all__ = [
+    "check_own",
+    "content_in",
+    "content_of",
+    "get_entry",
+    "list_entries",
+    "pointer_of",
+    "resolve",
+    "resolve_in",
+    "source_row",
+]
 
 PAGE_ROWS = 500
 
@@ -56,6 +67,13 @@ def _namespace(plain: Mapping[str, Any]) -> str:
 def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
     """The entry with this id. One of another tenant or, where a user is given, another user does not exist (LG-02)."""
     return ctx.engine.read(tenant_id, lambda reader: entry_of_row(tenant_id, _row(reader, entry_id, user_id)))
+
+
+def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: str, path: str) -> None:
+    """An item is this user's own. Of another's not even what became of it is told: it does not exist (LG-02)."""
+    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, item_id))
+    if item is None or item.kind != kind or item.user_id != user_id:
+        raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
 
 
 def content_of(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> str:

@@ -55,7 +55,7 @@ __all__ = ["Rulebook"]
 
 
 class Rulebook:
-    """The rules of a user, an agent or the tenant. Thread-safe."""
+    """The rules of a user, an agent or the tenant. Thread-safe. What its tests do not bear out is a `GateFailed`."""
 
     def __init__(self, ctx: Context, tenant_id: str, owner: str) -> None:
         self._book = Book(ctx, tenant_id, owner)
@@ -237,4 +237,5 @@ class Rulebook:
 
     @property
     def level(self) -> Literal["user", "agent", "tenant"]:
+        """Whom the rules are for."""
         return level_of(self._book.owner)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.records.runs import VerifierResult
     from muniment.records.scope import Scope
     from muniment.runtime.context import Context
+    from muniment.runtime.items import Item
 
 __all__ = ["Run", "draft_of"]
 
@@ -40,7 +41,8 @@ _SILENT = {"task_type": "generic"}
 class Run(RunRecall, RunStores, RunSteps, RunLearning):
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
-    Thread-safe. Its first write also writes the `system` entry that says the run started.
+    Thread-safe. Its first write also writes the `system` entry that says the run started. Once it has ended, writes
+    raise `RunFinished`; while a compaction of it does not hold, `RunLocked`.
     """
 
     def __init__(
@@ -54,7 +56,10 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         budgets: JsonObject | None = None,
         *,
         repairs: bool = False,
+        found: Item | None = None,
+        is_new: bool = False,
     ) -> None:
+        """`found` is what the store has of the run, where that was read just now; of a new one there is nothing."""
         self._ctx = ctx
         self._scope = scope
         self._grants = grants
@@ -69,7 +74,8 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         self._said = {key: value for key, value in said.items() if value is not None}
         if self._said != _SILENT:
             self._opening = _opening(ctx, self._said)  # what is wrong with it is said now, not at the first write
-        found = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+        if found is None:  # a store that was closed says so now, and not at the first write
+            found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
             from muniment.runtime.ingest import check_pinned, check_run
 
@@ -87,10 +93,12 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
 
     @property
     def scope(self) -> Scope:
+        """Tenant, user, agent, session and run."""
         return self._scope
 
     @property
     def run_id(self) -> str:
+        """The id of the run."""
         return self._scope.run_id
 
     def observe(
@@ -107,7 +115,11 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         idempotency_key: str | None = None,
         trust: Trust | None = None,
     ) -> LedgerEntry:
-        """Record a message. `ts` is when it happened (default: now); `trust` may lower what the role gives."""
+        """Record a message. `ts` is when it happened (default: now); `trust` may lower what the role gives.
+
+        An `id` that exists is a `DuplicateId`. Under an `idempotency_key` the same message is written once and its
+        entry answered again; another message under it is an `IdempotencyMismatch`.
+        """
         draft = _draft(
             kind="message" if role not in ("system", "developer") else "system",
             role=role,
@@ -234,7 +246,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def content(self, event_id: str) -> str:
-        """The full text of an event of this user, wherever it lies."""
+        """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased."""
         from muniment.runtime import reading
 
         return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)

@@ -106,8 +106,8 @@ class RunSteps:
     ) -> RunClaim:
         """A statement with a duty of evidence. `evidence` are event ids, or pointers such as `{"event_id", "quote"}`.
 
-        Each pointer must resolve and its quote stand there, verbatim. Made `verified`, it needs at least one. The same
-        words again are the same claim.
+        Each pointer must resolve and its quote stand there, verbatim (else `QuoteMismatch`). Made `verified`, it needs
+        at least one. The same words again are the same claim.
         """
         from muniment.runtime.claims import make_claim
 
@@ -236,6 +236,7 @@ class RunSteps:
         return [claim for claim in self.log().claims if status in (None, claim.status)]
 
     def conflicts(self) -> list[RunConflict]:
+        """The conflicts of the run, settled ones too."""
         return list(self.log().conflicts)
 
     def failures(self) -> list[CountedFailure]:

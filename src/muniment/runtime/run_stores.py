@@ -101,7 +101,8 @@ class RunStores:
     ) -> Fact:
         """A fact on evidence. What it does to what is known of the key, the policy's rules say; nothing is deleted.
 
-        `quote` must stand in one of the sources, verbatim. A level above the user's takes a grant.
+        `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
+        grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`.
         """
         from muniment.runtime import facts
 

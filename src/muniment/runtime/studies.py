@@ -92,7 +92,9 @@ class StudyStatus:
 
 
 class Study:
-    """A research run, made by `Memory.research`. Thread-safe; of several processes one moves, the others are told."""
+    """A research run, made by `Memory.research`. Thread-safe; of several processes one moves, the others are told
+    (`StaleState`). What is not due is a `WrongStage`, a gate that does not hold a `GateFailed`.
+    """
 
     def __init__(self, ctx: Context, run: Run, directory: RunDirectory) -> None:
         self._ctx = ctx
@@ -104,6 +106,7 @@ class Study:
 
     @property
     def run_id(self) -> str:
+        """The id of the run."""
         return self._run.run_id
 
     @property
@@ -119,6 +122,7 @@ class Study:
     # -- looking ------------------------------------------------------------------------------------------
 
     def manifest(self) -> ResearchManifest:
+        """What the run is and where it stands: question, limits, stage."""
         return self._view().manifest
 
     def perspectives(self) -> tuple[Perspective, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,7 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.runtime.memory import Memory
 
-__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config"]
+__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config", "settle_table"]
 
 NAMES: Mapping[str, str] = {
     "db": "muniment.db",
@@ -38,13 +38,21 @@ NAMES: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Settings:
     db: str
+    """The store: a SQLite file, `:memory:`, or a `postgresql://` address."""
     tenant: str
+    """The tenant."""
     user: str
+    """Whose memory it is, where a command is about one user."""
     agent: str
+    """The agent that runs belong to."""
     durability: str
+    """`normal` survives a crash of the process, `full` a loss of power."""
     embedder: str
+    """Search by meaning too: `none`, `hash`, `wordllama`, `minilm`, `openai:<base_url>#<model>`."""
     tokens: str
+    """What counts tokens: `auto` is exact where a tokenizer is installed."""
     policy: Mapping[str, Any]
+    """The `[policy]` table: what differs from the default policy."""
 
 
 def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:
@@ -85,6 +93,25 @@ def read_config(env: Mapping[str, str]) -> dict[str, Any]:
             hint=f"known are {', '.join([*NAMES, 'policy', 'server', 'mcp'])}",
         )
     return config
+
+
+def settle_table(
+    table: str, prefix: str, names: Iterable[str], given: Mapping[str, Any], environ: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """What is said of these settings by argument, environment (`prefix` and the name) or a table of `muniment.toml`."""
+    env = os.environ if environ is None else environ
+    held = read_config(env).get(table, {})
+    if not isinstance(held, dict):
+        raise InvalidInput(f"[{table}] should be a table", path=f"$.{table}")
+    known = tuple(names)
+    unknown = sorted(held.keys() - set(known))
+    if unknown:
+        raise InvalidInput(
+            f"[{table}] has no {unknown[0]!r:.40}", path=f"$.{table}", hint=f"known are {', '.join(known)}"
+        )
+    said = {name: (given.get(name), env.get(f"{prefix}{name.upper()}"), held.get(name)) for name in known}
+    first = {name: next((each for each in told if each is not None), None) for name, told in said.items()}
+    return {name: value for name, value in first.items() if value is not None}
 
 
 def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool = False) -> Memory:

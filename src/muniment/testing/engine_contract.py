@@ -462,6 +462,20 @@ class EngineContract(EngineWalls):
         assert isinstance(engine.is_shared_between_processes, bool)
         assert isinstance(engine.is_walled_by_the_server, bool)
 
+    def test_the_mark_moves_with_every_commit(self, engine: Engine) -> None:
+        marks = [engine.mark()]
+        for name in ("a", "b"):
+            write(engine, Insert("links", [(name, "x")]))
+            marks.append(engine.mark())
+        assert len(set(marks)) == 3
+
+    def test_the_mark_stays_while_nobody_commits(self, engine: Engine) -> None:
+        if engine.is_walled_by_the_server:
+            pytest.skip("others may commit to the same server, and move it")
+        mark = engine.mark()
+        read(engine, Count("links"))
+        assert engine.mark() == mark
+
     def test_scrub_reports(self, engine: Engine) -> None:
         report = engine.scrub([b"never written here"])
         assert report.note
@@ -476,6 +490,7 @@ class EngineContract(EngineWalls):
             lambda: read(engine, Count("links")),
             lambda: engine.snapshot("t1").__enter__(),
             lambda: engine.tenants(),
+            lambda: engine.mark(),
             lambda: engine.scrub([b"x"]),
         ):
             with pytest.raises(Closed):

@@ -148,6 +148,7 @@ class MemoryEngine:
         self._closed = False
         self._tenants: dict[str, Tables] = {}
         self._owners: dict[str, dict[Row, str]] = {}
+        self._commits = 0
 
     @property
     def info(self) -> EngineInfo:
@@ -166,6 +167,7 @@ class MemoryEngine:
                 if transaction.failure is not None:
                     raise transaction.failure
                 done = True
+                self._commits += 1
             finally:
                 transaction.end()
                 if not done:
@@ -193,6 +195,11 @@ class MemoryEngine:
             yield reader
         finally:
             reader.end()
+
+    def mark(self) -> str:
+        with self._turns, self._lock:
+            self._refuse_closed()
+            return str(self._commits)
 
     def tenants(self) -> list[str]:
         with self._turns, self._lock:

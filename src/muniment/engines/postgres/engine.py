@@ -131,6 +131,12 @@ class PostgresEngine:
         with self._view(tenant_id) as reader:
             yield reader
 
+    def mark(self) -> str:
+        """What a transaction that began now would see: the server's own account of who has committed."""
+        with self._turns, self._view(TENANT_ANY) as reader:
+            ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
+            return str(seen)
+
     def tenants(self) -> list[str]:
         with self._turns, self._view(TENANT_ANY) as reader:
             asked = f'SELECT tenant_id FROM "{self._target.schema}".tenants ORDER BY tenant_id'

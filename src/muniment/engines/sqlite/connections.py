@@ -96,6 +96,7 @@ class Connections:
         self._writer: sqlite3.Connection | None = None
         self._guard = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        self._watcher: sqlite3.Connection | None = None
         self._reading = 0
         self._key = enter(place.path)
         self.is_closed = False
@@ -159,6 +160,17 @@ class Connections:
             if self.is_closed and not self._reading:
                 leave(self._key)
 
+    def data_version(self) -> int:
+        """SQLite's own count of what others committed, seen by a connection that does nothing else."""
+        with self._guard:
+            self.refuse_closed()
+            if self._watcher is None:
+                self._watcher = self._new_reader()
+            try:
+                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise translate(error, self.place.path) from error
+
     def refuse_closed(self) -> None:
         if self.is_closed:
             raise Closed("the store has been closed")
@@ -171,6 +183,8 @@ class Connections:
                     return
                 self.is_closed = True
                 idle, self._idle = self._idle, []
+                if self._watcher is not None:
+                    idle.append(self._watcher)
             for connection in idle:
                 connection.close()
             self.drop_writer()

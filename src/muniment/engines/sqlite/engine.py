@@ -148,6 +148,10 @@ class SqliteEngine:
             if connection.in_transaction:
                 return
 
+    def mark(self) -> str:
+        with self._turns:
+            return str(self._here().data_version())
+
     def tenants(self) -> list[str]:
         connections = self._here()
         with self._turns, connections.reader() as connection:

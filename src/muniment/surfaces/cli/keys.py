@@ -37,7 +37,13 @@ def keys() -> None:
 @click.argument("name")
 @click.option("--tenant", required=True, metavar="ID", help="The tenant it is for; '*' for all.")
 @click.option("--user", metavar="ID", help="The one user it is for.")
-@click.option("--access", type=click.Choice(["read", "write", "admin"]), default="write", show_default=True)
+@click.option(
+    "--access",
+    type=click.Choice(["read", "write", "admin"]),
+    default="write",
+    show_default=True,
+    help="What it may do; each includes the one before.",
+)
 @click.option("--expires", metavar="TIME", help="How long it holds, such as 90d or 12h.")
 @click.option("--rate", type=click.IntRange(1), metavar="N", help="Requests a minute.")
 @click.option("--body-max", type=click.IntRange(1), metavar="BYTES", help="The largest body it may send.")

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "facts": ("muniment.surfaces.cli.facts", "facts", "List a user's facts and what they rest on."),
     "extract": ("muniment.surfaces.cli.extract", "extract", "Propose facts from what a user said, with their quotes."),
     "episodes": ("muniment.surfaces.cli.episodes", "episodes", "List a user's episodes and their best sentences."),
+    "users": ("muniment.surfaces.cli.users", "users", "List the users of a tenant and when they were seen."),
     "run": ("muniment.surfaces.cli.run", "run", "List runs, show how one stands, open a locked one."),
     "claims": ("muniment.surfaces.cli.claims", "claims", "List what a run claims and the words it rests on."),
     "snapshot": ("muniment.surfaces.cli.snapshot", "snapshot", "Show, take or check a snapshot of a run."),

@@ -99,7 +99,14 @@ def _show_next(where: Where, memory: StoredMemory) -> None:
 @click.command()
 @click.argument("body", metavar="BODY")
 @click.option("--title", metavar="TEXT", help="What to call it.")
-@click.option("--type", "type_", type=click.Choice(get_args(RuleType)), default="StrategyRule", show_default=True)
+@click.option(
+    "--type",
+    "type_",
+    type=click.Choice(get_args(RuleType)),
+    default="StrategyRule",
+    show_default=True,
+    help="What to do, or what must not happen.",
+)
 @click.option("--domain", metavar="NAME", help="Only in this domain.")
 @click.option("--family", metavar="NAME", help="Only for this family of tasks.")
 @click.option("--bucket", "buckets", multiple=True, metavar="KEY", help="Only in this bucket; repeatable.")

@@ -61,12 +61,14 @@ def create_app(
                 await entered.enter_async_context(each)
             yield
             standing.is_closing = True
+            door.live.end()
         works.close()
         door.close()
         if memory is not store:
             memory.close()
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
+    app.state.live = door.live
     app.router.redirect_slashes = False
     app.router.default = _dispatched(door, beside or {})
     return app

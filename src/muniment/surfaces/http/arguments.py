@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Union, get_args, get_origin
 
 from muniment.errors import InvalidInput, InvalidRecord
@@ -24,17 +25,35 @@ PAGE: Mapping[str, Any] = {"limit": int, "cursor": str}
 _SEQUENCES = (list, tuple, Iterable, Sequence)
 
 
-def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """What the query gives, under `own`, `run` and `page`; a name that is not known is refused, so is a doubled one."""
+@cache
+def _kinds_of(route: Route) -> Mapping[str, tuple[str, Any]]:
+    """What a query may name: which part of the request it is of, and its type."""
     operation = route.operation
-    known: dict[str, dict[str, Any]] = {"own": {}, "run": {}, "page": {}}
+    known: dict[str, Mapping[str, Any]] = {}
     if not operation.takes_body:
         known["own"] = {each.name: each.hint for each in operation.parameters(route.template)}
     if operation.handle == "run":
         known["run"] = dict(RUN_CONTEXT) | ({} if route.names_run else {"run_id": str})
     if operation.is_listed and not operation.takes_body:
-        known["page"] = dict(PAGE)
-    kinds = {name: part for part, names in known.items() for name in names}
+        known["page"] = PAGE
+    return {name: (part, hint) for part, names in known.items() for name, hint in names.items()}
+
+
+@cache
+def _records_of(route: Route) -> Mapping[str, type[Record] | None]:
+    """What a body may name, and the record that an object of that name is made into."""
+    return {each.name: _record_of(each.hint) for each in route.operation.parameters(route.template)}
+
+
+@cache
+def _required_of(route: Route) -> tuple[str, ...]:
+    parameters = route.operation.parameters(route.template)
+    return tuple(each.name for each in parameters if each.is_required and each.name != route.operation.body)
+
+
+def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """What the query gives, under `own`, `run` and `page`; a name that is not known is refused, so is a doubled one."""
+    kinds = _kinds_of(route)
     given: dict[str, list[str]] = {}
     for name, value in pairs:
         if name not in kinds:
@@ -43,8 +62,9 @@ def query_arguments(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str,
         given.setdefault(name, []).append(value)
     found: dict[str, dict[str, Any]] = {"own": {}, "run": {}, "page": {}}
     for name, values in given.items():
-        found[kinds[name]][name] = _read(name, known[kinds[name]][name], values)
-    if not operation.takes_body:
+        part, hint = kinds[name]
+        found[part][name] = _read(name, hint, values)
+    if not route.operation.takes_body:
         _check_required(route, found["own"])
     return found
 
@@ -56,27 +76,31 @@ def body_arguments(route: Route, body: Any) -> dict[str, Any]:
         return {operation.body: body}
     if not isinstance(body, dict):
         raise InvalidInput("the body should be a JSON object", path="$")
-    known = {each.name for each in operation.parameters(route.template)}
+    records = _records_of(route)
     for name in body:
+        if name in records:
+            continue
         if name in operation.left_out:
             raise InvalidInput(f"{name} is not taken here", path=f"$.{name}", hint=operation.left_out[name])
         is_free = operation.signature.extra is not None and name not in operation.named_in(route.template)
-        if name not in known and (not is_free or name in ("tenant_id", "user_id", "self")):
+        if not is_free or name in ("tenant_id", "user_id", "self"):
             raise InvalidInput(
-                f"an unknown key {name!r:.40}", path=f"$.{name:.40}", hint=f"there are {', '.join(sorted(known))}"
+                f"an unknown key {name!r:.40}", path=f"$.{name:.40}", hint=f"there are {', '.join(sorted(records))}"
             )
     _check_required(route, body)
-    hints = {each.name: each.hint for each in operation.parameters(route.template)}
-    return {name: _record(name, hints.get(name, Any), value) for name, value in body.items()}
+    return {name: _as_record(name, records.get(name), value) for name, value in body.items()}
 
 
-def _record(name: str, hint: Any, value: Any) -> Any:
-    """An object that the method wants as a record and would not take as it is."""
+def _record_of(hint: Any) -> type[Record] | None:
+    """The record that a method wants where it would not take an object as it is."""
     kinds = _alternatives(hint)
-    if not isinstance(value, dict) or any(get_origin(each) in (dict, Mapping) or each is Any for each in kinds):
-        return value
-    record = next((each for each in kinds if isinstance(each, type) and issubclass(each, Record)), None)
-    if record is None:
+    if any(get_origin(each) in (dict, Mapping) or each is Any for each in kinds):
+        return None
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, Record)), None)
+
+
+def _as_record(name: str, record: type[Record] | None, value: Any) -> Any:
+    if record is None or not isinstance(value, dict):
         return value
     try:
         return record.from_wire(value)
@@ -86,9 +110,9 @@ def _record(name: str, hint: Any, value: Any) -> Any:
 
 
 def _check_required(route: Route, given: Mapping[str, Any]) -> None:
-    for each in route.operation.parameters(route.template):
-        if each.is_required and each.name not in given and each.name != route.operation.body:
-            raise InvalidInput(f"{each.name} is missing", path=f"$.{each.name}")
+    for name in _required_of(route):
+        if name not in given:
+            raise InvalidInput(f"{name} is missing", path=f"$.{name}")
 
 
 def _read(name: str, hint: Any, values: list[str]) -> Any:

@@ -10,12 +10,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from muniment.errors import TooLarge, TooSlow, UnsupportedMedia
 from muniment.text.canonical import parse_json
 
-__all__ = ["read_bytes", "read_json", "spool_lines"]
+__all__ = ["BYTES_A_SECOND_MIN", "read_bytes", "read_json", "spool_lines"]
+
+BYTES_A_SECOND_MIN = 16 << 10
+"""A body that comes slower, once its first seconds are over, is given up on: a byte now and then holds nothing open."""
 
 
 async def read_json(request: Request, bytes_max: int, seconds_max: float) -> Any:
@@ -51,23 +54,25 @@ async def spool_lines(request: Request, bytes_max: int, seconds_max: float) -> P
 
 
 async def _parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncIterator[bytes]:
-    """The parts of a body as they come; `seconds_max` is between two of them, and for all of a small body."""
+    """The parts of a body as they come: within `seconds_max` of each other, and at no less than the least rate."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMedia("an encoded body is not taken")
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length) > bytes_max:
         raise _too_large(bytes_max)
-    size = 0
-    stream = request.stream()
-    while True:
+    size, more = 0, True
+    now_s = asyncio.get_running_loop().time
+    begun_s = now_s()
+    while more:
+        left_s = begun_s + seconds_max + size / BYTES_A_SECOND_MIN - now_s()
         try:
-            part = await asyncio.wait_for(anext(stream, None), seconds_max)
+            async with asyncio.timeout(min(left_s, seconds_max)):
+                message = await request.receive()
         except TimeoutError:
-            raise TooSlow(f"nothing came for {seconds_max:g} seconds") from None
-        except ClientDisconnect:
-            raise TooSlow("the caller went away") from None
-        if part is None:
-            return
+            raise TooSlow(f"too little came in {seconds_max:g} seconds") from None
+        if message["type"] == "http.disconnect":
+            raise TooSlow("the caller went away")
+        part, more = message.get("body", b""), message.get("more_body", False)
         size += len(part)
         if size > bytes_max:
             raise _too_large(bytes_max)

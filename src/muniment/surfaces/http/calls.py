@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.runtime.memory import Memory
 from muniment.surfaces.http.guards import Request, guarded, version_of
 from muniment.surfaces.http.handles import open_handle, place_study, versioned_id
-from muniment.surfaces.http.pages import is_entries, page_of, page_of_entries
+from muniment.surfaces.http.pages import is_sought, page_of, page_sought
 from muniment.surfaces.http.routing import Found
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
@@ -54,10 +54,10 @@ def carry_out(memory: Memory, works: Works, asked: Asked, progress: Callable[[in
     etag = None
     if operation.versioned is not None and not operation.takes_body:
         etag = _version(memory, found)  # before the answer: one that is too old fails safe
-    if operation.is_listed and is_entries(found) and not asked.wants_lines:
+    if operation.is_listed and is_sought(found) and not asked.wants_lines:
         open_handle(memory, found, asked.run)
         inner = _listed(found).inner
-        page = page_of_entries(memory, found, inner, asked.own, asked.page)
+        page = page_sought(memory, found, inner, asked.own, asked.page)
         return _page(operation.status, page.items, page.next)
     result = _call(memory, works, asked, progress)
     if operation.versioned is not None and operation.takes_body:
@@ -86,9 +86,8 @@ def _call(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], 
     handle = works if operation.handle == "works" else open_handle(memory, found, asked.run)
     if isinstance(getattr(type(handle), operation.call, None), property):
         return getattr(handle, operation.call)
-    arguments = dict(asked.own)
-    taken = {each.name for each in operation.signature.parameters}
-    arguments |= {name: names[name] for name in names if name in taken}
+    taken = operation.takes_names
+    arguments = dict(asked.own) | {name: names[name] for name in names if name in taken}
     if progress is not None and "progress" in taken:
         arguments["progress"] = progress
     if operation.id == "memory.research":

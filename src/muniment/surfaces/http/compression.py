@@ -48,12 +48,13 @@ class _Zstd:
         return self._made.flush()
 
 
-def _encoders() -> dict[str, Callable[[], _Encoder]]:
-    return ({"zstd": _Zstd} if zstandard is not None else {}) | {"gzip": _Gzip}
+_ENCODERS: dict[str, Callable[[], _Encoder]] = ({"zstd": _Zstd} if zstandard is not None else {}) | {"gzip": _Gzip}
 
 
 def choose_encoding(accepted: str) -> str | None:
     """The encoding to answer in, by what the caller prefers and then by what is smallest; None for none."""
+    if not accepted:
+        return None
     weights: dict[str, float] = {}
     for each in accepted.lower().split(","):
         name, _, quality = each.partition(";q=")
@@ -61,7 +62,7 @@ def choose_encoding(accepted: str) -> str | None:
             weights[name.strip()] = float(quality) if quality else 1.0
         except ValueError:
             continue
-    known = list(_encoders())
+    known = list(_ENCODERS)
     best = max(known, key=lambda name: (weights.get(name, 0.0), -known.index(name)))
     return best if weights.get(best, 0.0) > 0 else None
 
@@ -103,7 +104,7 @@ class _Sender:
         if self._start is not None:
             start, self._start = self._start, None
             if _is_worth(start["headers"], body, more=more):
-                self._encoder = _encoders()[self._encoding]()
+                self._encoder = _ENCODERS[self._encoding]()
                 kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
                 start["headers"] = [*kept, (b"content-encoding", self._encoding.encode())]
             await self._send(start)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -18,7 +18,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from muniment.adapters.system import system_clock
-from muniment.errors import Forbidden, InvalidInput, MunimentError, StaleState, Unauthorized, WrongMethod
+from muniment.errors import Forbidden, InvalidInput, MunimentError, Refused, StaleState, Unauthorized, WrongMethod
+from muniment.runtime.changes import whose
 from muniment.runtime.memory import Memory
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
@@ -26,10 +27,11 @@ from muniment.surfaces.http.bodies import read_json, spool_lines
 from muniment.surfaces.http.calls import LINES, Answer, Asked, carry_out, match_version, plain_result
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http.live import Live
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import Found, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
-from muniment.surfaces.http.standing import Standing
+from muniment.surfaces.http.standing import Plain, Standing
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -38,8 +40,15 @@ from muniment.text.canonical import canonical_bytes
 
 __all__ = ["Door", "Told", "problem_response"]
 
+T = TypeVar("T")
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,256}")
+_PORT = re.compile(r":\d+$")
+_HERE = ("127.0.0.1", "localhost")
+"""What this machine is nearly always called."""
+_PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
+"""What a proxy says of whom it asks for."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -75,15 +84,30 @@ class Door:
     ) -> None:
         self._memory, self._works, self._settings, self._observer = memory, works, settings, observer
         self._standing = standing
+        self._research_dir = Path(settings.research_dir)
+        self._asks_for_keys = settings.asks_for_keys
+        self._is_for_this_machine = not self._asks_for_keys and is_loopback(settings.host)
         self._router = Router(routes_of(OPERATIONS))
         self._keys = KeyFile(settings.keys, system_clock)
         self._rates = RateLimits(time.monotonic)
         self._replies = Replies()
         self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
+        self._long = ThreadPoolExecutor(settings.works_max, "muniment-long")
+        """For long work that somebody waits for: other requests do not wait behind it."""
+        self._aside = ThreadPoolExecutor(1, "muniment-standing")
+        """For those who ask whether the server is ready: they do not wait behind requests."""
+        self.live = Live(
+            memory._ctx.engine,
+            self._holder,
+            streams_max=settings.streams_max,
+            per_key_max=settings.streams_per_key_max,
+        )
 
     def close(self) -> None:
         """Wait for what is under way."""
-        self._threads.shutdown(wait=True)
+        self.live.close()
+        for pool in (self._threads, self._long, self._aside):
+            pool.shutdown(wait=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive)
@@ -122,7 +146,7 @@ class Door:
         page = self._standing.page(request.method, segments)
         if page is not None:
             told[0] = Told("/" + "/".join(segments))
-            plain = await self._in_thread(page)
+            plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         caller = self.caller_of(request)
         told[0] = Told(key_id=caller.key_id)
@@ -133,14 +157,14 @@ class Door:
         check_access(caller, found)
         asked, spooled = await self._asked(request, found, caller)
         try:
-            return await self._carry_out(request, asked)
+            return await self._carry_out(request, asked, caller)
         finally:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
 
     def caller_of(self, request: HttpRequest) -> Caller:
         """Who asks, within how often they may."""
-        if not self._settings.asks_for_keys:
+        if not self._asks_for_keys:
             return OPEN
         peer = f"peer:{request.client.host if request.client else '-'}"
         try:
@@ -151,15 +175,33 @@ class Door:
         self._rates.take(caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
         return caller
 
+    def _holder(self, authorization: str | None) -> Caller | None:
+        """Whose key it is, as long as it holds."""
+        try:
+            return authenticate(self._keys, authorization) if self._settings.asks_for_keys else OPEN
+        except Unauthorized:
+            return None
+
     def _check_origin(self, request: HttpRequest) -> None:
         """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
-        host = request.headers.get("host", "")
+        host, *others = request.headers.getlist("host") or [""]
+        if others:
+            raise Refused("a request names one host", hint="send one Host header")
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             raise Forbidden("pages of other sites may not ask here", hint="call from a server, or from the same origin")
-        name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-        if not self._settings.asks_for_keys and is_loopback(self._settings.host) and not is_loopback(name):
+        name = host.rpartition(":")[0] if _PORT.search(host) else host
+        if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
             raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
+        if (
+            self._is_for_this_machine
+            and self._settings.auth != "off"
+            and not _PASSED_ON.isdisjoint(request.headers.keys())
+        ):
+            raise Forbidden(
+                "a proxy passed this on for somebody else, and no keys are asked for",
+                hint="serve with `--auth on`, or with `--auth off` where the proxy itself knows whom to let in",
+            )
 
     # -- reading what is asked ------------------------------------------------------------------------
 
@@ -185,7 +227,7 @@ class Door:
             wants_lines=operation.is_listed and not operation.takes_body and LINES in request.headers.get("accept", ""),
             request=keyed,
             version=match_version(request.headers.get("if-match"), found),
-            research_dir=Path(settings.research_dir),
+            research_dir=self._research_dir,
         )
         return asked, spooled
 
@@ -210,14 +252,21 @@ class Door:
 
     # -- carrying out ---------------------------------------------------------------------------------
 
-    async def _carry_out(self, request: HttpRequest, asked: Asked) -> Response:
+    async def _carry_out(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
         operation = asked.found.route.operation
         if operation.media == "text/event-stream":
             return await self._stream_events(asked.found)
+        if (
+            operation.is_watched
+            and request.method == "GET"
+            and "text/event-stream" in request.headers.get("accept", "")
+        ):
+            return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
             return self._begin(asked)
         try:
-            answer = await self._in_thread(partial(carry_out, self._memory, self._works, asked))
+            pool = self._long if operation.is_long else self._threads
+            answer = await _in_thread(pool, partial(carry_out, self._memory, self._works, asked))
         except Repeated:
             assert asked.request is not None
             kept = self._replies.find(asked.request)
@@ -280,8 +329,14 @@ class Door:
 
         return StreamingResponse(events(), 200, _HEADERS, "text/event-stream")
 
-    async def _in_thread(self, call: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+    async def _stream_changes(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
+        who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])
+        position = request.headers.get("last-event-id") or asked.own.get("after")
+        return await self.live.open(who, position, caller, request.headers.get("authorization"), _HEADERS)
+
+
+async def _in_thread(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(pool, call)
 
 
 def _scope_of(found: Found) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.ports.engine import Reader
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.scope import Scope, scope_of
-from muniment.runtime.items import latest
+from muniment.runtime.items import Item, latest
 from muniment.runtime.memory import Memory
+from muniment.runtime.memory_learning import granted
+from muniment.runtime.reading import check_own
 from muniment.runtime.run import Run
 from muniment.semantics.owners import is_reserved
 from muniment.surfaces.http.routing import Found
@@ -40,7 +41,7 @@ def open_handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any
         case "rulebook":
             return memory.rulebook(user_id=names.get("user_id"), agent_id=names.get("agent_id"), tenant_id=tenant_id)
         case "study":
-            _check_item(memory, _scope(names), "run", names["run_id"], "$.run_id")
+            check_own(memory._ctx, tenant_id, names["user_id"], "run", names["run_id"], "$.run_id")
             return memory.open_research(names["run_id"], tenant_id=tenant_id)
 
 
@@ -53,30 +54,35 @@ def _open_run(memory: Memory, found: Found, context: Mapping[str, Any]) -> Run:
         return memory.run(**scope, **said)
     run_id = names["run_id"]
     if "agent_id" not in said and "session_id" not in said:
-        said = _as_it_stands(memory, scope, run_id, said, starts=found.route.operation.access != "read")
+        item = _as_it_stands(memory, scope, run_id, starts=found.route.operation.access != "read")
+        if item is not None:
+            return _taken_up(memory, scope, item, said, repair=repair)
     run = memory.run(**scope, run_id=run_id, **({"session_id": run_id} | said))
     if not repair:
         return run
     return Run(memory._ctx, run.scope, run._task_type, None, None, run._grants, repairs=True)
 
 
-def _as_it_stands(
-    memory: Memory, scope: Mapping[str, str], run_id: str, said: Mapping[str, Any], *, starts: bool
-) -> dict[str, Any]:
-    """What is known of a run. Where nothing is, a write starts it, in a session of its own."""
+def _as_it_stands(memory: Memory, scope: Mapping[str, str], run_id: str, *, starts: bool) -> Item | None:
+    """What is known of a run; None where nothing is, and a write starts it, in a session of its own."""
     item = memory._ctx.engine.read(scope["tenant_id"], lambda reader: latest(reader, run_id))
     if item is None and starts:
-        return dict(said)
+        return None
     if item is None or item.kind != "run" or item.user_id != scope["user_id"]:
         raise NotFound(
             f"no run {run_id!r:.80} in this scope",
             path="$.run_id",
             hint="POST …/runs starts one; or name agent_id and session_id in the query",
         )
-    known: dict[str, Any] = {"agent_id": item.agent_id, "session_id": item.session_id}
-    if item.body is not None:
-        known["task_type"] = item.plain().get("task_type", "generic")
-    return known | dict(said)
+    return item
+
+
+def _taken_up(memory: Memory, owner: Mapping[str, str], item: Item, said: Mapping[str, Any], *, repair: bool) -> Run:
+    """The handle of a run that stands, from what was read of it: it is not read twice."""
+    scope = scope_of({**owner, "agent_id": item.agent_id, "session_id": item.session_id, "run_id": item.id})
+    known = "generic" if item.body is None else item.plain().get("task_type", "generic")
+    grants = granted(said.get("grants", ()))
+    return Run(memory._ctx, scope, said.get("task_type", known), None, None, grants, repairs=bool(repair), found=item)
 
 
 def _check_names(names: Mapping[str, str]) -> None:
@@ -90,19 +96,11 @@ def _check_names(names: Mapping[str, str]) -> None:
 
 def _check_owned(memory: Memory, found: Found) -> None:
     """What is named in the path of a user must be that user's."""
-    if "user_id" not in found.names:
+    names = found.names
+    if "user_id" not in names:
         return
     for name, kind in found.route.operation.owned.items():
-        _check_item(memory, _scope(found.names), kind, found.names[name], f"$.{name}")
-
-
-def _check_item(memory: Memory, scope: Scope, kind: str, item_id: str, path: str) -> None:
-    def work(reader: Reader) -> None:
-        item = latest(reader, item_id)
-        if item is None or item.kind != kind or item.user_id != scope.user_id:
-            raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
-
-    memory._ctx.engine.read(scope.tenant_id, work)
+        check_own(memory._ctx, names["tenant_id"], names["user_id"], kind, names[name], f"$.{name}")
 
 
 def _scope(names: Mapping[str, str]) -> Scope:

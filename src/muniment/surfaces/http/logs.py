@@ -11,6 +11,7 @@ from typing import Any
 __all__ = ["LOGGER", "JsonFormatter", "configure_logs", "log_request"]
 
 LOGGER = logging.getLogger("muniment.http")
+_written = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 class JsonFormatter(logging.Formatter):
@@ -26,7 +27,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+        return _written(told)
 
 
 def configure_logs(level: str = "INFO") -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 from muniment.errors import InvalidInput, InvalidJson
 from muniment.records.entry import LedgerEntry
+from muniment.records.users import UserState
 from muniment.runtime.memory import Memory
 from muniment.runtime.reading import list_entries
+from muniment.runtime.user_reading import list_users
 from muniment.surfaces.http.routing import Found
 from muniment.surfaces.operations.shapes import Shape
 from muniment.text.canonical import canonical_bytes, parse_json
 from muniment.text.hashing import digest_of
 
-__all__ = ["LIMIT", "LIMIT_MAX", "Page", "is_entries", "page_of", "page_of_entries"]
+__all__ = ["LIMIT", "LIMIT_MAX", "Page", "is_sought", "page_of", "page_sought"]
 
 LIMIT, LIMIT_MAX = 100, 1000
 
@@ -47,30 +49,54 @@ def _after(items: list[Any], cursor: list[Any]) -> Iterator[Any]:
     return iter(items[found:])
 
 
-def is_entries(found: Found) -> bool:
-    return found.route.operation.call == "entries"
+# -- lists whose items have a place of their own in the store ------------------------------------------
 
 
-def page_of_entries(
-    memory: Memory, found: Found, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]
-) -> Page:
-    """Entries have a place of their own in the ledger, and are sought by it."""
+class _Sought(NamedTuple):
+    """A list that goes on from a place by index, however far in it lies."""
+
+    kinds: tuple[type, ...]
+    """What a place is made of."""
+    place: Callable[[Any], tuple[Any, ...]]
+    begin: Callable[[Memory, Mapping[str, str], Mapping[str, Any], tuple[Any, ...] | None], Iterator[Any]]
+    """The items after a place, given the address and the arguments."""
+
+
+def _entries(
+    memory: Memory, names: Mapping[str, str], own: Mapping[str, Any], after: tuple[Any, ...] | None
+) -> Iterator[LedgerEntry]:
+    place = None if after is None else (after[0], after[1])
+    scope = names["tenant_id"], names["user_id"], own.get("session_id"), names.get("run_id")
+    return list_entries(memory._ctx, *scope, place)
+
+
+def _users(
+    memory: Memory, names: Mapping[str, str], _own: Mapping[str, Any], after: tuple[Any, ...] | None
+) -> Iterator[UserState]:
+    return list_users(memory._ctx, names["tenant_id"], None if after is None else after[0])
+
+
+_SOUGHT: Mapping[str, _Sought] = {
+    "entries": _Sought((str, int), lambda entry: (entry.scope.session_id, entry.seq), _entries),
+    "users": _Sought((str,), lambda user: (user.user_id,), _users),
+}
+"""By the method that answers them."""
+
+
+def is_sought(found: Found) -> bool:
+    return found.route.operation.call in _SOUGHT
+
+
+def page_sought(memory: Memory, found: Found, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]) -> Page:
+    """One page of a list whose items have a place of their own: what comes after the cursor's."""
     limit, cursor = _asked(found, asked)
-    names = found.names
-    entries: Iterator[LedgerEntry] = list_entries(
-        memory._ctx,
-        names["tenant_id"],
-        names["user_id"],
-        own.get("session_id"),
-        names.get("run_id"),
-        None if cursor is None else (cursor[0], cursor[1]),
-    )
-    taken = list(islice(entries, limit + 1))
+    sought = _SOUGHT[found.route.operation.call]
+    taken = list(islice(sought.begin(memory, found.names, own, None if cursor is None else tuple(cursor)), limit + 1))
     items = [shape.encode(each) for each in taken[:limit]]
-    if len(taken) <= limit:
-        return Page(items, None)
-    last = taken[limit - 1]
-    return Page(items, _sealed(found, [last.scope.session_id, last.seq]))
+    return Page(items, None if len(taken) <= limit else _sealed(found, list(sought.place(taken[limit - 1]))))
+
+
+# -- cursors ------------------------------------------------------------------------------------------
 
 
 def _asked(found: Found, asked: Mapping[str, Any]) -> tuple[int, list[Any] | None]:
@@ -91,7 +117,8 @@ def _opened(found: Found, cursor: str) -> list[Any]:
         plain = parse_json(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):
         plain = None
-    kinds = [str, str, int] if is_entries(found) else [str, int, str]
+    sought = _SOUGHT.get(found.route.operation.call)
+    kinds = [str, int, str] if sought is None else [str, *sought.kinds]
     if not isinstance(plain, list) or [type(each) for each in plain] != kinds or plain[0] != found.route.operation.id:
         raise InvalidInput("not a cursor of this list", path="$.cursor", hint="send back `next` as it was answered")
     return plain[1:]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -17,14 +18,15 @@ __all__ = ["Found", "Route", "Router", "routes_of", "segments_of"]
 SEGMENTS_MAX = 32
 
 
-class Route(NamedTuple):
-    """One address of an operation."""
+@dataclass(frozen=True, eq=False)
+class Route:
+    """One address of an operation. Made once, so that what follows from it can be kept by it."""
 
     operation: Operation
     level: Level
     template: str
 
-    @property
+    @cached_property
     def names_run(self) -> bool:
         return "{run_id}" in self.template
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
         import uvicorn
 
         from muniment.surfaces.http.app import create_app
+        from muniment.surfaces.http.heads import protocol_for
     except ImportError:
         raise MissingDependency("the server is not installed", hint='pip install "muniment[server]"') from None
     tls: dict[str, Any] = {}
@@ -50,8 +52,17 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
             "ssl_keyfile": settings.tls_key,
             "ssl_version": ssl.PROTOCOL_TLS_SERVER,
         }
+    app = create_app(memory, settings, **others)
+
+    class Server(uvicorn.Server):
+        """Ends the streams first: they would be waited for like any request."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.live.end()
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
-        create_app(memory, settings, **others),
+        app,
         host=settings.host,
         port=settings.port,
         access_log=False,
@@ -59,7 +70,9 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=settings.shutdown_seconds,
-        h11_max_incomplete_event_size=1 << 16,
+        http=protocol_for(settings.body_seconds_max),
+        ws="none",
+        proxy_headers=False,  # who guesses at keys is told by the connection, not by a header
         **tls,
     )
-    return uvicorn.Server(config)
+    return Server(config)

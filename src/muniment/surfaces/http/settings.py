@@ -8,14 +8,13 @@ or the same names in the `[server]` table of `muniment.toml`; arguments come fir
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.settings import read_config
+from muniment.surfaces.settings import settle_table
 
 __all__ = ["ServerSettings", "is_loopback", "load_server_settings"]
 
@@ -25,27 +24,41 @@ class ServerSettings:
     """The defaults suit one machine; everything that bounds a request is here."""
 
     host: str = "127.0.0.1"
+    """The address it listens on."""
     port: int = 8765
+    """0 is any that is free."""
     auth: str = "auto"
     """auto asks for keys unless only this machine can reach the server; on; off."""
     keys: str = "muniment.keys.json"
+    """The file of the keys: hashes alone, for its owner alone."""
     tls_cert: str = ""
+    """A certificate (PEM); with its key the server speaks TLS."""
     tls_key: str = ""
+    """The key of the certificate."""
     research_dir: str = "muniment-research"
     """Where the files of research runs lie."""
-    threads: int = 16
+    threads: int = 4
+    """Requests that are worked on at the same time; the others wait their turn."""
     body_bytes_max: int = 40 << 20
     """Somewhat over the largest content that the ledger takes."""
     import_bytes_max: int = 1 << 30
+    """The largest dump that is taken in."""
     body_seconds_max: int = 60
+    """How long the head of a request, or the next part of its body, may keep us waiting."""
     requests_per_minute: int = 6000
     """Of one key, unless the key says otherwise."""
     guesses_per_minute: int = 30
     """Refused keys from one address before it has to wait."""
+    streams_max: int = 512
+    """Streams of changes that are open at the same time."""
+    streams_per_key_max: int = 64
+    """Of them, those of one key."""
     works_max: int = 4
     """Operations that run at the same time."""
     shutdown_seconds: int = 30
+    """How long requests under way may take to end."""
     otel: str = "off"
+    """on tells OpenTelemetry of every request."""
 
     @property
     def asks_for_keys(self) -> bool:
@@ -64,21 +77,9 @@ def is_loopback(host: str) -> bool:
 
 def load_server_settings(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ServerSettings:
     """Settle every setting; `given` are arguments, None where not given."""
-    env = os.environ if environ is None else environ
-    table = read_config(env).get("server", {})
-    if not isinstance(table, dict):
-        raise InvalidInput("[server] should be a table", path="$.server")
     known = {each.name: type(each.default) for each in fields(ServerSettings)}
-    unknown = sorted(table.keys() - known.keys())
-    if unknown:
-        raise InvalidInput(f"[server] has no {unknown[0]!r:.40}", path="$.server", hint=f"known are {', '.join(known)}")
-    values: dict[str, Any] = {}
-    for name, kind in known.items():
-        said = (given.get(name), env.get(f"MUNIMENT_{name.upper()}"), table.get(name))
-        found = next((each for each in said if each is not None), None)
-        if found is not None:
-            values[name] = _as(kind, name, found)
-    settings = ServerSettings(**values)
+    said = settle_table("server", "MUNIMENT_", known, given, environ)
+    settings = ServerSettings(**{name: _as(known[name], name, value) for name, value in said.items()})
     _check(settings)
     return settings
 
@@ -104,6 +105,7 @@ def _check(settings: ServerSettings) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
-    for name in ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max"):
+    least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
+    for name in (*least_one, "streams_per_key_max"):
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

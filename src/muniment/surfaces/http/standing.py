@@ -24,22 +24,19 @@ class Standing:
     def __init__(self, memory: Memory, describe: Callable[[], bytes]) -> None:
         self._memory = memory
         self._describe = describe
-        self._pages: dict[tuple[str, ...], Callable[[], Plain]] = {
-            ("v1", "health"): self._health,
+        self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
+            ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),
             ("v1", "ready"): self._ready,
             ("v1", "openapi.json"): self._openapi,
         }
         self.is_closing = False
 
-    def page(self, method: str, segments: tuple[str, ...]) -> Callable[[], Plain] | None:
-        """What answers at that address; None where it is none of these."""
+    def page(self, method: str, segments: tuple[str, ...]) -> Plain | Callable[[], Plain] | None:
+        """What answers at that address, or the answer where nothing has to be asked; None where it is none of these."""
         page = self._pages.get(segments)
         if page is not None and method not in ("GET", "HEAD"):
             raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
         return page
-
-    def _health(self) -> Plain:
-        return Plain(200, "application/json", b'{"status":"ok"}')
 
     def _ready(self) -> Plain:
         if self.is_closing:

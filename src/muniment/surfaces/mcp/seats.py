@@ -7,13 +7,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.errors import InvalidInput, NotFound
+from muniment.errors import InvalidInput
 from muniment.ledger.trust import trust_of
-from muniment.runtime.items import latest
+from muniment.runtime.reading import check_own
 from muniment.semantics.trust import lowest_trust
 
 if TYPE_CHECKING:
-    from muniment.ports.engine import Reader
     from muniment.records.entry import Role, Trust
     from muniment.runtime.builds import Build
     from muniment.runtime.memory import Memory
@@ -64,23 +63,13 @@ class Seat:
 
     def build(self, build_id: str) -> Build:
         """A build of this user; another's does not exist."""
-        self._check(build_id, "build", "$.build_id")
+        check_own(self.memory._ctx, self.tenant, self.user, "build", build_id, "$.build_id")
         return self.memory.replay(build_id, tenant_id=self.tenant)
 
     def narrative(self, run_id: str, sequence: int | None) -> str:
         """A run of this user, told in words."""
-        self._check(run_id, "run", "$.run_id")
+        check_own(self.memory._ctx, self.tenant, self.user, "run", run_id, "$.run_id")
         return self.memory.narrative(run_id, sequence, tenant_id=self.tenant)
-
-    def _check(self, item_id: str, kind: str, path: str) -> None:
-        """Whose it is comes first: what became of somebody else's is nothing that could be told."""
-
-        def work(reader: Reader) -> None:
-            item = latest(reader, item_id)
-            if item is None or item.kind != kind or item.user_id != self.user:
-                raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
-
-        self.memory._ctx.engine.read(self.tenant, work)
 
 
 class Seats:

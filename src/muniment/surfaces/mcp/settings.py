@@ -8,12 +8,11 @@ or the same names in the `[mcp]` table of `muniment.toml`; arguments come first,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from muniment.errors import InvalidInput
-from muniment.surfaces.settings import read_config
+from muniment.surfaces.settings import settle_table
 
 __all__ = ["CHOICES", "McpSettings", "load_mcp_settings"]
 
@@ -48,23 +47,11 @@ class McpSettings:
 
 def load_mcp_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> McpSettings:
     """Settle every setting; `given` are arguments, None where not given."""
-    env = os.environ if environ is None else environ
-    table = read_config(env).get("mcp", {})
-    if not isinstance(table, dict):
-        raise InvalidInput("[mcp] should be a table", path="$.mcp")
-    names = [each.name for each in fields(McpSettings)]
-    unknown = sorted(table.keys() - set(names))
-    if unknown:
-        raise InvalidInput(f"[mcp] has no {unknown[0]!r:.40}", path="$.mcp", hint=f"known are {', '.join(names)}")
-    chosen: dict[str, str] = {}
-    for name in names:
-        told = (given.get(name), env.get(f"MUNIMENT_MCP_{name.upper()}"), table.get(name))
-        found = next((each for each in told if each is not None), None)
-        if found is None:
-            continue
+    names = (each.name for each in fields(McpSettings))
+    chosen = settle_table("mcp", "MUNIMENT_MCP_", names, given, environ)
+    for name, found in chosen.items():
         if not isinstance(found, str):
             raise InvalidInput(f"the setting {name!r} should be text", path=f"$.mcp.{name}")
         if found not in CHOICES.get(name, (found,)):
             raise InvalidInput(f"{name} is one of {', '.join(CHOICES[name])}", path=f"$.mcp.{name}")
-        chosen[name] = found
     return McpSettings(**chosen)

@@ -27,6 +27,8 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _ABOUT = """Evidence-first memory for agents. Scope is in the path; bodies and answers are the library's own records, as
 canonical JSON. Errors are RFC 9457 problems with a stable `code`. Lists come in pages (`limit`, `cursor`, `next`) or
 whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`."""
+_EVENTS = """The same, as it comes: `id` is the position, `data` the JSON. The event `here` says where the stream is,
+`changed` that something was committed, `reset` that what was missed cannot be told exactly. Comments keep it open."""
 _STATUSES = ("400", "401", "403", "404", "408", "409", "410", "412", "413", "415", "422", "429", "5XX")
 _TAGS = {
     "memory": "The store: runs, events, builds, forgetting, moving.",
@@ -149,6 +151,9 @@ def _headers(operation: Operation) -> Iterator[dict[str, Any]]:
     if operation.versioned is not None and operation.takes_body:
         said = "The ETag of the version this change is for; 412 where it is no longer that."
         yield header("If-Match", said, {"type": "string", "pattern": '^("[0-9]{1,15}"|\\*)$'})
+    if operation.is_watched:
+        said = "Where a stream of events broke off; sent again by browsers of themselves. The same as `after`."
+        yield header("Last-Event-ID", said, _TEXT)
     if operation.is_long:
         yield header("Prefer", "`respond-async` runs it beside the requests.", {"enum": ["respond-async"]})
 
@@ -205,6 +210,9 @@ def _content(operation: Operation, returns: Any, components: Components) -> dict
     if returns is bytes:
         return {"application/json": {"schema": {"$ref": "#/components/schemas/MemoryPacket"}}}
     shape = operation.shape
+    if operation.is_watched:
+        events = {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}
+        return {"application/json": {"schema": shape.schema(components)}} | events
     if not operation.is_listed:
         return {"application/json": {"schema": shape.schema(components)}}
     assert isinstance(shape, Listed)

@@ -12,6 +12,8 @@ __all__ = ["MEDIA_TYPE", "error_of", "problem_of", "titled"]
 
 MEDIA_TYPE = "application/problem+json"
 _URN = "urn:muniment:error:"
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""RFC 9110's words, which Python has since 3.13."""
 
 _CLASSES: dict[str, type[MunimentError]] = {
     each.code: each
@@ -36,7 +38,7 @@ def problem_of(error: MunimentError, request_id: str, status: int | None = None)
 
 
 def titled(status: int) -> str:
-    return HTTPStatus(status).phrase
+    return _TITLES.get(status) or HTTPStatus(status).phrase
 
 
 def error_of(problem: dict[str, Any]) -> MunimentError:

@@ -98,6 +98,8 @@ class Operation:
     """May run as an operation with progress (Prefer: respond-async)."""
     is_listed: bool = False
     """Answers a list: in pages by cursor, or whole as JSON lines."""
+    is_watched: bool = False
+    """Also answers as server-sent events (Accept: text/event-stream), each when there is something new."""
     without_run: str | None = None
     """Also at the user's level, under this path, for no run in particular."""
     body: str | None = None
@@ -109,7 +111,7 @@ class Operation:
     function: Callable[..., Any] | None = None
     """What is called in place of a method: a part of an answer, say."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         return f"{self.handle}.{self.call}"
 
@@ -123,6 +125,11 @@ class Operation:
     @cached_property
     def signature(self) -> Signature:
         return signature_of(self.target)
+
+    @cached_property
+    def takes_names(self) -> frozenset[str]:
+        """What its arguments are called."""
+        return frozenset(each.name for each in self.signature.parameters)
 
     @cached_property
     def shape(self) -> Shape:
@@ -159,7 +166,7 @@ class Operation:
         """By path, as they were asked for."""
         return {}
 
-    @property
+    @cached_property
     def takes_body(self) -> bool:
         return self.method in ("POST", "PATCH")
 
