@@ -2,36 +2,111 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
+from xml.etree import ElementTree
 
 import pytest
+from page_player import blocks_of, is_shown
 
 from muniment.surfaces.cli.main import COMMANDS
 from muniment.surfaces.settings import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DRAWINGS = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+PLAYER = Path(__file__).parent / "page_player.py"
+DATABASE = "DATABASE_URL"
+ROLES = ("owner", "app")
 
 
-def snippets(page: Path) -> str:
-    """All Python snippets of a page, as one script: later ones may use what earlier ones made."""
-    return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+def played(page: Path) -> str:
+    return "\n".join(block.body for block in blocks_of(page.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
-def test_python_snippets_run(page: Path, tmp_path: Path) -> None:
+def url_as(url: str, role: str) -> str:
+    """The same database as another role, without a password of its own."""
+    return f"{url}{'&' if '?' in url else '?'}options={quote(f'-c role={role}')}"
+
+
+@contextmanager
+def own_database(dsn: str) -> Iterator[str]:
+    """A database of the page's own; it and the roles that a page makes, named agents_…, go afterwards."""
+    import psycopg
+
+    name = f"docs_{os.getpid()}_{secrets.token_hex(3)}"
+    parts = urlsplit(dsn)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" ENCODING UTF8 TEMPLATE template0')
+        try:
+            yield urlunsplit(parts._replace(path=f"/{name}"))
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            made = connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'agents\\_%'").fetchall()
+            for (role,) in made:
+                connection.execute(f'DROP ROLE "{role}"')
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if played(page)], ids=lambda page: page.name)
+def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    body = played(page)
+    for command in ("curl", "openssl"):
+        if re.search(rf"^{command} |[|(] ?{command} ", body, re.MULTILINE) and shutil.which(command) is None:
+            pytest.skip(f"{page.name} cannot be played: there is no {command} on this machine")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+    if DATABASE not in body:
+        play(page, tmp_path, environ)
+        return
+    with own_database(request.getfixturevalue("postgres_dsn")) as url:
+        play(
+            page,
+            tmp_path,
+            environ | {DATABASE: url, **{f"{role.upper()}_URL": url_as(url, f"agents_{role}") for role in ROLES}},
+        )
+
+
+def play(page: Path, folder: Path, environ: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", snippets(page)], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", str(PLAYER), str(page)],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("shown", "printed", "is_true"),
+    [
+        ("one\ntwo", "one\ntwo\n", True),
+        ("one", "one\ntwo\n", False),
+        ("one\n…", "one\ntwo\nthree\n", True),
+        ("evt_…: said", "evt_01: said\n", True),
+        ("evt_…: said", "evt_01: denied\n", False),
+        ("a.c", "abc\n", False),
+        ("", "anything\n", False),
+    ],
+)
+def test_what_is_shown_is_what_is_printed(shown: str, printed: str, is_true: bool) -> None:
+    assert is_shown(shown, printed) is is_true
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_pages_exist(page: Path) -> None:
-    named = re.findall(r"^    muniment ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
+    shell = "\n".join(block.body for block in blocks_of(page.read_text("utf-8")) if block.language == "sh")
+    named = re.findall(r"^muniment ([a-z][\w-]*)", shell, re.MULTILINE)
+    named += re.findall(r"^    muniment ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
     assert set(named) <= set(COMMANDS)
 
 
@@ -39,6 +114,37 @@ def test_commands_in_pages_exist(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_tests_that_a_guide_names_exist(page: Path) -> None:
+    """A statement that names its proof has one."""
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text("utf-8")):
+        assert (ROOT / path).is_file(), path
+        assert not name or f"def {name}(" in (ROOT / path).read_text("utf-8"), f"{path}::{name}"
+
+
+@pytest.mark.parametrize("page", [page for page in GUIDES if page.stem != "inspector"], ids=lambda page: page.name)
+def test_a_guide_ends_with_what_it_does_not_do(page: Path) -> None:
+    assert re.findall(r"^## (.*)$", page.read_text("utf-8"), re.MULTILINE)[-1] == "What it does not do"
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
+def test_a_drawing_stands_on_its_own(drawing: Path) -> None:
+    """Readable on a light and a dark page, by eye and by screen reader, and asking nothing of any network."""
+    text = drawing.read_text("utf-8")
+    svg = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    assert svg.findtext(f"{space}title")
+    assert svg.findtext(f"{space}desc")
+    _, _, width, height = svg.attrib["viewBox"].split()
+    ground = svg.find(f"{space}rect")
+    assert ground is not None
+    assert (ground.get("width"), ground.get("height")) == (width, height)
+    assert svg.findall(f".//{space}text")
+    assert not svg.findall(f".//{space}image")
+    assert not re.search(r"@import|@font-face|url\((?!#)|href=\"(?!#)|<script", text)
+    assert any(f"drawings/{drawing.name}" in page.read_text("utf-8") for page in PAGES), "no page shows it"
 
 
 def test_every_setting_is_documented() -> None:

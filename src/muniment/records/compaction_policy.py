@@ -29,6 +29,7 @@ class CompactionPolicy(Record):
     manifests_max: Positive = 18
     """Context manifests a snapshot names: the latest ones."""
     next_actions_max: Annotated[Integer, Field(ge=1, le=3)] = 3
+    """Next actions that a snapshot may name."""
     loop_actions: Annotated[Integer, Field(ge=2)] = 3
     """As many identical actions in a row are a loop."""
     stall_steps: Annotated[Integer, Field(ge=1)] = 3

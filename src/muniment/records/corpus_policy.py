@@ -23,6 +23,7 @@ class CorpusPolicy(Record):
     document_bytes_max: Positive = 16 * 1024 * 1024
     """A document over this is refused."""
     title_chars_max: Positive = 300
+    """A longer title is refused; one that was found in the text is cut."""
     reason_chars_max: Positive = 2_000
     """Why a document was retracted."""
 

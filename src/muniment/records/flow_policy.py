@@ -22,17 +22,22 @@ class FlowMapPolicy(Record):
     schema_version: Literal["flow_policy.v1"] = "flow_policy.v1"
 
     estimator: FlowEstimatorKind = "aggregate_v1"
+    """Counts alone, or a field learned from features of the runs."""
     buckets_max: Positive = 128
+    """Buckets that are told apart."""
     stages_max: Positive = 12
+    """Stages that are told apart."""
     codes_max: Positive = 48
     """Reason codes that are told apart; those of the contract come first."""
     levels_max: Positive = 8
     """Modes, and tiers."""
 
     confidence: OpenShare = 0.95
+    """Of the bounds of a cell."""
     thin_n: Positive = 6
     """Fewer runs say little: such a cell is marked `thin`."""
     hotspots_max: Positive = 100
+    """Cells that a map lists, worst first."""
     gain_min: OpenShare = 0.02
     """An intervention that gains less is not worth a suggestion."""
     cost_epsilon: AboveZero = 1.0

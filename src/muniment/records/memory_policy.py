@@ -17,9 +17,13 @@ class TrustConfidence(Record):
     """The confidence of what was said without one, by where it comes from."""
 
     user: Confidence = 0.9
+    """Of what the user said."""
     assistant: Confidence = 0.6
+    """Of what the assistant said."""
     tool: Confidence = 0.8
+    """Of what a tool answered."""
     external: Confidence = 0.4
+    """Of what comes from outside: pages, files, mail of others."""
 
 
 class FactPolicy(Record):
@@ -76,7 +80,9 @@ class PromotionPolicy(Record):
     """Which candidates become facts without anyone being asked (MP-17). What does not qualify waits for `decide`."""
 
     automatic: bool = True
+    """False: every candidate waits for `decide`."""
     confidence_min: Confidence = 0.8
+    """Candidates below it wait."""
     trust: Items[Trust] = ("user",)
     """Evidence of any other trust waits."""
     needs_quote: bool = True
@@ -86,6 +92,8 @@ class PromotionPolicy(Record):
 
 
 class MemoryPolicy(Record):
+    """What becomes of what is said: candidates, facts, insights."""
+
     extract_on_observe: bool = False
     """Look for candidates in each message as it is observed (patterns, no model)."""
     facts: FactPolicy = FactPolicy.model_construct()

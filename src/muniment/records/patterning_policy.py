@@ -41,6 +41,7 @@ class PatterningPolicy(Record):
     judged_by: Literal["mean", "bound"] = "mean"
     """`bound`: also the worse end of the 95 % interval over the seeds must be within that."""
     rollback_on_regress: bool = True
+    """A replay or canary that regresses rolls the plan back by itself; otherwise it has failed."""
     evaluation_timeout_s: Annotated[Number, Field(gt=0)] | None = None
     """Of one evaluation on an executor. None: as long as it takes."""
 

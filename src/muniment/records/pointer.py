@@ -35,17 +35,23 @@ class _Pointer(Record):
 
 
 class EventSpan(_Pointer):
+    """A place in an event."""
+
     namespace: Literal["event"] = "event"
     event_id: IdText
 
 
 class ChunkSpan(_Pointer):
+    """A place in a chunk of a corpus."""
+
     namespace: Literal["chunk"] = "chunk"
     corpus_id: IdText
     chunk_id: IdText
 
 
 class UrlCitation(_Pointer):
+    """A source of a research run."""
+
     namespace: Literal["url"] = "url"
     cid: IdText
     url: IdText

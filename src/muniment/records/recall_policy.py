@@ -31,8 +31,11 @@ class RecallPolicy(Record):
     before_1: Weight = 1.0
     """How often the words of the turn before count: it is often the question that this one answers."""
     before_2: Weight = 0.5
+    """The same for the turn before that one."""
     after_1: Weight = 0.5
+    """How often the words of the turn after count."""
     after_2: Weight = 0.25
+    """The same for the one after that."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
     saturation: Annotated[Number, Field(gt=0)] = 0.9
@@ -48,6 +51,7 @@ class RecallPolicy(Record):
     kinds_damping: Share = 0.5
     """How much of that is taken back where some turn already holds every word of the query."""
     kinds_before: Weight = 0.5
+    """Such terms in the turn before; the next, in the turn after."""
     kinds_after: Weight = 0.2
     """Such terms in the turn before and after."""
 
@@ -73,9 +77,9 @@ class RecallPolicy(Record):
     dense_window: Weight = 0.05
     """The same for the vector of a window of turns."""
     dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
+    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
     dense_english: Items[str] = ("wordllama", "minilm")
     """Embedders that know English alone: a question in another script is asked by its words only."""
-    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
 
     # -- several answers --
     diversity: Weight = 0.03

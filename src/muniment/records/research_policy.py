@@ -27,12 +27,17 @@ class ResearchLimits(Record):
     """What a run is bounded by: said when it starts, kept in its manifest, repeated word for word in its pack."""
 
     max_summary_kb: Kilobytes = 5
+    """One summary, in KB on disk."""
     max_total_summary_kb: Kilobytes = 60
+    """All summaries together, in KB on disk."""
     max_key_claims: Positive = 12
     """In one summary."""
     max_wave1_agents: Positive = 6
+    """Perspectives of the first wave."""
     max_wave2_agents: Whole = 6
+    """Perspectives of the second; 0 is no second wave."""
     max_review_rounds: Positive = 4
+    """How often a draft may be checked."""
 
     @property
     def summary_bytes_max(self) -> int:
@@ -47,8 +52,11 @@ class TrackShares(Record):
     """How perspectives are dealt to tracks, by largest remainder; ties go to the track named first."""
 
     standard: Weight = 50
+    """Perspectives that go by the usual sources."""
     independent: Weight = 25
+    """Those that go by sources of their own."""
     contrarian: Weight = 25
+    """Those that look for what speaks against it."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -61,19 +69,28 @@ class ContractDefaults(Record):
     """What a perspective's prompt contract says unless somebody says otherwise."""
 
     max_words: Positive = 900
+    """Words of an output."""
     max_sources: Positive = 12
+    """Sources of an output."""
     search_calls: Whole = 4
+    """Searches that an agent may make."""
     fetch_calls: Whole = 6
+    """Pages that an agent may fetch."""
     must_include_sections: Items[NonEmpty] = ("Findings", "Sources", "Gaps")
+    """Headings that an output must have."""
 
 
 class PivotPolicy(Record):
     """When a second wave is worth it: one P0, or so many P1, or so many gaps of which so many are P1 or P2."""
 
     p0_min: Positive = 1
+    """Gaps of priority P0 that are enough."""
     p1_min: Positive = 2
+    """Gaps of priority P1 that are enough."""
     gaps_min: Positive = 4
+    """Gaps that are enough, whatever their priority, …"""
     gaps_p1_p2_min: Positive = 3
+    """… if so many of them are P1 or P2."""
 
 
 class RankWeights(Record):
@@ -138,6 +155,7 @@ class ResearchPolicy(Record):
     claim_words_min: Positive = 4
     """A shorter one says too little (a Han or kana character counts as half a word)."""
     claim_cids_max: Positive = 5
+    """Citations that stand beside one claim."""
     near_duplicate: Share = 0.9
     """Overlap of words (Jaccard) from which a claim says what another says already."""
     gaps_max: Positive = 20
@@ -153,6 +171,7 @@ class ResearchPolicy(Record):
     validated_share_min: Share = 0.9
     """Gate C: citations that are valid or paywalled."""
     invalid_share_max: Share = 0.1
+    """Gate C: citations that are invalid."""
     accepted_share_min: Share = 0.5
     """Gate B: perspectives whose output was accepted; each of the others must be given up with a reason."""
     summarised_share_min: Share = 0.9

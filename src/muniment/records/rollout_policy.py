@@ -27,8 +27,12 @@ class RolloutPolicy(Record):
     diversity_weight: Share = 0.3
     """Of unlikeness to what is chosen already, against score."""
     summary_tokens_max: Annotated[Integer, Field(ge=256, le=512)] = 512
+    """Of the summary of one attempt."""
     temperatures: Items[Weight] = (0.7, 0.3, 1.0, 0.5)
+    """Of the attempts, in turn."""
     sot_profile: NonEmpty = "sot_mini_v1"
+    """The name that a log gives to one call in which roles talk."""
     sot_turns_max: Annotated[Integer, Field(ge=2, le=3)] = 3
+    """Turns of that talk."""
     output_bytes_max: Positive = 4 * 1024 * 1024
     """An answer over this is refused where it was made, before it is sent or stored."""

@@ -18,8 +18,11 @@ class TierBudget(Record):
     """What one attempt of a tier may take."""
 
     tokens_max: Positive
+    """Tokens."""
     tool_calls_max: Positive
+    """Calls of tools."""
     latency_ms_max: Positive
+    """Milliseconds."""
 
 
 class ObservePolicy(Record):
@@ -32,6 +35,7 @@ class ObservePolicy(Record):
     cause_share: OpenShare = 0.5
     """UNKNOWN is put down to a cause that so many of the unknown runs show."""
     clusters_top: Positive = 5
+    """Clusters that a report names, the most frequent first."""
     clusters_max: Positive = 4_096
     """Clusters that are counted. Of more, those whose ids hash lowest: which they are depends on no order of runs."""
 
@@ -45,10 +49,15 @@ class RoutePolicy(Record):
     probe: TierBudget = TierBudget.model_construct(tokens_max=2_500, tool_calls_max=2, latency_ms_max=6_000)
     full: TierBudget = TierBudget.model_construct(tokens_max=6_000, tool_calls_max=6, latency_ms_max=15_000)
     k_probe: Positive = 3
+    """Attempts of a probe."""
     k_full_min: Positive = 6
+    """Attempts of a full search, at least …"""
     k_full_max: Positive = 8
+    """… and at most."""
     frontier_low: Share = 0.3
+    """From this pass rate …"""
     frontier_high: Share = 0.7
+    """… to this one, more attempts are worth most."""
     easy_rate: Share = 0.85
     """From here on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
     deadzone_rate: Share = 0.05
@@ -62,8 +71,11 @@ class RoutePolicy(Record):
     floor_low: Share = 0.9
     """What a choice must keep of the pass rate that the most generous one is expected to have: at low impact …"""
     floor_med: Share = 0.98
+    """… at medium …"""
     floor_high: Share = 0.995
+    """… and at high."""
     prior_rate: OpenShare = 0.5
+    """The pass rate of a tier that nobody has tried; the next is how many runs outweigh it."""
     prior_runs: Positive = 2
     """What a tier that nobody has tried is taken for, and how many runs outweigh it."""
     explore_n: Whole = 20
@@ -75,7 +87,9 @@ class RoutePolicy(Record):
     utility_fall: OpenShare = 0.05
     """Utility that fell by more is falling."""
     repairs_max: Whole = 1
+    """Attempts to repair an answer whose form is wrong."""
     window_days: Positive = 30
+    """Days that a decision looks back."""
     runs_max: Positive = 5_000
     """Runs that a decision reads, newest first."""
     observe: ObservePolicy = ObservePolicy.model_construct()

@@ -30,12 +30,15 @@ class TreePolicy(Record):
     policy_id: NonEmpty = "default"
     schema_version: Literal["tree_policy.v1"] = "tree_policy.v1"
     algo: TreeAlgo = "puct_guided_tree_v1"
+    """Best first by PUCT, or a beam."""
     puct: TreePuctPolicy = TreePuctPolicy.model_construct()
     beam_width: Positive = 2
+    """States that a beam keeps at each depth."""
 
     nodes_max: Positive = 1_000
     """States that are expanded."""
     depth_max: Positive = 64
+    """How deep the search goes."""
     frontier_max: Positive = 10_000
     """States that wait; over this the least promising go, and the search says so."""
     children_max: Positive = 256
@@ -50,6 +53,7 @@ class TreePolicy(Record):
     """Of one state as canonical JSON."""
 
     call_timeout_s: Seconds = 60
+    """Of one call of expand, score or verify."""
     time_max_s: Seconds | None = None
     """Of the whole search, by the clock, each time it is taken up."""
     checkpoint_answers: Positive = 256

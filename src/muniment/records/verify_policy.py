@@ -18,29 +18,48 @@ class DoubtWeights(Record):
     """What each kind of doubt takes off, in log-odds of being supported."""
 
     number_absent: Weight = 1.101
+    """A number that the source does not have."""
     unit_changed: Weight = 1.0
+    """A number with another unit."""
     number_elsewhere: Weight = 0.731
+    """A number that the source has for something else."""
     date_absent: Weight = 0.92
+    """A date that the source does not have."""
     name_absent: Weight = 0.56
+    """A name that the source does not have."""
     name_elsewhere: Weight = 1.171
+    """A name that the source has in another place."""
     negation_added: Weight = 0.66
+    """A denial that the source does not make."""
     negation_dropped: Weight = 1.025
+    """A denial of the source that is missing."""
     opposed: Weight = 1.049
+    """A word whose opposite the source has."""
     certainty: Weight = 0.676
+    """Said with more or less certainty than in the source."""
     roles_swapped: Weight = 1.0
+    """Who did it and whom it was done to have changed places."""
     link_changed: Weight = 1.008
+    """Another cause, order or condition."""
     no_antecedent: Weight = 1.414
+    """A pronoun that can stand for nobody."""
     wrong_gender: Weight = 1.078
+    """A pronoun of another gender than the one it stands for."""
     words_absent: Weight = 0.551
+    """Words in a row that the source does not have."""
 
 
 class NearnessWeights(Record):
     """What nearness of wording adds, in log-odds for each 1 of it. Little: it decides between equals."""
 
     cover: Weight = 0.1504
+    """The weight of the words that the best sentence and its neighbours hold."""
     pairs: Weight = 0.1116
+    """Neighbouring words that are neighbours in the source too."""
     ties: Weight = 0.1666
+    """How near words that stand close in the claim come to each other in the source."""
     words: Weight = 0.0954
+    """The share of words that the source holds."""
     pronouns: Weight = 0.0244
     """Taken off for each pronoun of the third person."""
 
@@ -72,6 +91,7 @@ class FactCheckPolicy(Record):
     evidence_gain_min: Share = 0.15
     """… each after the first only if it holds this share of the weight of the claim's words that those before lack."""
     quote_words_max: Annotated[Integer, Field(ge=1, le=25)] = 25
+    """Words of a quote that is cited as evidence, at most."""
 
     @property
     def digest(self) -> str:
