@@ -7,9 +7,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
+# Bytecode is kept: tests start many processes, and each would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test inspector chromium lint format bench bench-quick soak serve schemas openapi stubs clean setup
+.PHONY: demo test suite inspector chromium lint format bench bench-quick soak serve schemas openapi reference stubs clean setup
 
 setup: $(STAMP)
 
@@ -22,7 +25,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/muniment demo
 
-test: setup lint inspector chromium
+test: setup inspector chromium
+	@$(MAKE) --no-print-directory -j2 lint suite
+
+suite: setup
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --ignore tests/integrations --ignore tests/browser
 	$(BIN)/python -m pytest -n $(CORES) tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
 	$(BIN)/python -m pytest -n $(CORES) tests/browser
@@ -48,7 +54,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_aio_stub.py --check
-	$(BIN)/python tools/make_mcp_reference.py --check
+	$(BIN)/python tools/make_reference.py --check
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -65,6 +71,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.research
 	$(BIN)/python -m benchmarks.learning
 	$(BIN)/python -m benchmarks.rules
+	$(BIN)/python -m benchmarks.serve
+	$(BIN)/python -m benchmarks.serve --soak
 	$(BIN)/python tools/figures.py
 
 bench-quick: setup
@@ -74,7 +82,10 @@ soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
 		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
 		tests/unit/runtime/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py \
-		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py
+		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py \
+		tests/property/test_packets.py tests/property/test_learning_recall.py tests/contract tests/fault/test_learning_kill.py \
+		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
+		tests/unit/runtime/test_corpora.py tests/fault/test_serve_kill.py
 
 serve: setup inspector
 	$(BIN)/muniment serve
@@ -84,7 +95,10 @@ schemas: setup
 
 openapi: setup
 	$(BIN)/python tools/make_openapi.py
-	$(BIN)/python tools/make_mcp_reference.py
+	$(BIN)/python tools/make_reference.py
+
+reference: setup
+	$(BIN)/python tools/make_reference.py
 
 stubs: setup
 	$(BIN)/python tools/make_aio_stub.py

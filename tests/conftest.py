@@ -1,12 +1,21 @@
-"""Fixtures every test may ask for: a PostgreSQL server of this test process, and a schema in it for one test."""
+"""What every test may count on: a PostgreSQL server of this process, and examples that are the same in every run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from effort import SOAK
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+
+# A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("soak" if SOAK else "suite")
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from effort import SOAK, examples
 from muniment.adapters.system import CountingIds, TickingClock
 from muniment.engines.memory.engine import MemoryEngine
 from muniment.engines.postgres.engine import PostgresEngine
@@ -251,10 +252,10 @@ def test_three_memories_agree(capsys: pytest.CaptureFixture[str]) -> None:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             Agreement,
             settings=settings(
-                max_examples=40,
+                max_examples=examples(25),
                 stateful_step_count=25,
                 deadline=None,
-                derandomize=True,
+                derandomize=not SOAK,
                 database=None,
                 phases=(Phase.generate, Phase.shrink),
                 suppress_health_check=list(HealthCheck),

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from effort import SOAK, examples
 from muniment.engines.memory.engine import MemoryEngine
 from muniment.engines.postgres.engine import PostgresEngine
 from muniment.engines.sqlite.engine import SqliteEngine
@@ -257,10 +258,10 @@ def test_engines_agree(server: str | None) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Agreement,
         settings=settings(
-            max_examples=60,
+            max_examples=examples(30),
             stateful_step_count=30,
             deadline=None,
-            derandomize=True,
+            derandomize=not SOAK,
             phases=(Phase.generate,),  # shrinking against a server takes minutes; the steps are printed whole
             suppress_health_check=list(HealthCheck),
         ),

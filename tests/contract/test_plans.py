@@ -28,10 +28,17 @@ QUESTIONS = {
     ),
     "unique, a range": Select("entries", (("user_id", "=", "u"), ("session_id", "=", "s"), ("seq", ">=", 4000))),
     "index": Select("links", (("item_id", "=", "i7"),)),
+    "index of a user": Select("lineages", (("user_id", "=", "u7"),)),
     "index with nulls": Select("items", (("kind", "=", "k"), ("user_id", "=", None), ("name", "=", "n7"))),
     "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
     "newest of a kind": Select("items", (("kind", "=", "k7"),), ("created_at",), descending=True, limit=5),
     "all, page by page": Select("items", after=("e7", 1), limit=50),
+    "a range of the key, in its order": Select(
+        "sessions", (("user_id", ">=", "u1"), ("user_id", "<", "u2")), ("user_id", "session_id"), limit=50
+    ),
+    "index, several owners": Select(
+        "items", (("kind", "=", "k7"), ("user_id", "in", ("u1", "u2"))), columns=("user_id", "id", "receipt_id")
+    ),
 }
 every_question = pytest.mark.parametrize("name", QUESTIONS)
 ROWS = 3000
@@ -42,6 +49,8 @@ def inserts() -> list[Insert]:
     return [
         Insert("entries", [row_with("entries", n, id=f"e{n}", user_id="u", session_id="s", seq=n) for n in numbers]),
         Insert("links", [(f"e{n}", f"i{n}") for n in numbers]),
+        Insert("lineages", [(f"i{n}", f"u{n}", f"e{n}") for n in numbers]),
+        Insert("sessions", [row_with("sessions", n, user_id=f"u{n}", session_id="s") for n in numbers]),
         Insert("items", [row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}") for n in numbers]),
     ]
 

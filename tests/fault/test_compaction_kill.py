@@ -169,7 +169,7 @@ def killed(arguments: list[str], acks: Path, lines: int, delay_s: float) -> None
     """Start the runner, wait until it has acknowledged so many calls, and a moment more, and kill it."""
     process = subprocess.Popen([sys.executable, str(RUNNER), *arguments])
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while process.poll() is None and not (acks.exists() and acks.read_bytes().count(b"\n") > lines):
             assert time.monotonic() < deadline, "the runner did not start"
             time.sleep(0.002)

@@ -1,6 +1,6 @@
 """kill -9 at random moments: what was acknowledged is there, no batch is half there, chains hold, the run goes on.
 
-MUNIMENT_KILL_ROUNDS sets the number of rounds (default 40).
+MUNIMENT_KILL_ROUNDS sets the number of rounds (default 16).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from muniment.runtime.context import Context
 from muniment.runtime.memory import Memory
 
 WRITER = Path(__file__).parent / "kill_writer.py"
-ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "40"))
+ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "16"))
 
 
 def acks_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -37,12 +37,12 @@ def acks_of(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def killed(arguments: list[str], acks: Path, delay_s: float) -> None:
-    """Start the writer, wait until it is at work, let it go on for a moment, kill it."""
+def killed(arguments: list[str], acks: Path, told: int, delay_s: float) -> None:
+    """Start the writer, wait until it is ready and has told so much, let it go on for a moment, kill it."""
     process = subprocess.Popen([sys.executable, str(WRITER), *arguments])
     try:
-        deadline = time.monotonic() + 60
-        while process.poll() is None and not (acks.exists() and acks.stat().st_size):
+        deadline = time.monotonic() + 240
+        while process.poll() is None and not (acks.exists() and acks.read_bytes().count(b"\n") > told):
             assert time.monotonic() < deadline, "the writer did not start"
             time.sleep(0.002)
         time.sleep(delay_s)
@@ -71,7 +71,8 @@ def rounds(open_store: Any, arguments: list[str], tmp_path: Path, count: int) ->
     total, entries, fruitful = 0, 0, 0
     for number in range(count):
         acks = tmp_path / f"acks{number}"
-        killed([arguments[0], str(acks), str(number), "write", *arguments[1:]], acks, chance.uniform(0, 0.12))
+        command = [arguments[0], str(acks), str(number), "write", *arguments[1:]]
+        killed(command, acks, number % 4, chance.uniform(0, 0.12))
         promised = {
             id_: content
             for ack in acks_of(acks)
@@ -126,7 +127,7 @@ def test_a_forget_is_killed_and_has_happened_or_has_not(tmp_path: Path, capsys: 
     count = max(5, ROUNDS // 4)
     for number in range(count):
         acks = tmp_path / f"acks{number}"
-        killed([str(path), str(acks), "0", "forget"], acks, chance.uniform(0, 0.05))
+        killed([str(path), str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))
         told = list(acks_of(acks))
         done = {ack["forgotten"] for ack in told if "forgotten" in ack}
         begun = {ack["begun"] for ack in told if "begun" in ack} - done

@@ -207,8 +207,8 @@ def test_forms_exclude_each_other(store: dict[str, str]) -> None:
         assert json.loads(call(*args, "--packet", "--json").stderr)["path"] == "$.json"
 
 
-@pytest.mark.parametrize("query", ["where does she live " * 50_000, "x" * 1_000_000, "住在哪里" * 80_000])
-def test_a_query_of_a_megabyte(store: dict[str, str], query: str) -> None:
+@pytest.mark.parametrize("query", ["where does she live " * 12_000, "x" * 1_000_000, "住在哪里" * 20_000])
+def test_a_very_long_query(store: dict[str, str], query: str) -> None:
     assert call("search", "-", "--user", "ana", stdin=query).exit_code == 0
     assert document("compose", "planner", "--query", "-", "--user", "ana", stdin=query)["tokens"] >= 0
 

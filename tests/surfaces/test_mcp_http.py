@@ -23,6 +23,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_room import CANARY, Guarded, failure, make_store, protocol_failure, said, structured
 
+from free_ports import free_port
 from muniment.adapters.system import system_clock
 from muniment.errors import MunimentError
 from muniment.runtime.memory import Memory
@@ -262,13 +263,10 @@ def test_many_clients_at_once_keep_apart(memory: Memory) -> None:
 
 
 def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     (tmp_path / "muniment.toml").write_text('user = "ana"\n[mcp]\nforget = "off"\n', "utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "muniment", "serve", "--json", "--port", str(port)],
+        [sys.executable, "-m", "muniment", "serve", "--json", "--port", str(free_port())],
         cwd=tmp_path,
         env=env,
         stdout=subprocess.PIPE,

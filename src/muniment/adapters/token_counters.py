@@ -16,7 +16,7 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -107,7 +107,9 @@ def _tiktoken_is_cached() -> bool:
     return path.is_file() and sha256(path.read_bytes()).hexdigest() == _TIKTOKEN_SHA256
 
 
+@cache
 def _load(package: str) -> Callable[[str], Sequence[int]]:
+    """Once in a process: every store counts with it, from any thread."""
     module = importlib.import_module(package)
     find = module.Tokenizer.from_pretrained if package == "splintr" else module.get_encoding
     encode: Callable[[str], Sequence[int]] = find(VOCABULARY).encode_ordinary

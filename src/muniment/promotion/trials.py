@@ -258,10 +258,15 @@ def _figures(seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryP
     effect = "unknown" if seen.effect is None else f"{seen.effect:+.3f}"
     edge = -log(policy.alpha)
     peaks = (("harm", seen.worse_peak), ("no harm", seen.not_harmful_peak), ("gain", seen.better_peak))
+    runs = (
+        "every run: never left out, so there is nothing to compare with"
+        if plan.share == 1
+        else f"a share of {plan.share:g}"
+    )
     shown = ", ".join(f"{name} {min(1.0, max(0.0, peak / edge)):.0%}" for name, peak in peaks)
     return (
         f"passed {seen.candidate.passes} of {seen.candidate.n} with it, {seen.baseline.passes} of {seen.baseline.n} "
-        f"without, since {plan.started_at} on a share of {plan.share:g}{where}",
+        f"without, since {plan.started_at} on {runs}{where}",
         f"effect {effect}, between {bounds.lower:+.3f} and {bounds.upper:+.3f} at every look",
         f"evidence, of what a claim takes: {shown}",
     )

@@ -371,9 +371,9 @@ def test_wordllama_is_the_mean_of_its_token_vectors() -> None:
 
 
 def test_long_texts_stay_cheap(embedder: Embedder) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     embedder.embed(["x" * 1_000_000, "word " * 200_000, "书" * 1_000_000])
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 # -- over HTTP

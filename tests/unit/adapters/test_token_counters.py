@@ -113,9 +113,9 @@ def test_estimate_of_the_parts_covers_paragraphs(one: str, two: str) -> None:
 def test_estimate_is_fast_and_linear() -> None:
     prose = (" ".join(SAMPLES.values()) + "\n") * 200
     for text in (prose, "a" * 1_000_000, " " * 1_000_000, "你" * 300_000, "Aé" * 300_000, "1 " * 300_000):
-        started = time.perf_counter()
+        started = time.process_time()
         estimate_tokens(text)
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 3
 
 
 def test_filter_knows_every_common_word_and_few_others() -> None:

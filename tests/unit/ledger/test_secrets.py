@@ -222,6 +222,6 @@ def test_the_cheap_look_never_misses_and_redacting_twice_changes_nothing(value: 
     ],
 )  # fmt: skip
 def test_no_text_makes_the_search_slow(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     redact_text(text, Counter())
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3

@@ -113,6 +113,6 @@ def test_prose_is_left_alone(text: str) -> None:
      "ignore " * 40_000, "이전 " * 60_000, "忽略" * 60_000, "#" * 200_000, " " * 200_000 + "system"],
 )  # fmt: skip
 def test_nobody_outside_chooses_how_long_we_look(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     reads_like_instructions(text)
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3

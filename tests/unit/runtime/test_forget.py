@@ -74,6 +74,7 @@ STAYS = {
         "receipt_id": "an id",
     },
     "links": {"source_id": "an id", "item_id": "an id"},
+    "lineages": {"item_id": "an id", "user_id": "a name", "turns": "ids"},
     "segments": {"user_id": "a name", "digest": "of the block, which is made again without what went"},
     "vectors": {"user_id": "a name", "embedder": "a name", "digest": "of the block, which is made again"},
     "idempotency": {"user_id": "a name", "key_hash": "a digest of the key, never of content", "entry_id": "an id"},

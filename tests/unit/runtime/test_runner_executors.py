@@ -7,6 +7,8 @@ import logging
 import multiprocessing
 import os
 import pickle
+import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -76,9 +78,11 @@ def mem(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def warm(seconds: float) -> int:
-    """Loads this module, and what it imports, into a process."""
-    time.sleep(seconds)
+def warm(folder: str, count: int) -> int:
+    """Loads this module, and what it imports, into a process; waits until as many have come."""
+    Path(folder, str(os.getpid())).touch()
+    while len(os.listdir(folder)) < count:
+        time.sleep(0.01)
     return os.getpid()
 
 
@@ -87,8 +91,9 @@ def pool_of(count: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that are up, and are ended even where one hangs."""
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))
     try:
-        ready = [pool.submit(warm, 0.2) for _ in range(count)]
-        assert len({each.result(120) for each in ready}) == count
+        with tempfile.TemporaryDirectory() as folder:
+            ready = [pool.submit(warm, folder, count) for _ in range(count)]
+            assert len({each.result(120) for each in ready}) == count
         yield pool
     finally:
         held = list((pool._processes or {}).values())
@@ -206,15 +211,17 @@ def test_an_executor_that_says_nothing_is_not_waited_for_without_end(mem: Memory
 
 
 def test_a_late_thread_holds_the_others_up_without_blame(mem: Memory) -> None:
+    given_up = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         run = mem.run(user_id="ana")
         tasks = [AgentTask("t", "t", (), None, run, attempt=number) for number in range(2)]
 
         def slow(_task: AgentTask) -> str:
-            time.sleep(0.6)
+            given_up.wait(60)
             return "x"
 
         answers = call_agents(slow, tasks, executor=pool, timeout_s=0.1, output_bytes_max=LIMIT)
+        given_up.set()
     assert [each.code for each in answers] == ["tool_timeout", "exec_unavailable"]
 
 

@@ -211,10 +211,8 @@ def test_a_damaged_dump_is_refused_with_nothing_written(
     refused(make("sqlite"), counts, RAW[how](lines), InvalidInput, ChainBroken)
 
 
-def test_a_line_of_100_mb_is_refused(
-    make: Maker, counts: Counts, lines: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    huge = b'{"table":"entries","row":"' + b"x" * (100 * 1024 * 1024) + b'"}\n'
+def test_a_line_of_many_megabytes_is_refused(make: Maker, counts: Counts, lines: list[bytes]) -> None:
+    huge = b'{"table":"entries","row":"' + b"x" * (10 * 1024 * 1024) + b'"}\n'
     refused(make(), counts, [*lines[:3], huge, *lines[3:]], InvalidInput)
     refused(make(), counts, [*lines[:3], b"x" * (129 * 1024 * 1024)], TooLarge)
 

@@ -36,8 +36,10 @@ def test_a_forget_leaves_no_turn_in_memory(mem: Memory) -> None:
     said = run.observe("user", SECRET)
     run.compose("planner", query="spare key")
     assert mem._ctx.turns.get("default", [said.id])
+    assert mem._ctx.turns._gleaned
     mem.forget(event=said.id)
     assert not mem._ctx.turns.get("default", [said.id])
+    assert not mem._ctx.turns._gleaned
 
 
 def test_a_turn_that_is_written_later_is_found(mem: Memory) -> None:

@@ -1,0 +1,23 @@
+"""How much a test tries: a sample of it in every run, the whole under `make soak` (MUNIMENT_SOAK)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+__all__ = ["SOAK", "examples", "one_in"]
+
+SOAK = "MUNIMENT_SOAK" in os.environ
+
+T = TypeVar("T")
+
+
+def examples(count: int) -> int:
+    """For `max_examples`."""
+    return 20 * count if SOAK else count
+
+
+def one_in(step: int, cases: Sequence[T], start: int = 0) -> list[T]:
+    """Each step-th of the cases from `start` on, and the last; all of them under a soak."""
+    return list(cases) if SOAK else [*cases[start % step : -1 : step], cases[-1]]
