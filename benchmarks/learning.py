@@ -90,10 +90,13 @@ def the_speed() -> Results:
 
 
 def the_memory() -> Results:
-    flat = read("learning_memory")["memory, last over first"]
+    """Caches fill first: what is judged is the last reading against that at a quarter; the first one is told too."""
+    rows = read("learning_memory")
+    flat, filled = rows["memory, last over a quarter"], rows["memory, last over first"]["ratio"]
     is_met = flat["ratio"] <= 1.1 and flat["runs"] >= 100_000
+    asked = "flat over 100,000 runs"
     return {
-        "resident memory, last over first": _row("flat over 100,000 runs", flat["ratio"], is_met, runs=flat["runs"])
+        "resident memory, last over a quarter": _row(asked, flat["ratio"], is_met, runs=flat["runs"], over_first=filled)
     }
 
 

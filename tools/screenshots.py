@@ -1,7 +1,7 @@
 """A picture of each page of the inspector, over a store with something of everything.
 
-    python tools/screenshots.py /tmp/shots                       light, wide, English
-    python tools/screenshots.py /tmp/shots --dark --zh --width 390 --only packet
+    python tools/screenshots.py shots                            light, wide, English
+    python tools/screenshots.py shots --dark --zh --width 390 --only packet
 
 Needs what the browser tests need: Chromium, Playwright, the built page.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -11,16 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import httpx2
 import pytest
+import uvicorn
 from http_support import ANA, TENANT, Serve, address, bearer
 from starlette.testclient import TestClient
+from uvicorn.server import ServerState
 
 import muniment
 from muniment.adapters.system import CountingIds, TickingClock, system_clock
 from muniment.runtime.memory import Memory
-from muniment.surfaces.http.heads import HEAD_BYTES_MAX
+from muniment.surfaces.http.heads import HEAD_BYTES_MAX, protocol_for
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.routing import routes_of
 from muniment.surfaces.http.serving import make_server
@@ -132,6 +136,28 @@ def test_a_head_that_does_not_come_is_given_up_on(port: int, sent: bytes) -> Non
         assert json.loads(body)["code"] == "too_slow"
         assert connection.recv(4096) == b"", "and the connection is closed"
     assert is_well(port)
+
+
+def test_the_end_of_a_body_is_not_counted_as_the_head_that_follows_it() -> None:
+    async def answer_nothing(_scope: Any, _receive: Any, _send: Any) -> None:
+        """Takes the request and leaves it."""
+
+    async def receive() -> Mock:
+        config = uvicorn.Config(answer_nothing, interface="asgi3", ws="none", log_config=None)
+        config.load()
+        state = ServerState()
+        protocol = protocol_for(60)(config, state, {})
+        transport = Mock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = None
+        transport.is_closing.return_value = False
+        protocol.connection_made(transport)
+        body = b"x" * (2 * HEAD_BYTES_MAX)
+        protocol.data_received(HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body) + b"GET /v1/hea")
+        protocol.connection_lost(None)
+        await asyncio.gather(*state.tasks)
+        return transport
+
+    asyncio.run(receive()).write.assert_not_called()
 
 
 def test_a_second_head_that_does_not_come_is_given_up_on(port: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import subprocess
 import sys
@@ -170,6 +171,25 @@ def test_what_cannot_be_told_exactly_is_a_reset(any_store: Memory) -> None:
     assert any_store.changes(user_id="ana", after=new.position).is_empty
 
 
+def test_a_store_that_was_put_back_is_a_reset(tmp_path: Path, start: Start) -> None:
+    """A position from after a backup was made, shown to the backup: there are fewer entries than it says were read."""
+    with muniment.open(tmp_path / "new.db") as new, muniment.open(tmp_path / "old.db") as old:
+        run = new.run(user_id="ana", session_id="s1", run_id="r1")
+        run.observe("user", "x")
+        old.import_(new.export)
+        run.observe("user", "y")
+        position = new.changes(user_id="ana").position
+        told = old.changes(user_id="ana", after=position)
+        assert (told.reset, told.more) == (True, False)
+        assert old.changes(user_id="ana", after=told.position).is_empty
+        with Listener(f"{start(old)}{ANA}/changes", Last_Event_ID=position) as stream:
+            first = stream.next()
+            assert first is not None
+            assert first[0] == "reset"
+            old.run(user_id="ana", session_id="s1", run_id="r1").observe("user", "z")
+            assert numbers(stream.until(up_to(3))) == [3]
+
+
 def test_a_position_of_somebody_else_is_refused(serve: Serve) -> None:
     client = serve()
     client.post(f"{ANA}/runs/r1/events", json={"role": "user", "content": "x"})
@@ -261,15 +281,19 @@ def test_the_store_of_each_engine_is_watched(start: Start, any_store: Memory) ->
 def test_nothing_of_others_is_told(start: Start, memory: Memory) -> None:
     with Listener(start(memory) + ANA + "/changes") as listener:
         listener.next()
+        receipts = []
         for tenant, user in (("default", "bo"), ("other", "ana"), ("other", "bo")):
             run = memory.run(tenant_id=tenant, user_id=user, session_id="theirs")
             entry = run.observe("user", "theirs")
-            memory.forget(event=entry.id, tenant_id=tenant)
+            receipts.append(memory.forget(event=entry.id, tenant_id=tenant))
         memory.run(user_id="ana", session_id="s1").observe("user", "mine")
         event = listener.next()
         assert event is not None
         assert {each["session_id"] for each in event[1]["entries"]} == {"s1"}
         assert "receipts" not in event[1]
+        position = base64.urlsafe_b64decode(listener.last_id + "=" * (-len(listener.last_id) % 4)).decode()
+        assert "s1" in position
+        assert not any(part in position for each in receipts for part in (each.receipt_id, each.requested_at))
 
 
 @pytest.mark.req("LG-02")
@@ -311,11 +335,11 @@ def test_so_many_streams_and_no_more(start: Start, memory: Memory, keys: KeyFile
 class Held:
     """A caller at the application itself, who takes what is sent when the gate is open, and not before."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, *headers: tuple[bytes, bytes]) -> None:
         self.gate = asyncio.Event()
         self.sent = b""
         scope = {"type": "http", "method": "GET", "path": f"{ANA}/changes", "raw_path": f"{ANA}/changes".encode(),
-                 "query_string": b"", "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
+                 "query_string": b"", "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream"), *headers],
                  "asgi": {"spec_version": "2.3"}}  # fmt: skip
         self.task = asyncio.create_task(app(scope, self._receive, self._send))
 
@@ -384,6 +408,54 @@ def test_a_reader_that_takes_nothing_is_broken_off_at_the_end(
         app.state.live.end()
         await stuck.task
         assert not app.state.live._streams
+        app.state.live.close()
+
+    asyncio.run(watch())
+
+
+def test_a_reader_that_takes_nothing_is_broken_off_when_its_key_is_revoked(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, keys: KeyFile
+) -> None:
+    """Each look finds the key refused again; that does not put off the end."""
+    monkeypatch.setattr(live, "_GRACE_S", 0.2)
+    monkeypatch.setattr(live, "POLL_S", 0.01)
+    monkeypatch.setattr(live, "REST", 0)
+    made = keys.create("k", tenant="default")
+
+    async def watch() -> None:
+        app = create_app(memory, ServerSettings(auth="on", keys=str(keys.path)))
+        stuck = Held(app, (b"authorization", f"Bearer {made.token}".encode()))
+        await soon(lambda: len(app.state.live._streams) == 1)
+        keys.revoke(made.key.key_id)
+        await soon(stuck.task.done)
+        assert not app.state.live._streams
+        app.state.live.close()
+
+    asyncio.run(watch())
+
+
+def test_streams_end_with_the_watch(memory: Memory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A defect leaves nobody with a stream that looks alive and tells nothing; who comes back is told again."""
+    monkeypatch.setattr(live, "POLL_S", 0.01)
+
+    def fail(_self: live.Live) -> None:
+        raise OSError("nobody foresaw this")
+
+    async def watch() -> None:
+        app = create_app(memory, ServerSettings(keys=str(tmp_path / "keys.json")))
+        with monkeypatch.context() as broken:
+            broken.setattr(live.Live, "_end_the_refused", fail)
+            told = Held(app)
+            told.gate.set()
+            await soon(told.task.done)
+            assert isinstance(app.state.live._polling.exception(), OSError)
+        again = Held(app)
+        again.gate.set()
+        await soon(lambda: b"here" in again.sent)
+        await asyncio.to_thread(memory.run(user_id="ana", session_id="s1").observe, "user", "x")
+        await soon(lambda: 2 in numbers(again.entries()))
+        app.state.live.end()
+        await again.task
         app.state.live.close()
 
     asyncio.run(watch())

@@ -216,6 +216,15 @@ def test_what_is_no_request_of_the_protocol_is_refused(memory: Memory) -> None:
         assert httpx2.post(url, json=LIST, headers=JSON).status_code == 200
 
 
+def test_what_a_proxy_passes_on_is_not_of_this_machine(memory: Memory) -> None:
+    passed_on = JSON | {"x-forwarded-for": "203.0.113.9"}
+    with listening(memory, ServerSettings()) as url:
+        refused = httpx2.post(url, json=LIST, headers=passed_on)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    with listening(memory, ServerSettings(auth="off")) as url:
+        assert httpx2.post(url, json=LIST, headers=passed_on).status_code == 200
+
+
 def test_bodies_of_nonsense_are_never_a_failure_of_the_server(memory: Memory) -> None:
     guarded = Guarded(memory)
     dice = random.Random(11)

@@ -57,11 +57,11 @@ def changes_after(ctx: Context, who: Who, position: str | None) -> Changes:
 
 def begin(reader: Reader, who: Who, position: str | None) -> tuple[Standpoint, Changes]:
     """Take up at a position, or here."""
-    at = None if position is None else restore(reader, who, position)
-    if at is not None:
-        return look(reader, who, at)
-    here = stand(reader, who)
-    return here, _changes(who, here, {} if position is None else {"reset": True})
+    if position is None:
+        here = stand(reader, who)
+        return here, _changes(who, here, {})
+    at = restore(reader, who, position)
+    return _reset(reader, who) if at is None else look(reader, who, at)
 
 
 def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]:
@@ -74,6 +74,8 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
         if head.seq == read.seq:
             continue
         rows = _new_entries(reader, name, read.seq, room) if room else []
+        if room and not rows:  # the session is shorter than it was: a backup was put in the store's place
+            return _reset(reader, who)
         room -= len(rows)
         is_more = is_more or not rows or cast("int", rows[-1][0]) < head.seq
         if rows:
@@ -82,8 +84,7 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
     builds, made = _new_items(reader, who, "build", at.builds)
     receipts, issued = _new_items(reader, who, "receipt", at.receipts)
     if max(len(made), len(issued)) == SEEN_MAX:  # and who knows how many more
-        here = stand(reader, who)
-        return here, _changes(who, here, {"reset": True})
+        return _reset(reader, who)
     told: dict[str, Any] = {
         "entries": tuple(found),
         "builds": tuple(_built(row) for row in made),
@@ -92,6 +93,12 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
     }
     then = Standpoint(heads, builds, receipts)
     return then, _changes(who, then, {name: value for name, value in told.items() if value})
+
+
+def _reset(reader: Reader, who: Who) -> tuple[Standpoint, Changes]:
+    """Where things are now, for somebody who cannot be told what came before."""
+    here = stand(reader, who)
+    return here, _changes(who, here, {"reset": True})
 
 
 def _changes(who: Who, at: Standpoint, told: dict[str, Any]) -> Changes:

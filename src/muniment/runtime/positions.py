@@ -27,7 +27,7 @@ LISTED_MAX = 8
 SEEN_MAX = 64
 """So many of the newest builds are told from those that are new."""
 _PAGE_ROWS = 256
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Who(NamedTuple):
@@ -127,9 +127,15 @@ def seal(who: Who, at: Standpoint) -> str:
         sum(read.seq for read in at.heads.values()),
         since,
         [[owners.index(owner), session_id, *read] for (owner, session_id), read in listed],
-        *([tail.count, *tail.last] for tail in (at.builds, at.receipts)),
+        _sealed(who, at.builds),
+        _sealed(who, at.receipts),
     ]
     return base64.urlsafe_b64encode(canonical_bytes(plain)).decode().rstrip("=")
+
+
+def _sealed(who: Who, tail: Tail) -> str:
+    """To be known again and not read: receipts are the tenant's, and how many there are is not for each user."""
+    return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
 
 
 def _named(who: Who) -> str:
@@ -167,15 +173,15 @@ def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
         after = (rows[-1][0],)
 
 
-def _tail_then(reader: Reader, who: Who, kind: str, said: list[Any]) -> Tail | None:
-    """The tail as it was: what is newer now is as many as were added, or something came in between."""
+def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:
+    """The tail as it was: today's without the newest few; None where something came in between, or too many."""
     now = _tail(reader, who, kind)
-    known = frozenset(each for each in now.newest if each <= (said[1], said[2], said[3]))
-    is_exact = now.count - said[0] == len(now.newest) - len(known)
-    return Tail(said[0], known) if is_exact else None
+    newest_first = sorted(now.newest, reverse=True)
+    tails = (Tail(now.count - new, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
+    return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
 
 
-def _opened(who: Who, position: str) -> tuple[int, str, list[list[Any]], list[Any], list[Any]]:
+def _opened(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:
     try:
         plain = parse_json(base64.b64decode(position + "=" * (-len(position) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):
@@ -184,15 +190,13 @@ def _opened(who: Who, position: str) -> tuple[int, str, list[list[Any]], list[An
         raise InvalidInput(
             "not a position of this user's changes", path="$.after", hint="send back `position` as it was answered"
         )
-    return cast("tuple[int, str, list[list[Any]], list[Any], list[Any]]", tuple(plain[2:]))
+    return cast("tuple[int, str, list[list[Any]], str, str]", tuple(plain[2:]))
 
 
 def _is_position(plain: Any) -> bool:
     def has(value: Any, *kinds: type) -> bool:
         return isinstance(value, list) and tuple(map(type, value)) == kinds
 
-    return (
-        has(plain, int, str, int, str, list, list, list)
-        and all(has(each, int, str, int, str) and each[0] in (0, 1) for each in plain[4])
-        and all(has(each, int, str, str, int) for each in plain[5:])
+    return has(plain, int, str, int, str, list, str, str) and all(
+        has(each, int, str, int, str) and each[0] in (0, 1) for each in plain[4]
     )

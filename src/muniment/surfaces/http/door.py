@@ -165,6 +165,7 @@ class Door:
     def caller_of(self, request: HttpRequest) -> Caller:
         """Who asks, within how often they may."""
         if not self._asks_for_keys:
+            self._check_passed_on(request)
             return OPEN
         peer = f"peer:{request.client.host if request.client else '-'}"
         try:
@@ -193,6 +194,9 @@ class Door:
         name = host.rpartition(":")[0] if _PORT.search(host) else host
         if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
             raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
+
+    def _check_passed_on(self, request: HttpRequest) -> None:
+        """Whoever reaches this machine through a proxy is not of it, whatever the proxy's own address."""
         if (
             self._is_for_this_machine
             and self._settings.auth != "off"

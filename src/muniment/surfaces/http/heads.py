@@ -46,9 +46,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_in_head:  # else it begins with what belongs to the request before
+            self._head_bytes += len(data)
         super().data_received(data)
         if self._is_in_head and not self.transport.is_closing():
-            self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX:
                 large = TooLarge(f"a head over the limit of {HEAD_BYTES_MAX} bytes", hint="send fewer headers")
                 self._refuse(large, 431)

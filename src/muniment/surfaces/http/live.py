@@ -70,6 +70,8 @@ class Stream:
         return self.is_joined
 
     def end(self) -> None:
+        if self.is_over:
+            return
         self.is_over = True
         self._moved.set()
         self.on_end()
@@ -215,17 +217,24 @@ class Live:
     # -- the watch ------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
-        while self._streams:
-            started_s = time.monotonic()
-            try:
-                self._end_the_refused()
-                while await self._look_around():
-                    pass
-            except Closed:
-                self.end()
-            except MunimentError as error:
-                LOGGER.warning("changes cannot be seen", extra={"said": error.to_dict()})
-            await asyncio.sleep(max(POLL_S, REST * (time.monotonic() - started_s)))
+        try:
+            while self._streams:
+                started_s = time.monotonic()
+                await self._tell_all()
+                await asyncio.sleep(max(POLL_S, REST * (time.monotonic() - started_s)))
+        finally:  # whatever ends the watch, no stream stays open that is told nothing
+            for stream in tuple(self._streams):
+                stream.end()
+
+    async def _tell_all(self) -> None:
+        try:
+            self._end_the_refused()
+            while await self._look_around():
+                pass
+        except Closed:
+            self.end()
+        except MunimentError as error:
+            LOGGER.warning("changes cannot be seen", extra={"said": error.to_dict()})
 
     def _end_the_refused(self) -> None:
         """Whoever has a key that no longer holds is told nothing more."""
@@ -290,13 +299,13 @@ class _Streaming(StreamingResponse):
         self._stream, self._leave = stream, leave
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        loop = asyncio.get_running_loop()
+        now_s, stream = asyncio.get_running_loop().time, self._stream
         try:
-            async with asyncio.timeout(None) as limit:
-                self._stream.on_end = lambda: limit.reschedule(loop.time() + _GRACE_S)
+            async with asyncio.timeout(_GRACE_S if stream.is_over else None) as limit:
+                stream.on_end = lambda: limit.reschedule(now_s() + _GRACE_S)
                 await super().__call__(scope, receive, send)
         except TimeoutError:
             LOGGER.info("a stream was broken off: what it was sent was not taken")
         finally:
-            self._stream.on_end = _nothing
-            self._leave(self._stream)
+            stream.on_end = _nothing
+            self._leave(stream)

@@ -44,7 +44,8 @@ class ServerSettings:
     import_bytes_max: int = 1 << 30
     """The largest dump that is taken in."""
     body_seconds_max: int = 60
-    """How long the head of a request, or the next part of its body, may keep us waiting."""
+    """How long the head of a request, or the next part of its body, may keep us waiting; beyond it, a body has to come
+    at 16 KiB a second or more."""
     requests_per_minute: int = 6000
     """Of one key, unless the key says otherwise."""
     guesses_per_minute: int = 30
