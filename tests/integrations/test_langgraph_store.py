@@ -379,6 +379,38 @@ def test_a_batch_cannot_reach_another_namespace(mem: muniment.Memory) -> None:
         MunimentStore(mem).batch([GetOp(("a.b",), "k")])
 
 
+def test_a_batch_that_is_refused_changes_nothing(mem: muniment.Memory) -> None:
+    store = MunimentStore(mem)
+    store.put(("kept",), "old", {"v": 1})
+    before = list(mem.export())[1:-1]
+    good = [PutOp(("b",), f"k{number}", {"v": number}) for number in range(3)]
+    bad = PutOp(("b", "below"), "bad", {"v": {1, 2}})
+    with pytest.raises(muniment.errors.MunimentError):
+        store.batch([PutOp(("kept",), "old", None), *good, bad])
+    assert list(mem.export())[1:-1] == before
+    assert store.list_namespaces() == [("kept",)]
+    assert store.get(("kept",), "old") is not None
+    assert store.search(("b",), query="k0") == []
+
+
+def test_what_a_batch_puts_is_one_transaction(mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[str] = []
+    write = mem._ctx.engine.write
+
+    def counted(tenant_id: str, work: Any) -> Any:
+        writes.append(tenant_id)
+        return write(tenant_id, work)
+
+    monkeypatch.setattr(mem._ctx.engine, "write", counted)
+    store = MunimentStore(mem)
+    store.batch([PutOp((f"n{number % 3}",), f"k{number}", {"v": number}) for number in range(9)])
+    assert len(writes) == 1
+    assert sorted(keys(store.search((), limit=20))) == [f"k{number}" for number in range(9)]
+    store.batch([PutOp((f"n{number % 3}",), f"k{number}", {"v": number + 1}) for number in range(9)])
+    assert [value["v"] for value, _, _ in store.history(("n1",), "k4")] == [4, 5]
+    assert mem.verify().ok
+
+
 def test_created_at_survives_a_change(mem: muniment.Memory) -> None:
     clock = Hands()
     store = MunimentStore(mem, clock=clock)

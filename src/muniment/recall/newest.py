@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.recall.index import Ints, ScopeIndex
+from muniment.recall.moments import Exact, Moments
 from muniment.recall.query import Query
 from muniment.recall.said import MARKS, Said
 from muniment.recall.score import USER, held_by, idf
@@ -43,6 +44,7 @@ class _Scope(NamedTuple):
     turns: ScopeIndex
     policy: RecallPolicy
     said: Said
+    moments: Moments
 
 
 class _Matches:
@@ -108,7 +110,13 @@ class _Matches:
 
 
 def newest_first(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, ordinals: Ints, scores: Array
+    query: Query,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    said: Said,
+    ordinals: Ints,
+    scores: Array,
+    exact_moments: Exact | None = None,
 ) -> Order:
     """Put those of the pool that answer alike in order of time, on the places they hold together.
 
@@ -119,7 +127,7 @@ def newest_first(
     pool = changed[: policy.newest_pool]
     if query.looks_back or len(pool) < 2:
         return Order(changed, [])
-    scope = _Scope(query, index, policy, said)
+    scope = _Scope(query, index, policy, said, Moments(index, exact_moments))
     exact = _Matches(scope, pool, kinds=False)
     if not exact.weights:
         return Order(changed, [])
@@ -128,7 +136,7 @@ def newest_first(
     anchor = pool[at]
     alike = exact.alike(at, policy.restated_match, policy.restated_match)
     shares = exact.shares(at, ALIKE_SLOTS_MIN)
-    speaker, session, ts = index.speaker, index.session, index.ts
+    speaker = index.speaker
     places = [
         place
         for place, turn in enumerate(pool)
@@ -141,10 +149,7 @@ def newest_first(
             and _restates(index, policy, turn, anchor)
         )
     ]
-    members = sorted(  # within a second, the later one of a session
-        (pool[place] for place in places),
-        key=lambda turn: (-int(ts[turn]), -turn if session[turn] == session[anchor] else 0),
-    )
+    members = _by_time(scope, [pool[place] for place in places], anchor)
     for place, turn in zip(places, members, strict=True):
         changed[place] = turn
     found = members
@@ -153,6 +158,16 @@ def newest_first(
         changed[: len(reach)], sessions = _newest_sessions_first(scope, reach, scores[: len(reach)].tolist(), anchor)
         found = list(dict.fromkeys([*sessions, *found]))
     return Order(changed, found if len(found) > 1 else [])
+
+
+def _by_time(scope: _Scope, turns: Sequence[int], anchor: int) -> list[int]:
+    """The newest first; at the same moment, the later one of the anchor's session."""
+    session = scope.turns.session
+    when = dict(zip(turns, scope.moments.of(turns), strict=True))
+    return sorted(
+        turns,
+        key=lambda turn: (-when[turn][0], -when[turn][1], -turn if session[turn] == session[anchor] else 0),
+    )
 
 
 def _anchor(scope: _Scope, pool: Sequence[int], exact: _Matches, may: Sequence[bool]) -> int:
@@ -186,10 +201,10 @@ def _newest_sessions_first(
     sessions = scope.turns.session[reach].tolist()
     likely = _likely(scope, reach, scores, matches, anchor, times, sessions)
     is_attribute = any(matches.states_as(reach.index(anchor), 0.0))
-    told: dict[int, tuple[int, int]] = {}
-    latest: dict[int, tuple[int, int]] = {}
-    for at in likely:
-        when = -times[at], -reach[at] if is_attribute else 0  # so that the newest sorts first
+    told: dict[int, tuple[int, int, int]] = {}
+    latest: dict[int, tuple[int, int, int]] = {}
+    for at, (second, within) in zip(likely, scope.moments.of([reach[at] for at in likely]), strict=True):
+        when = -second, -within, -reach[at] if is_attribute else 0  # so that the newest sorts first
         told[at] = when
         latest[sessions[at]] = min(when, latest.get(sessions[at], when))
     if not is_attribute:
@@ -222,7 +237,7 @@ def _likely(
     same of what is asked; one that tells of a change need say less of it. A question answers none, and where a number
     is asked for, only a turn that has one answers. From farther down comes only what the newest session says.
     """
-    query, index, policy, said = scope
+    query, index, policy, said, moments = scope
     at = reach.index(anchor)
     likely = matches.states_as(at, policy.newest_overlap)
     if not any(likely):
@@ -248,8 +263,9 @@ def _likely(
         for place, turn in enumerate(reach)
         if place == at or (likely[place] and may[place] and speaker[turn] == speaker[anchor])
     ]
-    newest = max(found, key=lambda place: (times[place], reach[place]))
-    return [place for place in found if place < policy.newest_pool or sessions[place] == sessions[newest]]
+    when = moments.of([reach[place] for place in found])
+    _, _, newest = max((*moment, reach[place]) for moment, place in zip(when, found, strict=True))
+    return [place for place in found if place < policy.newest_pool or sessions[place] == index.session[newest]]
 
 
 def _restates(index: ScopeIndex, policy: RecallPolicy, one: int, other: int) -> bool:
@@ -263,7 +279,7 @@ def superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said
     if len(alike) < 2:
         return {}
     newest = alike[0]
-    matches = _Matches(_Scope(query, index, policy, said), alike)
+    matches = _Matches(_Scope(query, index, policy, said, Moments(index, None)), alike)
     least = policy.superseded_match * sum(matches.weights.values())
     full = [matches.weigh(held) >= least and not query.gathers for held in matches.held]
     by_attribute = matches.states_as(0, policy.restated_match)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.recall.index import Ints, ScopeIndex
+from muniment.recall.moments import Exact
 from muniment.recall.newest import newest_first, superseded
 from muniment.recall.query import Query, read_query
 from muniment.recall.said import Said
@@ -34,9 +35,18 @@ class Ranked(NamedTuple):
 
 
 def rank(
-    query: str, index: ScopeIndex, policy: RecallPolicy, now: date, k: int, dense: Dense | None = None
+    query: str,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    now: date,
+    k: int,
+    dense: Dense | None = None,
+    exact_moments: Exact | None = None,
 ) -> list[Ranked]:
-    """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list."""
+    """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list.
+
+    `exact_moments` is asked where sessions said the same thing within one second.
+    """
     if k < 1 or not len(index.ts):
         return []
     asked = read_query(query, index.speakers, now)
@@ -44,7 +54,7 @@ def rank(
     pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores)
     said = Said(asked, index, pool)
-    order = newest_first(asked, index, policy, said, pool, places)
+    order = newest_first(asked, index, policy, said, pool, places, exact_moments)
     outdated = superseded(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     told = _Told(asked)

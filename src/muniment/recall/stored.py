@@ -98,9 +98,10 @@ class StoredIndex:
 
         None where one is missing. `state` names what stands in the blocks: for the same one, nothing is compared again.
         """
-        if self._aligned is None or self._aligned[0] != state:
-            self._aligned = state, self._places(blocks)
-        return self._aligned[1]
+        aligned = self._aligned
+        if aligned is None or aligned[0] != state:
+            aligned = self._aligned = state, self._places(blocks)
+        return aligned[1]  # not what another thread may have put there meanwhile
 
     def _places(self, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
         if self._order is None and [segment.ids for segment in self._segments] == blocks:

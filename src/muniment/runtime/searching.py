@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from muniment.errors import InvalidInput
-from muniment.ports.engine import Reader
+from muniment.ports.engine import Reader, Select
 from muniment.recall.dense import weigh_dense
 from muniment.recall.query import QUERY_CHARS_MAX
 from muniment.recall.rank import Ranked, rank
@@ -102,7 +102,11 @@ def find_turns(
             from muniment.runtime.vectoring import dense_for
 
             dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
-    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense)
+
+    def exact_moments(ordinals: Sequence[int]) -> list[str]:
+        return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
+
+    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments)
     ids = [index.id(hit.ordinal) for hit in ranked]
     turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
     found = []
@@ -111,3 +115,10 @@ def find_turns(
             newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
             found.append(Found(turns[id_], hit, newer))
     return found
+
+
+def _moments(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone."""
+    asked = Select("entries", where=(("id", "in", tuple(ids)),), columns=("id", "ts", "recorded_at"))
+    found = {id_: f"{ts} {at}" for id_, ts, at in cast("list[tuple[str, str, str]]", reader.do(asked))}
+    return [found.get(id_, "") for id_ in ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 import time
 from collections import Counter
@@ -11,7 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from muniment.ledger.secrets import may_hold_secret, redact_text, redact_value
+from muniment.ledger.secrets import _CARD_RUN, _TOKENS, may_hold_secret, redact_text, redact_value
 from muniment.text.canonical import canonical_text
 
 ALNUM = (string.ascii_letters + string.digits) * 5
@@ -211,6 +212,26 @@ def test_the_cheap_look_never_misses_and_redacting_twice_changes_nothing(value: 
     again: Counter[str] = Counter()
     assert redact_value(clean, again) == clean
     assert not again
+
+
+@pytest.mark.req("LG-10")
+@pytest.mark.parametrize("pattern", [pattern for _, pattern in _TOKENS], ids=[kind for kind, _ in _TOKENS])
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_whatever_a_pattern_finds_is_hinted_at(pattern: re.Pattern[str], data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(pattern))
+    assert redact_text(text, Counter()) != text  # looked for without the hint
+    assert may_hold_secret(text)
+    assert may_hold_secret(canonical_text({"content": text}))  # as the door asks
+    assert redact_value(text, Counter()) == redact_text(text, Counter())
+    assert redact_value({text: [text]}, Counter()) != {text: [text]}
+
+
+@pytest.mark.req("LG-10")
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(st.from_regex(_CARD_RUN), texts))
+def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
+    assert may_hold_secret(text) or (_CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
 
 
 @pytest.mark.req("LG-10")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import muniment
@@ -76,3 +78,45 @@ def test_an_export_tells_links_and_an_import_reads_them(mem: Memory) -> None:
         assert _links(other, build.id) == _links(mem, build.id)
         assert list(other.export())[1:-1] == lines[1:-1]
         assert build.id in {each.id for each in other.forget(event=said.id).erased}
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("what", ["event", "session", "user"])
+def test_whatever_is_forgotten_no_build_of_either_form_shows_it(any_mem: Memory, what: str) -> None:
+    """The one is written as stores had them before, the other as now; that of another user stays."""
+    run = any_mem.run(user_id="ana", session_id="s1")
+    said = run.observe("user", SECRET)
+    run.remember("key.place", "flower pot", sources=[said.id])
+    elsewhere = any_mem.run(user_id="ana", session_id="s2")
+    before, now = elsewhere.compose("planner", query="spare key"), elsewhere.compose("planner", query="flower pot")
+    others = any_mem.run(user_id="ben", session_id="s1")
+    others.observe("user", "The key of ben hangs on a nail.")
+    kept = others.compose("planner", query="spare key")
+    any_mem._ctx.engine.write(
+        "default",
+        lambda tx: (put_links(tx, before.id, [said.id]), tx.do(Delete("lineages", (("item_id", "=", before.id),)))),
+    )
+    asked = {"event": {"event": said.id}, "session": {"user_id": "ana", "session": "s1"}, "user": {"user_id": "ana"}}
+    receipt = any_mem.forget(**asked[what])
+    assert {before.id, now.id} <= {each.id for each in receipt.erased}
+    assert kept.id not in {each.id for each in receipt.erased}
+    for build in (before, now):
+        with pytest.raises(Forgotten):
+            any_mem.replay(build.id)
+    assert any_mem.replay(kept.id).packet_bytes == kept.packet_bytes
+    assert SECRET not in "".join(map(str, any_mem.export()))
+    any_mem.rebuild()
+    assert SECRET not in "".join(map(str, any_mem.export()))
+    assert any_mem.verify().ok
+
+
+@pytest.mark.req("LG-07")
+def test_no_byte_of_a_forgotten_turn_is_left_in_the_file(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "a.db") as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        said = run.observe("user", SECRET)
+        for query in ("spare key", "flower pot", "where is it?"):
+            run.compose("planner", query=query)
+        mem.forget(event=said.id)
+    for file in tmp_path.iterdir():
+        assert b"flower pot" not in file.read_bytes(), file.name

@@ -94,10 +94,10 @@ class MunimentStore(BaseStore):
             validate_op_namespace(op)
         results = [None if isinstance(op, PutOp) else self._read(op) for op in asked]
         writes = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        self._put([op for op in writes.values() if op.value is not None])  # first: what is refused leaves all as it was
         for op in writes.values():
             if op.value is None:
                 self._drawer(op.namespace).take(op.key, erase=self._erase)
-        self._put([op for op in writes.values() if op.value is not None])
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:

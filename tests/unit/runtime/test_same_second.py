@@ -1,0 +1,38 @@
+"""Statements of several sessions within one second: the later one stands, whatever the sessions are called."""
+
+from __future__ import annotations
+
+import pytest
+
+import muniment
+from muniment.runtime.memory import Memory
+
+EARLIER, LATER = "I moved to Berlin.", "I moved to Hamburg."
+
+
+def _seen(mem: Memory) -> list[tuple[str, str | None]]:
+    found = mem.run(user_id="ana", session_id="asks").search("where does she live?")
+    return [(hit.text, hit.superseded_by) for hit in found]
+
+
+@pytest.mark.req("LG-02")
+@pytest.mark.parametrize(("first", "second"), [("b", "a"), ("a", "b")])
+@pytest.mark.parametrize("stamps", [("12:00:00.100", "12:00:00.900"), ("12:00:00", "12:00:00")])
+def test_the_later_of_two_sessions_stands(any_mem: Memory, first: str, second: str, stamps: tuple[str, str]) -> None:
+    """Told by the time stamps, and where those are the same by which was recorded later."""
+    old, new = (
+        any_mem.run(user_id="ana", session_id=session).observe("user", text, ts=f"2026-05-01T{ts}Z")
+        for session, text, ts in zip((first, second), (EARLIER, LATER), stamps, strict=True)
+    )
+    expected = [(LATER, None), (EARLIER, new.id)]
+    assert _seen(any_mem) == expected
+    build = any_mem.run(user_id="ana", session_id="asks").compose("planner", query="where does she live?")
+    assert {hit.turn.id: hit.superseded_by for hit in build.pool.hits} == {new.id: None, old.id: new.id}
+    any_mem.rebuild()
+    assert _seen(any_mem) == expected
+    lines = list(any_mem.export())
+    with muniment.open(":memory:") as other:
+        other.import_(lambda: lines)
+        assert _seen(other) == expected
+    any_mem.forget(event=new.id)
+    assert _seen(any_mem) == [(EARLIER, None)]
