@@ -26,7 +26,7 @@ __all__ = ["serve"]
 @click.option("--keys", metavar="FILE", help="The file of API keys (default: muniment.keys.json).")
 @click.option("--tls-cert", metavar="FILE", help="A certificate, to serve over TLS.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
-@click.option("--threads", type=int, metavar="N", help="Requests carried out at the same time (default: 4).")
+@click.option("--threads", type=int, metavar="N", help="Requests carried out at the same time (default: 2).")
 @click.option("--otel", type=click.Choice(["on", "off"]), help="Traces and metrics through OpenTelemetry.")
 @json_option
 @handles_errors

@@ -37,7 +37,7 @@ class ServerSettings:
     """The key of the certificate."""
     research_dir: str = "muniment-research"
     """Where the files of research runs lie."""
-    threads: int = 4
+    threads: int = 2
     """Requests that are worked on at the same time; the others wait their turn."""
     body_bytes_max: int = 40 << 20
     """Somewhat over the largest content that the ledger takes."""
