@@ -1,4 +1,4 @@
-"""Fill the figures of README.md and a guide from committed benchmark results: no figure stands there unmeasured.
+"""Fill the figures of README.md and the guides from committed benchmark results: no figure stands there unmeasured.
 
 python tools/figures.py            rewrite the blocks between <!-- figures:NAME --> marks
 python tools/figures.py --check    fail where a block differs from its result file
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/guides/research.md")
+PAGES = ("README.md", "docs/guides/research.md", "docs/guides/multi-tenant-server.md")
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
 
@@ -103,7 +103,25 @@ def prompts(results: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
+def serve(results: dict[str, dict[str, Any]]) -> list[str]:
+    mixed = next(row for name, row in results.items() if name.startswith("mixed load"))
+    every, soak = results["all calls over HTTP"], results["soak, resident memory last over first"]
+    lines = [
+        f"| mixed load | {mixed['per_s']:,.0f} calls a second, {mixed['ratio']:.2f} × the library in-process |",
+        f"| the slow ones | p50 {every['p50_ms']:.0f} ms, p99 {every['p99_ms']:.0f} ms: {every['tail']:.1f} × |",
+        f"| {soak['seconds']:,} s of soak, {soak['calls']:,} calls | {soak['first_mb']:.0f} MB at first, "
+        f"{soak['last_mb']:.0f} MB at last: {soak['ratio']:.2f} × |",
+    ]
+    for kind in ("compose", "search", "observe"):
+        row = results[f"{kind}, one caller"]
+        lines.append(
+            f"| {kind}, one caller | {row['p50_ms']:.1f} ms against {row['library_p50_ms']:.1f} ms in-process |"
+        )
+    return ["| | |", "|---|---|", *lines]
+
+
 RENDERERS = {
+    "serve": serve,
     "ledger": ledger,
     "recall": recall,
     "prompts": prompts,
