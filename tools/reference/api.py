@@ -141,7 +141,7 @@ def _method(name: str, method: Any, note: str = "") -> Iterator[str]:
 
 
 def _returned(function: Any) -> str:
-    return str(inspect.signature(function).return_annotation)
+    return str(inspect.signature(function).return_annotation).replace("'", '"')
 
 
 def _call(name: str, function: Callable[..., Any]) -> str:
