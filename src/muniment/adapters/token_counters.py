@@ -57,6 +57,9 @@ class ExactCounter:
 
     name = VOCABULARY
     is_exact = True
+    adds_lines = True
+    """o200k_base splits a text before it merges: no part goes past a line break and on into what such a line starts
+    with, and one to three digits are a part, and a token, by themselves."""
 
     def __init__(self, package: str) -> None:
         self.package = package

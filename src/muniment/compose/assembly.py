@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from pydantic_core import to_json
 
-from muniment.compose.cite import citations_of
+from muniment.compose.cite import citations_of, cited_by
 from muniment.compose.desk import Desk, Said, emitted_ts
 from muniment.compose.insights import allows_insights
 from muniment.compose.state import state_of
@@ -15,13 +16,13 @@ from muniment.contracts.rfc3339 import parse_rfc3339
 from muniment.errors import InvalidInput
 from muniment.ports.tokens import TokenCounter
 from muniment.prompts.matrix import BlockName
-from muniment.prompts.page import SUPERSEDED
+from muniment.prompts.page import SUPERSEDED, Page, Quoted, Sheet, lay_out
 from muniment.records.base import JsonObject
 from muniment.records.packet import PacketMeta, PacketScope
 from muniment.records.pool import ComposeRequest
 from muniment.text.canonical import Written, canonical_bytes
 
-__all__ = ["SORT_KEYS", "assemble", "determinism_of", "meta_of", "write_packet"]
+__all__ = ["SORT_KEYS", "assemble", "determinism_of", "meta_of", "page_of", "write_packet"]
 
 SORT_KEYS: JsonObject = {
     "facts": ["query_match", "confidence", "recorded_at", "fact_id"],
@@ -56,8 +57,39 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
     )
 
 
+def page_of(desk: Desk) -> Page:
+    """What was placed, laid out: the page that `render` makes of the packet."""
+
+    def quoted(block: BlockName) -> list[Quoted]:
+        said: list[Said] = [placed.item for placed in desk.items(block)]
+        return [Quoted(turn.id, desk.who(turn.id) or turn.role, text, emitted_ts(turn.ts)) for turn, text in said]
+
+    def held(block: BlockName) -> list[Any]:
+        return [placed.item for placed in desk.items(block)]
+
+    return lay_out(
+        Sheet(
+            purpose=desk.purpose,
+            state=state_of(desk),
+            facts=[candidate.fact for candidate in held("facts")],
+            procedures=held("procedures"),
+            summary=_summary(desk),
+            quotes=quoted("quotes"),
+            superseded=dict(_superseded(desk)),
+            loops=held("loops"),
+            window=quoted("window"),
+            tools=held("tools"),
+            episodes=held("episodes"),
+            insights=held("insights"),
+            allows_insights=allows_insights(desk),
+            cited=cited_by(desk),
+            who=desk.who,
+        )
+    )
+
+
 def assemble(desk: Desk, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:
-    """The packet as plain data, under its wire names: what is validated, checked and written."""
+    """The packet as plain data, under its wire names: what is checked and written."""
     return {
         "meta": meta,
         "short_term": _short_term(desk),
@@ -69,7 +101,7 @@ def assemble(desk: Desk, meta: JsonObject, report: JsonObject, determinism: Json
             "selected": desk.tally.selected,
             "omitted": desk.tally.omitted,
             "filters": _filters(desk),
-            "conflicts": [*desk.tally.conflicts, *_superseded(desk)],
+            "conflicts": [*desk.tally.conflicts, *map(_note, _superseded(desk))],
             "determinism": determinism,
         },
     }
@@ -102,7 +134,7 @@ def _short_term(desk: Desk) -> dict[str, Any]:
     }
     return {
         "working_state": state_of(desk).to_wire(),
-        "rolling_summary": "\n".join(placed.item[1] for placed in desk.items("summary")),
+        "rolling_summary": _summary(desk),
         **{name: items for name, items in lists.items() if items},
     }
 
@@ -140,17 +172,27 @@ def _insight(desk: Desk) -> dict[str, Any]:
     }
 
 
-def _superseded(desk: Desk) -> list[JsonObject]:
-    """Which quotes are outdated, and by which other quote, if that one is here too."""
-    newer = {hit.turn.id: hit.superseded_by for hit in desk.pool.hits if hit.superseded_by}
-    present = {placed.item.turn.id for placed in desk.items("quotes")}
-    notes: list[JsonObject] = []
-    for evidence_id in (placed.item.turn.id for placed in desk.items("quotes")):
-        if (by := newer.get(evidence_id)) is None:
-            continue
-        named = {"evidence_id": evidence_id, **({"superseded_by": by} if by in present else {})}
-        notes.append({"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named})
-    return notes
+def _summary(desk: Desk) -> str:
+    return "\n".join(placed.item[1] for placed in desk.items("summary"))
+
+
+def _superseded(desk: Desk) -> list[tuple[str, str | None]]:
+    """Which evidence of quotes and facts is outdated, and by which quote, if that one is here too."""
+    if not desk.newer:
+        return []
+    quotes = [placed.item.turn.id for placed in desk.items("quotes")]
+    told = chain(quotes, *(placed.item.fact.sources for placed in desk.items("facts")))
+    outdated = dict.fromkeys(evidence_id for evidence_id in told if evidence_id in desk.newer)
+    present = set(quotes)
+    return [(each, by if (by := desk.newer[each]) in present else None) for each in outdated]
+
+
+def _note(outdated: tuple[str, str | None]) -> JsonObject:
+    evidence_id, by = outdated
+    named: JsonObject = (
+        {"evidence_id": evidence_id} if by is None else {"evidence_id": evidence_id, "superseded_by": by}
+    )
+    return {"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named}
 
 
 def _filters(desk: Desk) -> JsonObject:

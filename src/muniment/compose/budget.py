@@ -5,11 +5,13 @@ Prices are counted line by line, once each, with a mark of two digits; the page 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from muniment.ports.tokens import TokenCounter
+from muniment.ports.tokens import TokenCounter, adds_lines
 from muniment.prompts.matrix import BLOCK_NAMES, SECTIONS, BlockName, Section
-from muniment.prompts.page import PREAMBLE, Page
+from muniment.prompts.page import PREAMBLE, Page, joined
 from muniment.records.packet import PacketBudget
 
 __all__ = ["OVERHEAD", "TYPICAL_MARK", "Purse", "Usage", "measure", "typical_mark"]
@@ -17,6 +19,7 @@ __all__ = ["OVERHEAD", "TYPICAL_MARK", "Purse", "Usage", "measure", "typical_mar
 OVERHEAD = "overhead"
 """The key of `section_usage` for what belongs to no section: the line that explains the marks, and seams."""
 TYPICAL_MARK = "[88]"
+_MARK = re.compile(r"\[[1-9][0-9]{0,2}\]")
 _SCALE_MIN = 0.5
 _CHARS_PER_TOKEN_MAX = 64
 """No tokenizer packs real text tighter; what is longer than this times the budget is not worth counting."""
@@ -133,10 +136,27 @@ def _shrunk(alone: dict[Section, int], whole: int) -> dict[Section, int]:
 
 def measure(page: Page, counter: TokenCounter) -> Usage:
     """Count each section and the whole of a page. No text costs nothing."""
-    texts = [page.sections[section] for section in SECTIONS]
+    if adds_lines(counter) and all(map(_starts_apart, chain.from_iterable(page.lines.values()))):
+        alone = {section: _sum_of(page.lines[section], counter) for section in SECTIONS}
+        return Usage(alone, sum(alone.values()) + _sum_of(page.opening, counter))
+    texts = [joined(page.lines[section]) for section in SECTIONS]
     held = [text for text in (*texts, page.text) if text]
     counts = dict(zip(held, counter.count_many(held), strict=True))
     return Usage(
         {section: counts.get(text, 0) for section, text in zip(SECTIONS, texts, strict=True)},
         counts.get(page.text, 0),
     )
+
+
+def _starts_apart(line: str) -> bool:
+    """Could nothing of this line be read as one with the line break before it?"""
+    return line != "" and line[0] != "/" and not line[0].isspace()
+
+
+def _sum_of(lines: Sequence[str], counter: TokenCounter) -> int:
+    """Tokens of lines of a page, most of them known since they were priced: with any mark they count for the same."""
+    return sum(counter.count_many([f"{_unmarked(line)}\n" for line in lines]))
+
+
+def _unmarked(line: str) -> str:
+    return _MARK.sub(TYPICAL_MARK, line) if "[" in line else line

@@ -9,7 +9,7 @@ from muniment.prompts.lines import StateUnit, claim_evidence
 from muniment.prompts.matrix import BLOCKS
 from muniment.records.packet import Decision, ToolEvidence
 
-__all__ = ["citations_of"]
+__all__ = ["citations_of", "cited_by"]
 
 _UNKNOWN: str = "event"
 """The type of evidence that is named but is not itself in the pool."""
@@ -18,15 +18,24 @@ _UNKNOWN: str = "event"
 def citations_of(desk: Desk) -> list[dict[str, str]]:
     """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
     times = _times(desk)
-    ids = dict.fromkeys(name for block in BLOCKS for placed in desk.items(block.name) for name in _named(placed))
-    return [_citation(desk, name, times) for name in ids]
+    return [_citation(desk, name, times) for name in cited_by(desk)]
+
+
+def cited_by(desk: Desk) -> dict[str, None]:
+    """The evidence ids that what was placed names, in the order of the page."""
+    ids: dict[str, None] = {}
+    for block in BLOCKS:
+        for placed in desk.items(block.name):
+            if type(placed.item) is Said:  # most of them
+                ids[placed.item.turn.id] = None
+            else:
+                ids.update(dict.fromkeys(_named(placed)))
+    return ids
 
 
 def _named(placed: Placed) -> Iterator[str]:
     item = placed.item
-    if isinstance(item, Said):
-        yield item.turn.id
-    elif isinstance(item, StateUnit):
+    if isinstance(item, StateUnit):
         if isinstance(item.value, Decision) and item.value.evidence_id is not None:
             yield item.value.evidence_id
         elif isinstance(item.value, ToolEvidence):
@@ -47,14 +56,16 @@ def _named(placed: Placed) -> Iterator[str]:
 
 
 def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]:
-    kind, ts, speaker = _UNKNOWN, times.get(name), None
+    kind, ts, who = _UNKNOWN, times.get(name), desk.who(name)
     if (turn := desk.turns.get(name)) is not None:
-        kind, ts, speaker = turn.kind, turn.ts, turn.speaker
+        kind, ts = turn.kind, turn.ts
+    elif (line := desk.lines.get(name)) is not None and line.role:
+        kind = "tool_result" if line.role == "tool" else "message"
     elif any(tool.ref == name for tool in desk.pool.tools):
         kind = "tool_result"
     cited = {"id": name}
-    if speaker:
-        cited["summary"] = speaker  # who said it: quotes have no field for a name
+    if who:
+        cited["summary"] = who  # who said it: quotes have no field for a name
     if ts is not None and emitted_ts(ts) is not None:
         cited["ts"] = ts
     cited["type"] = kind

@@ -6,11 +6,10 @@ the page is counted as a whole before it leaves, and whatever the counter says, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from muniment.compose.assembly import assemble, determinism_of, meta_of
+from muniment.compose.assembly import assemble, determinism_of, meta_of, page_of
 from muniment.compose.budget import Usage, measure
 from muniment.compose.desk import Desk
 from muniment.compose.episodes import place_episodes
@@ -22,10 +21,9 @@ from muniment.compose.short_term import place_short_term
 from muniment.compose.state import place_state
 from muniment.ports.tokens import TokenCounter
 from muniment.prompts.matrix import BLOCK_NAMES, Section
-from muniment.prompts.page import Page, lay_out
-from muniment.records.base import JsonObject
+from muniment.prompts.page import Page
 from muniment.records.compose_policy import ComposePolicy
-from muniment.records.packet import BudgetReport, MemoryPacket
+from muniment.records.packet import MemoryPacket
 from muniment.records.pool import ComposeRequest, Pool
 
 __all__ = ["Composed", "compose"]
@@ -35,12 +33,16 @@ __all__ = ["Composed", "compose"]
 class Composed:
     """A packet, the page it makes for its purpose, the tokens counted on it, and what its marks refer to."""
 
-    packet: MemoryPacket
     wire: dict[str, Any] = field(repr=False)
     """The packet as plain data."""
     text: str
     tokens: int
     marks: dict[str, str]
+
+    @property
+    def packet(self) -> MemoryPacket:
+        """The packet as a record: held to its contract each time it is asked for."""
+        return MemoryPacket.from_wire(self.wire)
 
 
 def compose(
@@ -57,32 +59,21 @@ def compose(
     place_episodes(desk)
     place_insights(desk)
 
-    tokens_max = request.budget.max_tokens
-    blank: JsonObject = {"max_tokens": tokens_max, "used_tokens_est": 0, "section_usage": {}, "degradations": []}
-
-    def build() -> dict[str, Any]:
-        return assemble(desk, meta, blank, determinism)
-
-    wire, packet, page, usage = _trim(desk, build, counter)
+    page, usage = _trim(desk, counter)
     if _top_up(desk, quotes, usage):
-        wire, packet, page, usage = _trim(desk, build, counter)
-    report = _report(desk, usage)
-    packet = packet.model_copy(update={"budget_report": BudgetReport.from_wire(report)})
-    return Composed(packet, wire | {"budget_report": report}, page.text, usage.total, page.marks)
+        page, usage = _trim(desk, counter)
+    wire = assemble(desk, meta, _report(desk, usage), determinism)
+    return Composed(wire, page.text, usage.total, page.marks)
 
 
-def _trim(
-    desk: Desk, build: Callable[[], dict[str, Any]], counter: TokenCounter
-) -> tuple[dict[str, Any], MemoryPacket, Page, Usage]:
+def _trim(desk: Desk, counter: TokenCounter) -> tuple[Page, Usage]:
     """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
     while True:
-        wire = build()
-        packet = MemoryPacket.from_wire(wire)
-        page = lay_out(packet)
+        page = page_of(desk)
         usage = measure(page, counter)
         section, excess = desk.purse.overspent(usage)
         if not excess:
-            return wire, packet, page, usage
+            return page, usage
         _give_back(desk, section, excess)
 
 
@@ -90,7 +81,7 @@ def _give_back(desk: Desk, section: Section | None, excess: int) -> None:
     """At least one item, and as many as were priced at the excess."""
     for placed in reversed(list(desk.placed)):
         if section is None or BLOCK_NAMES[placed.block].section == section:
-            desk.take_back(placed)
+            desk.take_back(placed, "over_budget", detail="the page as a whole was too long")
             excess -= placed.tokens
             if excess <= 0:
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -71,6 +72,14 @@ class Desk:
         self.shown: dict[str, str] = {}
         """Turns that stand on the page, by id, with as much of their text as is shown."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+        self.lines = {
+            line.evidence_id: line
+            for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)
+            if line.evidence_id not in self.turns
+        }
+        """Sentences of turns that are not here themselves."""
+        self.newer = {hit.turn.id: hit.superseded_by for hit in pool.hits if hit.superseded_by}
+        """Turns that are outdated, and by which other."""
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
 
@@ -106,17 +115,17 @@ class Desk:
     def _withheld_ids(self) -> dict[str, Reason]:
         found: dict[str, Reason] = {}
         for turn in self.turns.values():
-            if (reason := self.bars(turn.trust, turn.flags)) is not None:
+            if (turn.flags or turn.trust in self._barred) and (reason := self.bars(turn.trust, turn.flags)) is not None:
                 found[turn.id] = reason
         for tool in self.pool.tools:
             if (reason := self.bars(tool.trust, tool.flags)) is not None:
                 found.setdefault(tool.ref, reason)
         return found
 
-    def speaker(self, evidence_id: str) -> str | None:
-        """Who said it, where that is known by name."""
-        turn = self.turns.get(evidence_id)
-        return turn.speaker if turn is not None and turn.speaker else None
+    def who(self, evidence_id: str) -> str | None:
+        """Who said it, by name or else by role; None of what nobody is known to have said."""
+        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        return None if said is None else said.speaker or said.role
 
     # -- placing ---------------------------------------------------------------------------------------
 
@@ -137,15 +146,15 @@ class Desk:
             self.shown[placed.item.turn.id] = placed.item.text
         self.tally.select(placed.name, score, rules)
 
-    def take_back(self, placed: Placed) -> None:
-        """The page as a whole came out too long: this one goes after all."""
+    def take_back(self, placed: Placed, reason: Reason, **detail: Any) -> None:
+        """This one goes after all."""
         self.placed.remove(placed)
         self._by_block[placed.block].remove(placed)
         self._ordered.pop(placed.block, None)
         if isinstance(placed.item, Said):
             self.shown.pop(placed.item.turn.id, None)
         self.purse.take_back(placed.block, placed.tokens)
-        self.tally.withdraw(placed.name, "over_budget", detail="the page as a whole was too long")
+        self.tally.withdraw(placed.name, reason, **detail)
 
     def items(self, block: BlockName) -> list[Placed]:
         """What stands in a block, in reading order."""

@@ -151,7 +151,7 @@ def _fresh_lines(desk: Desk, each: EpisodeCandidate, lines_max: int) -> tuple[li
 
 
 def _text(desk: Desk, episode: Episode) -> str:
-    return episode_text(episode, desk.speaker, typical_mark)
+    return episode_text(episode, desk.who, typical_mark)
 
 
 def _compression(desk: Desk, age_days: float) -> tuple[str, int]:

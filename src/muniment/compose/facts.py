@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from muniment.compose.budget import typical_mark
+from muniment.compose.budget import TYPICAL_MARK, typical_mark
 from muniment.compose.desk import Desk, Placed, instant_order
 from muniment.compose.explain import Reason, names_of
 from muniment.contracts.rfc3339 import Instant, parse_rfc3339
-from muniment.prompts.lines import fact_line, shown
+from muniment.prompts.lines import fact_line, shown, superseded_note
 from muniment.records.packet import Fact
 from muniment.records.pool import FactCandidate
 from muniment.text.duplicates import Seen
@@ -28,12 +28,11 @@ def place_facts(desk: Desk) -> None:
     named = list(zip(names, desk.pool.facts, strict=True))
     chosen = sorted(_not_overridden(desk, list(_eligible(desk, named))), key=_worth)
     seen = Seen(desk.policy.near_duplicate)
-    desk.purse.price_many(fact_line(each.fact, typical_mark) for _, each in chosen)
+    desk.purse.price_many(_line(desk, each.fact) for _, each in chosen)
     unmatched_max = desk.share_beside_hits(desk.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for at, (name, each) in enumerate(chosen):
-        line = fact_line(each.fact, typical_mark)
-        price, text = desk.purse.price(line), f"{each.fact.fact_key}: {shown(each.fact.value)}"
+        price, text = desk.purse.price(_line(desk, each.fact)), f"{each.fact.fact_key}: {shown(each.fact.value)}"
         is_matched = each.score > 0
         if (other := seen.find(text)) is not None:
             desk.tally.omit(name, "near_duplicate", of=other)
@@ -51,6 +50,12 @@ def place_facts(desk: Desk) -> None:
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 desk.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def _line(desk: Desk, fact: Fact) -> str:
+    """As it may stand on the page: with a note where all it rests on is outdated."""
+    is_outdated = fact.sources and all(source in desk.newer for source in fact.sources)
+    return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
 
 
 def _rules(each: FactCandidate) -> Iterator[str]:

@@ -12,12 +12,12 @@ from muniment.compose.budget import TYPICAL_MARK
 from muniment.compose.degrade import cut_text
 from muniment.compose.desk import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.compose.explain import names_of
-from muniment.prompts.lines import day_heading, day_of, quote_line
-from muniment.records.pool import HitCandidate
+from muniment.prompts.lines import day_heading, day_of, quote_line, superseded_note
+from muniment.records.pool import HitCandidate, Turn
 
 __all__ = ["Quotes"]
 
-_SUPERSEDED_NOTE = f" (superseded by {TYPICAL_MARK})"
+_SUPERSEDED_NOTE = superseded_note(TYPICAL_MARK)
 
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
@@ -32,6 +32,7 @@ class Quotes:
         self._desk = desk
         self._days: set[str] = set()
         self._left: list[Named] = []
+        self._placed: dict[str, Placed] = {}
         self._pending = self._newer_first(self._eligible())
 
     def fill(self, reserve: int = 0) -> None:
@@ -51,10 +52,12 @@ class Quotes:
                 continue
             price = self._price(hit, turn.text)
             if price <= min(room, quote_max):
-                if (other := desk.said.find(turn.text, turn.words)) is not None:
+                other = desk.said.find(turn.text, turn.words)
+                if other is None or self._yields(other, hit, name):
+                    self._place(name, hit, turn.text, price)
+                else:
                     desk.tally.omit(name, "near_duplicate", of=other)
                     continue
-                self._place(name, hit, turn.text, price)
             elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
                 waiting.append((name, hit))
                 continue
@@ -63,11 +66,14 @@ class Quotes:
 
     def finish(self) -> None:
         """Cut what still waits to the room that is left, or leave it out and say so."""
-        self._left = [
-            (name, hit)
-            for name, hit in self._pending
-            if not self._place_cut(name, hit, self._desk.purse.room("quotes"))
-        ]
+        desk = self._desk
+        for at, (name, hit) in enumerate(self._pending):
+            room = desk.purse.room("quotes")
+            if room < desk.policy.cut_tokens_min:
+                self._left += self._pending[at:]
+                break
+            if not self._place_cut(name, hit, room):
+                self._left.append((name, hit))
         self._pending = []
         self._leave_out()
 
@@ -146,6 +152,19 @@ class Quotes:
         year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
         return purse.price(self._line(hit, text)) + purse.price(day_heading(day, year))
 
+    def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
+        """Said before, and again: what was said last says that it still holds, so the older one makes room for it."""
+        placed = self._placed.get(other)
+        if placed is None or hit.superseded_by:
+            return False
+        older: Turn = placed.item.turn
+        if instant_order(hit.turn.ts) <= instant_order(older.ts):
+            return False
+        del self._placed[other]
+        self._desk.take_back(placed, "near_duplicate", of=name)
+        self._desk.said.rename(other, name)
+        return True
+
     def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
         desk = self._desk
         if room < desk.policy.cut_tokens_min:
@@ -167,7 +186,8 @@ class Quotes:
         self._days.add(day)
         said_at = instant_order(turn.ts)
         order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
-        self._desk.place(Placed(name, "quotes", price, Said(turn, text), order), hit.score, hit.reasons)
+        placed = self._placed[name] = Placed(name, "quotes", price, Said(turn, text), order)
+        self._desk.place(placed, hit.score, hit.reasons)
         self._desk.said.add(text, name, turn.words if text is turn.text else None)
 
 

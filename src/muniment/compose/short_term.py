@@ -98,8 +98,8 @@ def _place_tool(desk: Desk, name: str, tool: ToolCandidate, at: int) -> bool:
 
 
 def _summary_shown(desk: Desk, line: SummaryLine) -> str:
-    text = summary_line(line.evidence_id, line.text.strip(), desk.speaker(line.evidence_id))
-    return summary_text(text, {line.evidence_id: None}, typical_mark)
+    text = summary_line(line.evidence_id, line.text.strip(), desk.who(line.evidence_id))
+    return summary_text(text, (line.evidence_id,), typical_mark)
 
 
 def _place_summary(desk: Desk, tokens_max: int) -> None:
@@ -122,7 +122,7 @@ def _place_summary(desk: Desk, tokens_max: int) -> None:
             desk.tally.omit(name, "over_budget", tokens=price)
         else:
             spent += price
-            said = summary_line(line.evidence_id, text, desk.speaker(line.evidence_id))
+            said = summary_line(line.evidence_id, text, desk.who(line.evidence_id))
             desk.place(Placed(name, "summary", price, (line, said), (at,)), line.weight, ("weight",))
             desk.said.add(text, name)
 

@@ -18,7 +18,7 @@ __all__ = ["place_state", "state_of"]
 
 _CORE = ("goal", "constraints", "slots")
 _REF = "…"
-"""Stands for a value that had no room: the key is there, the value is in the store."""
+"""Stands for a value, or the rest of one, that had no room: it is in the store."""
 _TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
 
 
@@ -58,13 +58,17 @@ def _place_unit(desk: Desk, unit: StateUnit, at: int, *, share: float) -> None:
     def fits(value: Any) -> bool:
         return desk.purse.price(state_line(_with(unit, value), typical_mark)) <= limit
 
+    def fits_cut(value: Any) -> bool:
+        return fits(_cut(value))
+
     price = desk.purse.price(state_line(unit, typical_mark))
     if price <= limit or (unit.part in _CORE and price <= room and price <= desk.policy.cut_tokens_min):
         _put(desk, unit, at)
         return
     shorter, rung = None, "raw→quote"
     if room >= desk.policy.cut_tokens_min:
-        shorter = cut_value(_text_of(unit), fits)
+        kept_part = None if unit.part == "constraints" else cut_value(_text_of(unit), fits_cut)
+        shorter = None if kept_part is None else _cut(kept_part)
         if shorter is None and unit.part in ("constraints", "slots") and fits(_REF):
             shorter, rung = _REF, "raw→ref"
     if shorter is None:
@@ -73,6 +77,11 @@ def _place_unit(desk: Desk, unit: StateUnit, at: int, *, share: float) -> None:
     _put(desk, _with(unit, shorter), at)
     kept = desk.purse.price(state_line(_with(unit, shorter), typical_mark))
     _step_down(desk, unit.name, "raw→ref" if rung == "raw→ref" else "raw→quote", kept, price)
+
+
+def _cut(value: Any) -> Any:
+    """A part of a value, and a sign that there is more. Constraints are never cut: half of one is another one."""
+    return f"{value} {_REF}" if isinstance(value, str) else [*value, _REF]
 
 
 def _step_down(desk: Desk, name: str, rung: Rung, kept: int, price: int) -> None:

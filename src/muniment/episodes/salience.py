@@ -17,9 +17,15 @@ from muniment.records.pool import SummaryLine, Turn
 
 __all__ = ["best_lines"]
 
+_FLAGGED = "instruction_like"
+
 
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
-    """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn."""
+    """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn.
+
+    What reads like orders from outside carries nothing: it is a source, and never a line (LG-08).
+    """
+    turns = [read for read in turns if _FLAGGED not in read.turn.flags]
     said_by: list[Turn] = [read.turn for read in turns for _ in read.sentences]
     sentences = list(chain.from_iterable(read.sentences for read in turns))
     weight = _term_weights(sentences)
@@ -40,7 +46,9 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
         heappop(waiting)
         said |= sentence.terms
         turn = said_by[place]
-        chosen.append(SummaryLine(evidence_id=turn.id, text=sentence.text, ts=turn.ts, weight=gain))
+        named = {"speaker": turn.speaker} if turn.speaker else {}
+        line = SummaryLine(evidence_id=turn.id, text=sentence.text, ts=turn.ts, weight=gain, role=turn.role, **named)
+        chosen.append(line)
     return chosen
 
 

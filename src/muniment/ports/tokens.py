@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["TokenCounter"]
+__all__ = ["TokenCounter", "adds_lines"]
 
 
 class TokenCounter(Protocol):
@@ -28,3 +28,12 @@ class TokenCounter(Protocol):
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """`count` of each, in order."""
         ...
+
+
+def adds_lines(counter: TokenCounter) -> bool:
+    """Does it say of itself that the tokens of lines, each with its line break, add up to those of the page?
+
+    It may where the first sign of each line is neither a space, a line break nor a slash. That a number of up to three
+    digits in brackets counts for the same whatever the digits is part of it.
+    """
+    return getattr(counter, "adds_lines", False) is True

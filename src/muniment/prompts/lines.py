@@ -1,7 +1,7 @@
 """One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
 
-Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and a line of it that looks like a
-heading or a citation is marked.
+Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and each further line of it is
+marked.
 
 Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
 that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
@@ -10,7 +10,7 @@ that the tokens of a page are the sum of the tokens of its lines under the token
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ __all__ = [
     "state_units",
     "summary_line",
     "summary_text",
+    "superseded_note",
     "tool_line",
 ]
 
@@ -66,7 +67,7 @@ _LISTS: dict[str, StatePart] = {HINTS: "hints", CLAIMS: "claims"}
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
 _BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_FORGED = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[^\S\n]{0,8}(?:#|\[\d))")
+_FURTHER = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
 
 
@@ -76,8 +77,8 @@ def flat(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Evidence as it was said, except that a line of it that would pass for a heading or a citation is marked `>`."""
-    return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
+    """Evidence as it was said, its further lines marked `>`: none of them can pass for a line of the page."""
+    return text if text.isprintable() or not _BREAK.search(text) else _FURTHER.sub("> ", text)
 
 
 def shown(value: Any) -> str:
@@ -185,12 +186,17 @@ def quote_line(mark: str, who: str, text: str, note: str = "") -> str:
     return f"{mark} {flat(who)}{note}: {quoted(text)}"
 
 
+def superseded_note(by: str | None) -> str:
+    """What follows on outdated evidence: by which mark it is outdated, where that stands on the page."""
+    return f" (superseded by {by})" if by else " (superseded)"
+
+
 def summary_line(evidence_id: str, text: str, who: str | None) -> str:
     """As it stands in the packet's rolling_summary: the sentence, then its evidence id in brackets."""
     return f"{who}: {text} [{evidence_id}]" if who else f"{text} [{evidence_id}]"
 
 
-def summary_text(rolling_summary: str, cited: Mapping[str, Any], mark: Mark) -> str:
+def summary_text(rolling_summary: str, cited: Container[str], mark: Mark) -> str:
     """The rolling summary with marks in place of the evidence ids that close its lines."""
     return _CITED.sub(lambda found: f" {mark(found[1])}" if found[1] in cited else found[0], rolling_summary)
 

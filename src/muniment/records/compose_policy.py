@@ -15,7 +15,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class SectionShares(Record):
     """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
 
-    working_state: Share = 0.4
+    working_state: Share = 0.6
     """Goal, plan and slots of the run."""
     facts: Share = 0.4
     """Facts that stand."""

@@ -20,6 +20,7 @@ from muniment.records.route_policy import RoutePolicy
 from muniment.records.rule_policy import RulePolicy
 from muniment.records.tree_policy import TreePolicy
 from muniment.records.verify_policy import FactCheckPolicy
+from muniment.text.canonical import Written, canonical_text
 from muniment.text.hashing import digest_of
 
 __all__ = ["LedgerPolicy", "Policy"]
@@ -72,3 +73,8 @@ class Policy(Record):
     @cached_property
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
+
+    @cached_property
+    def written(self) -> Written:
+        """`to_wire` as canonical JSON: it is stored with every build."""
+        return Written(canonical_text(self.to_wire()))

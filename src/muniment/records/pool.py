@@ -85,6 +85,8 @@ class FactCandidate(Record):
     score: Number
     is_preference: bool
     stale_dependency: bool
+    since: Absent[str] = None
+    """From when it is said to hold, or when it was said; builds of before do not tell."""
 
 
 class ProcedureCandidate(Record):
@@ -109,6 +111,8 @@ class SummaryLine(Record):
     text: str
     ts: str
     weight: Number
+    role: Absent[PacketRole] = None
+    speaker: Absent[str] = None
 
 
 class EpisodeCandidate(Record):

@@ -9,7 +9,7 @@ from typing import Any
 
 from muniment.contracts.semantics import check_packet
 from muniment.errors import InvalidRecord, Issue
-from muniment.prompts.page import lay_out
+from muniment.prompts.page import lay_out, sheet_of
 from muniment.records.packet import MemoryPacket, Purpose
 from muniment.text.canonical import child_path
 
@@ -38,7 +38,7 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
     except InvalidRecord as error:
         raise _refusal(error.issues) from None
     guard(wire)
-    page = lay_out(checked)
+    page = lay_out(sheet_of(checked))
     return Rendered(page.text, page.marks, query)
 
 
@@ -56,10 +56,8 @@ def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
     """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
     if wire["meta"]["purpose"] == "responder":
         for section in ("short_term", "long_term"):
-            yield from _unvalidated(wire[section], (section,))
-
-
-_HOLDERS = (dict, list, tuple, Mapping)
+            if _holds_state(wire[section]):
+                yield from _unvalidated(wire[section], (section,))
 
 
 def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | int, ...]) -> Iterator[Issue]:
@@ -68,5 +66,14 @@ def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | in
         yield Issue(f"{reduce(child_path, place, '$')}.validation_state", said, "MP-12")
     parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, part in parts:
-        if type(part) is not str and isinstance(part, _HOLDERS):
+        if _holds_state(part):
             yield from _unvalidated(part, (*place, key))
+
+
+def _holds_state(value: Any) -> bool:
+    """Does anything in it say of itself how far it was validated? Most of a packet does not."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Mapping):
+        return "validation_state" in value or any(map(_holds_state, value.values()))
+    return isinstance(value, list | tuple) and any(map(_holds_state, value))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 from muniment.compose.assembly import write_packet
 from muniment.compose.composition import Composed, compose
+from muniment.contracts.rfc3339 import parse_rfc3339
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
 from muniment.ledger.secrets import redact_value
-from muniment.ports.engine import Condition, Select, Transaction
+from muniment.ports.engine import Condition, Reader, Select, Transaction
 from muniment.ports.tokens import TokenCounter
 from muniment.prompts.lines import CLAIMS, HINTS
 from muniment.records.base import ValidationError, issues_of
@@ -24,10 +26,12 @@ from muniment.render.messages import to_anthropic, to_openai
 from muniment.render.rendering import Rendered, guard
 from muniment.runtime.context import Context
 from muniment.runtime.gathering import gather
-from muniment.runtime.items import Change, Item, latest, write_changes
+from muniment.runtime.items import Change, Item, add_item, latest
 from muniment.runtime.memory_locks import lock_memory
+from muniment.runtime.numbers import whole
 from muniment.runtime.project_states import state_id
 from muniment.runtime.selection_reading import latest_selection
+from muniment.text.canonical import check_text, read_canonical
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
 
@@ -42,12 +46,11 @@ _JOINT_TOKENS = 2
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Build:
     """A packet, the text it makes, and all it was made from."""
 
     id: str
-    packet: MemoryPacket
     packet_bytes: bytes = field(repr=False)
     """The packet as canonical JSON."""
     text: str
@@ -59,6 +62,11 @@ class Build:
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
     """What the run selected: before the packet in the text, and counted."""
+
+    @cached_property
+    def packet(self) -> MemoryPacket:
+        """The packet itself: read, and held to its contract, when it is first asked for."""
+        return MemoryPacket.from_wire(read_canonical(self.packet_bytes.decode()))
 
     def _rendered(self) -> Rendered:
         return Rendered(self.text, dict(self.marks), self.request.query)
@@ -92,13 +100,17 @@ def compose_build(
     task_type: str,
 ) -> Build:
     """Gather, compose, keep."""
-    asked = policy.compose.max_tokens if max_tokens is None else max_tokens
-    rules = _rules(ctx, scope, asked)
-    room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
-    request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type)
+    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
+
+    def gathered(reader: Reader) -> tuple[GivenRules | None, ComposeRequest, Pool]:
+        rules = _rules(ctx, reader, scope, asked)
+        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
+        request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type)
+        return rules, request, gather(ctx, reader, request, policy)
+
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
-        pool = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, request, policy))
+        rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, ctx.line_counts, rules)
         change = _change(build, ctx.counter.name)
         held = _versions(pool, scope.run_id)
@@ -108,9 +120,9 @@ def compose_build(
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
-def _rules(ctx: Context, scope: Scope, max_tokens: Any) -> GivenRules | None:
+def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:
     """What the run was given of rules, as far as the budget has room for it: all of it, or none."""
-    item = ctx.engine.read(scope.tenant_id, lambda reader: latest_selection(reader, scope.user_id, scope.run_id))
+    item = latest_selection(reader, scope.user_id, scope.run_id)
     body = {} if item is None else item.plain()
     if not body.get("text"):
         return None
@@ -132,18 +144,17 @@ def _versions(pool: Pool, run_id: str) -> dict[str, int]:
 def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
     """Keep a build unless something it holds was forgotten while it was composed."""
     lock_memory(tx, change.user_id or "")
-    named = change.sources + change.turns
-    entries = tx.do(Select("entries", where=(("id", "in", named),), columns=("id", "receipt_id")))
-    receipts = {row[0]: row[1] for row in entries}
-    others = tuple(id_ for id_ in named if id_ not in receipts)
+    among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
+    if tx.do(Select("entries", where=among, columns=("id",))):
+        return False
     columns = ("id", "version", "receipt_id")
-    versions = tx.do(Select("items", where=(("id", "in", others),), order=("id", "version"), columns=columns))
-    receipts |= {  # of the version that was read; where that is not known, of the newest
+    versions = tx.do(Select("items", where=(("id", "in", change.sources),), order=("id", "version"), columns=columns))
+    receipts = {  # of the version that was read; where that is not known, of the newest
         id_: receipt for id_, version, receipt in versions if held.get(cast("str", id_), version) == version
     }
     if any(receipt is not None for receipt in receipts.values()):
         return False
-    write_changes(tx, [change])
+    add_item(tx, change)
     return True
 
 
@@ -160,7 +171,7 @@ def _composed(
     packet_bytes = write_packet(made.wire)
     text = made.text if rules is None else rules.text + made.text
     tokens = made.tokens if rules is None or not rules.text else counter.count(text)
-    return Build(id_, made.packet, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
+    return Build(id_, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
 
 
 def _request(
@@ -179,6 +190,7 @@ def _request(
         raise InvalidInput(f"{purpose!r} is not a purpose", path="$.purpose", hint=f"one of {', '.join(PURPOSES)}")
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
+    check_text(query, "$.query")
     total = policy.compose.max_tokens if max_tokens is None else max_tokens
     if type(total) is not int or not TOKENS_MIN <= total <= TOKENS_MAX:
         words = f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}"
@@ -187,7 +199,8 @@ def _request(
     for name, given in (("cues", cues), ("per_section", per_section)):
         if given is not None and not isinstance(given, Mapping):
             raise InvalidInput(f"{name} should be an object, found {type(given).__name__}", path=f"$.{name}")
-    for name, cap in (per_section or {}).items():
+    for name, given_cap in (per_section or {}).items():
+        cap = whole(given_cap)
         if name not in caps or type(cap) is not int or not 0 <= cap <= TOKENS_MAX:
             raise InvalidInput(
                 f"{name!r} should name a section and have a budget of 0 or more",
@@ -215,10 +228,17 @@ def _request(
 
 def _cues(given: Mapping[str, Any] | None) -> Cues:
     try:
-        return Cues.from_wire(dict(given or {}))
+        cues = Cues.from_wire(dict(given or {}))
     except InvalidRecord as error:
         issues = [Issue(f"$.cues{issue.path[1:]}", issue.message, issue.code) for issue in error.issues]
         raise InvalidRecord("the cues do not fit", issues) from None
+    asked = cues.time_range
+    start, end = (parse_rfc3339(text or "") for text in (asked and asked.start, asked and asked.end))
+    if start is not None and end is not None and end < start:
+        raise InvalidInput(
+            "the time range ends before it starts", path="$.cues.time_range.end", hint="swap start and end"
+        )
+    return cues
 
 
 def _change(build: Build, counter: str) -> Change:
@@ -231,7 +251,7 @@ def _change(build: Build, counter: str) -> Change:
         body={
             "request": build.request.to_wire(),
             "pool": build.pool.written,
-            "policy": build.policy.to_wire(),
+            "policy": build.policy.written,
             "counter": counter,
             "packet_hash": digest(build.packet_bytes).hex(),
             "text": build.text,

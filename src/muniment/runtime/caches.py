@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from muniment.ports.tokens import adds_lines
 from muniment.recall.stored import StoredIndex
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ class LineCounts:
     @property
     def is_exact(self) -> bool:
         return self._counter.is_exact
+
+    @property
+    def adds_lines(self) -> bool:
+        return adds_lines(self._counter)
 
     def count(self, text: str) -> int:
         known = self._known.get(text)

@@ -11,24 +11,32 @@ if TYPE_CHECKING:
     from muniment.records.scope import Scope
     from muniment.records.words import ScopeLevel
 
-__all__ = ["LEVELS", "fact_items", "visible_facts"]
+__all__ = ["LEVELS", "fact_items", "level_of", "newest_items", "visible_facts"]
 
 LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
 """Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
 
 
-def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
-    """The facts of one level, of all statuses; those that were forgotten are not among them."""
-    where: tuple[Condition, ...] = (("kind", "=", "fact"), ("user_id", "=", scope.user_id if level == "user" else None))
-    if key is not None:
-        where = (*where, ("name", "=", digest_name(key)))
-    if level != "user":
-        where = (*where, ("agent_id", "=", scope.agent_id if level == "agent" else None))
+def newest_items(reader: Reader, kinds: tuple[str, ...], where: tuple[Condition, ...]) -> list[Item]:
+    """The newest version of each item, without those that were forgotten."""
     newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=where, order=("id", "version"))):
+    for row in reader.do(Select("items", where=(("kind", "in", kinds), *where), order=("id", "version"))):
         item = Item._make(cast("Any", row))
         newest[item.id] = item
     return [item for item in newest.values() if item.body is not None]
+
+
+def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
+    """Whose items those of a level are."""
+    if level == "user":
+        return (("user_id", "=", scope.user_id),)
+    return ("user_id", "=", None), ("agent_id", "=", scope.agent_id if level == "agent" else None)
+
+
+def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
+    """The facts of one level, of all statuses; those that were forgotten are not among them."""
+    named: tuple[Condition, ...] = () if key is None else (("name", "=", digest_name(key)),)
+    return newest_items(reader, ("fact",), (*level_of(scope, level), *named))
 
 
 def visible_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Item]:

@@ -23,7 +23,7 @@ from muniment.records.pool import (
     ToolCandidate,
 )
 from muniment.runtime.context import Context
-from muniment.runtime.pooling import load_facts, load_insights, load_procedures, load_working_state
+from muniment.runtime.pooling import load_stores, load_working_state
 from muniment.runtime.searching import Found, find_turns
 from muniment.runtime.turn_reading import last_turns
 
@@ -57,17 +57,18 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
         whose = scope.tenant_id, scope.user_id
         found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, is_asked_later=True)
-    hits = tuple(_hit(each) for each in found)
+    hits = tuple(map(_hit, found))
     session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     before, window = session, session[:0]
     if policy.compose.window_turns:
         before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]
     wanted = read_wanted(asked)
+    stores = load_stores(reader, scope, wanted)
     return Pool(
         working_state=load_working_state(reader, scope, wanted, policy.compose.claims_max),
-        facts=tuple(load_facts(reader, scope, wanted)),
-        procedures=tuple(load_procedures(reader, scope, wanted)),
-        insights=tuple(load_insights(reader, scope)),
+        facts=stores.facts,
+        procedures=stores.procedures,
+        insights=stores.insights,
         hits=hits,
         window=tuple(read.turn for read in window),
         summary=_gleaned(ctx, scope.tenant_id, _summary, before),
@@ -134,7 +135,7 @@ def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
 
 def _leaves_room(request: ComposeRequest, hits: Sequence[HitCandidate]) -> bool:
     """Would the hits alone fill the budget? Then sentences from around them would only crowd them out."""
-    return sum(len(hit.turn.text) for hit in hits) < CHARS_A_TOKEN * request.budget.max_tokens
+    return sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * request.budget.max_tokens
 
 
 def _episodes(

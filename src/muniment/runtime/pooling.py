@@ -6,9 +6,9 @@ Nothing is left out for its status, its age or its level: the composer does that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
-from muniment.ports.engine import Condition, Reader, Select
+from muniment.ports.engine import Reader
 from muniment.prompts.lines import CLAIMS, HINTS
 from muniment.recall.matching import NOTHING, Match, Wanted, match_text
 from muniment.records.entry import Trust
@@ -18,16 +18,24 @@ from muniment.records.scope import Scope
 from muniment.records.stored import StoredInsight, StoredProcedure
 from muniment.runtime.claim_reading import verified_claims
 from muniment.runtime.fact_reading import fallen_of, standing_of
-from muniment.runtime.fact_rows import visible_facts
+from muniment.runtime.fact_rows import LEVELS, level_of, newest_items
 from muniment.runtime.items import Item, latest
 from muniment.runtime.recall_reading import recalled_hints
 from muniment.runtime.states import read_state
 from muniment.text.attributes import key_attributes
 from muniment.text.canonical import canonical_text
 
-__all__ = ["fact_match", "load_facts", "load_insights", "load_procedures", "load_working_state", "match_facts"]
+__all__ = ["Stores", "fact_match", "load_stores", "load_working_state", "match_facts"]
 
 T = TypeVar("T")
+
+
+class Stores(NamedTuple):
+    """Candidates of the memory stores, each list best first."""
+
+    facts: tuple[FactCandidate, ...]
+    procedures: tuple[ProcedureCandidate, ...]
+    insights: tuple[InsightCandidate, ...]
 
 
 def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max: int) -> WorkingState | None:
@@ -42,9 +50,19 @@ def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max:
     return WorkingState.from_wire({"state_version": 0} | known | told)
 
 
-def load_facts(reader: Reader, scope: Scope, wanted: Wanted) -> list[FactCandidate]:
-    """The user's facts and those inherited from the agent and the tenant, best match first, then newest."""
-    return match_facts(reader, visible_facts(reader, scope), wanted)
+def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Stores:
+    """What this run can see of facts, procedures and insights: its user's, and what the agent and the tenant share."""
+    kinds = {"user": ("fact", "procedure", "insight")}
+    items = [
+        item
+        for level in LEVELS
+        for item in newest_items(reader, kinds.get(level, ("fact", "procedure")), level_of(scope, level))
+    ]
+    return Stores(
+        facts=tuple(match_facts(reader, (item for item in items if item.kind == "fact"), wanted)),
+        procedures=tuple(_procedures((item for item in items if item.kind == "procedure"), wanted)),
+        insights=tuple(_insights(reader, (item for item in items if item.kind == "insight"), scope)),
+    )
 
 
 def fact_match(wanted: Wanted, key: str, value: Any) -> Match:
@@ -67,47 +85,41 @@ def match_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[F
                 score=fact_match(wanted, stored.key, stored.value).score,
                 is_preference=stored.is_preference,
                 stale_dependency=bool(fallen),
+                since=stored.since,
             )
         )
     return _ordered(found, lambda each: each.score, lambda each: (each.recorded_at, each.fact.fact_id))
 
 
-def load_procedures(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> list[ProcedureCandidate]:
+def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidate]:
     """Procedures that were not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
     found: list[tuple[tuple[float, ...], ProcedureCandidate]] = []
-    for user_id, agent_id in ((scope.user_id, None), (None, scope.agent_id), (None, None)):
-        where: tuple[Condition, ...] = (
-            ("kind", "=", "procedure"),
-            ("user_id", "=", user_id),
-            ("agent_id", "=", agent_id),
+    for item in items:
+        if item.user_id is not None and item.agent_id is not None:
+            continue
+        stored = StoredProcedure.from_wire(item.plain())
+        if stored.is_retired:
+            continue
+        score = match_text(wanted, f"{stored.procedure.task_type} {_text(stored.procedure.content)}").score
+        candidate = ProcedureCandidate(
+            procedure=stored.procedure,
+            trust=cast("Trust", item.trust),
+            usage=stored.usage,
+            recorded_at=item.created_at,
         )
-        for item in _newest(reader, where):
-            stored = StoredProcedure.from_wire(item.plain())
-            if stored.is_retired:
-                continue
-            score = match_text(wanted, f"{stored.procedure.task_type} {_text(stored.procedure.content)}").score
-            candidate = ProcedureCandidate(
-                procedure=stored.procedure,
-                trust=cast("Trust", item.trust),
-                usage=stored.usage,
-                recorded_at=item.created_at,
-            )
-            found.append(((stored.procedure.priority or 0, stored.usage, score), candidate))
+        found.append(((stored.procedure.priority or 0, stored.usage, score), candidate))
     found.sort(key=lambda pair: pair[1].procedure.procedure_id)
     found.sort(key=lambda pair: pair[0], reverse=True)
     return [candidate for _, candidate in found]
 
 
-def load_insights(reader: Reader, scope: Scope) -> list[InsightCandidate]:
+def _insights(reader: Reader, items: Iterable[Item], scope: Scope) -> list[InsightCandidate]:
     """This user's insights with this agent, newest first, of every state, expired or not."""
-    where: tuple[Condition, ...] = (
-        ("kind", "=", "insight"),
-        ("user_id", "=", scope.user_id),
-        ("agent_id", "=", scope.agent_id),
-    )
     ended: dict[str, bool] = {}
     found = []
-    for item in _newest(reader, where):
+    for item in items:
+        if item.agent_id != scope.agent_id:
+            continue
         stored = StoredInsight.from_wire(item.plain())
         if stored.run_id not in ended:
             run = latest(reader, stored.run_id)
@@ -122,15 +134,6 @@ def load_insights(reader: Reader, scope: Scope) -> list[InsightCandidate]:
             )
         )
     return sorted(found, key=lambda each: (each.recorded_at, each.insight.id), reverse=True)
-
-
-def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
-    """The newest version of each item, without those that were forgotten."""
-    newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=where, order=("id", "version"))):
-        item = Item._make(cast("Any", row))
-        newest[item.id] = item
-    return [item for item in newest.values() if item.body is not None]
 
 
 def _text(value: Any) -> str:

@@ -108,6 +108,11 @@ class Seen:
             self._by_word.setdefault(word, []).append(len(self._texts))
         self._texts.append((words.held, name))
 
+    def rename(self, old: str, new: str) -> None:
+        """What was added under one name is found under another from now on."""
+        self._exact = {text: new if name == old else name for text, name in self._exact.items()}
+        self._texts = [(held, new if name == old else name) for held, name in self._texts]
+
     def _first(self, words: Words) -> tuple[str, ...]:
         count = len(words.held)
         return words.longest[: count - math.ceil(self._min * count - 1e-9) + 1]

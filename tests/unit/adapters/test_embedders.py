@@ -552,13 +552,12 @@ def test_http_timeouts_and_cut_answers_are_unreachable(server: Server) -> None:
 
 def test_http_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     waits: list[float] = []
-    embedder = HttpEmbedder(f"http://127.0.0.1:{port}", "m", sleep=waits.append)
-    with pytest.raises(EmbedderFailure) as caught:
-        embedder.embed(["a"])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused
+        embedder = HttpEmbedder(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", sleep=waits.append)
+        with pytest.raises(EmbedderFailure) as caught:
+            embedder.embed(["a"])
     assert waits == [0.25, 0.5]
     assert caught.value.status == 503
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from muniment.adapters import token_counters
 from muniment.adapters.token_counters import EstimateCounter, ExactCounter, load_token_counter
 from muniment.errors import InvalidInput, MissingDependency
-from muniment.ports.tokens import TokenCounter
+from muniment.ports.tokens import TokenCounter, adds_lines
+from muniment.testing.strategies import CountBy
 from muniment.text.token_filter import is_single_token
 from muniment.text.tokens import estimate_tokens
 
@@ -191,6 +192,42 @@ def test_exact_counters_agree() -> None:
     one, two = (load_token_counter(name) for name in here)
     for text in (*SAMPLES.values(), *RUNS.values()):
         assert one.count(text) == two.count(text)
+
+
+_LINE_SIGNS = " \t\n\r\v\f\x1c\x85\xa0\u2028\u3000/.,!?'\"#[](){}<>|-_=+*&^%$@~`:;aAéßñ0129٣你好안가あア\u0301\u200dя🎉"
+_LINE_STARTS = "#-[goal2你안я🎉.'(_\u0301"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(_LINE_STARTS), st.text(_LINE_SIGNS, max_size=30) | st.text(max_size=30)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_the_tokens_of_lines_add_up(parts: list[tuple[str, str]]) -> None:
+    """What is counted line by line is what the page counts for, whatever stands within the lines."""
+    counter = exact_or_skip()
+    assert adds_lines(counter)
+    lines = [f"{start}{rest}\n" for start, rest in parts]
+    assert sum(counter.count_many(lines)) == counter.count("".join(lines))
+
+
+def test_a_mark_counts_for_the_same_whatever_its_number() -> None:
+    counter = exact_or_skip()
+    for form in (
+        "[{}] Ana: so it was\n",
+        "- city: Berlin [{}]\n",
+        "said [1]({}), [{}]: “no”\n",
+        "你好[{}]。\n",
+        "x[{}]y",
+    ):
+        assert len({counter.count(form.replace("{}", str(number))) for number in range(1, 1000)}) == 1
+
+
+@pytest.mark.parametrize("counter", [EstimateCounter(), CountBy()])
+def test_other_counters_say_nothing_of_lines(counter: TokenCounter) -> None:
+    assert not adds_lines(counter)
 
 
 def test_tiktoken_is_used_only_with_a_whole_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

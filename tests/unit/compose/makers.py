@@ -104,8 +104,10 @@ def make_insight(id: str, statement: str, *, run_is_finished: bool = False, **ch
     )
 
 
-def make_line(evidence_id: str, text: str, weight: float = 1.0, ts: str = "2026-04-20T10:00:00Z") -> SummaryLine:
-    return SummaryLine(evidence_id=evidence_id, text=text, ts=ts, weight=weight)
+def make_line(
+    evidence_id: str, text: str, weight: float = 1.0, ts: str = "2026-04-20T10:00:00Z", **who: Any
+) -> SummaryLine:
+    return SummaryLine(evidence_id=evidence_id, text=text, ts=ts, weight=weight, **who)
 
 
 def make_episode(id: str, start: str, *lines: SummaryLine, score: float = 0.0, **changes: Any) -> EpisodeCandidate:

@@ -11,6 +11,7 @@ from muniment.compose.audit import audit
 from muniment.compose.composition import Composed, compose
 from muniment.records.compose_policy import ComposePolicy
 from muniment.records.pool import FactCandidate
+from muniment.render.rendering import render
 from muniment.testing.strategies import CountBy
 
 
@@ -162,3 +163,24 @@ def test_sources_outside_the_pool_are_cited_as_events() -> None:
     assert [(each.id, each.type) for each in made.packet.citations] == [("e9", "event"), ("e8", "event")]
     assert made.text.splitlines()[-1] == "- user.city: Berlin [1]"
     assert made.marks == {"1": "e9"}
+
+
+@pytest.mark.req("MP-07", "MP-15")
+def test_a_fact_whose_evidence_is_outdated_says_so() -> None:
+    hits = [
+        make_hit("e1", "I live in Rome.", 2.0, superseded_by="e2"),
+        make_hit("e2", "We moved to Portland last week!", 1.0),
+    ]
+    facts = [
+        make_fact("f1", "user.location", "Rome", sources=["e1"]),
+        make_fact("f2", "user.city", "Rome", sources=["e1", "e9"]),
+    ]
+    pool = make_pool(hits=hits, facts=facts)
+    made = compose(make_request(), pool, ComposePolicy(), CountBy(), "digest")
+    assert audit(pool, made.packet) == []
+    assert "- user.location: Rome [1] (superseded by [2])\n" in made.text
+    assert "- user.city: Rome [1]\n" in made.text, "it rests on more than that"
+    assert "[1] user (superseded by [2]): I live in Rome.\n" in made.text
+    notes = [note for note in made.wire["explain"]["conflicts"] if note["type"] == "superseded_evidence"]
+    assert [(note["evidence_id"], note["superseded_by"]) for note in notes] == [("e1", "e2")]
+    assert render(made.packet).text == made.text

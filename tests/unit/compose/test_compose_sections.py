@@ -156,7 +156,21 @@ def test_a_huge_goal_leaves_room_for_constraints_and_is_cut_on_record() -> None:
     held = made.packet.short_term.working_state
     assert (held.goal or "").startswith("Find a good place.")
     assert (held.constraints or {})["must_avoid"] == "nuts"
-    assert {step.action for step in made.packet.budget_report.degradations} == {"raw→quote"}
+    assert (held.goal or "").endswith(" …")
+    assert (held.constraints or {})["essay"] == "…"
+    steps = {step.reason.split(",")[0]: step.action for step in made.packet.budget_report.degradations}
+    assert steps == {"over_budget: state:goal": "raw→quote", "over_budget: state:constraints.essay": "raw→ref"}
+
+
+@pytest.mark.req("MP-04")
+@pytest.mark.parametrize("max_tokens", [256, 300, 400])
+def test_a_constraint_is_told_whole_or_by_its_name(max_tokens: int) -> None:
+    """Half of one is another one: "never refund more than 50 euros, unless the"."""
+    said = {f"c{n}": f"never do {n}, unless the customer asks for it and Helen agrees" for n in range(30)}
+    request = make_request("responder", max_tokens=max_tokens, working_state=max_tokens * 6 // 10)
+    held = composed(request, working_state={"constraints": said}).packet.short_term.working_state.constraints or {}
+    assert held
+    assert all(value in (said[key], "…") for key, value in held.items())
 
 
 # -- procedures ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 from muniment.ledger.evidence import Resolved
+from muniment.records.packet import MemoryPacket
 from muniment.records.pointer import Span
 from muniment.records.policy import Policy
 from muniment.records.pool import Pool
@@ -93,7 +94,7 @@ class SentBuild(Build):
         return hash(self.id)
 
 
-_SENT = tuple(name for name in fields_of(Build) if name not in ("packet_bytes", "pool", "policy"))
+_SENT = ("id", "packet", "text", "tokens", "marks", "request", "rules")
 
 
 def _sent_build(**parts: Any) -> SentBuild:
@@ -138,7 +139,7 @@ def _resumed_ref(resumed: Resumed[Run]) -> ResumedRef:
 
 
 _BUILD_DOC = "A packet, the text it makes, and what was asked. What it was made from is at `…/inputs`."
-_BUILD = {name: shape_of(hint) for name, hint in fields_of(Build).items() if name in _SENT}
+_BUILD = {name: shape_of((fields_of(Build) | {"packet": MemoryPacket})[name]) for name in _SENT}
 _RESOLVED = {"evidence_id": shape_of(str), "text": shape_of(str), "span": shape_of(Span)}
 
 
