@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from muniment.extract.sentences import Sentence
 from muniment.records.candidate import Proposal
 
-__all__ = ["Grammar", "Rule"]
+__all__ = ["Grammar", "Rule", "constant"]
 
 
 class Rule(NamedTuple):
@@ -18,10 +18,15 @@ class Rule(NamedTuple):
 
     name: str
     pattern: re.Pattern[str]
-    key: str
+    key: Callable[[re.Match[str]], str]
     value: Callable[[re.Match[str]], Any]
     confidence: float
     negates: bool = False
+
+
+def constant(key: str) -> Callable[[re.Match[str]], str]:
+    """The same key whatever was matched."""
+    return lambda _match: key
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +40,23 @@ class Grammar:
     rules: tuple[Rule, ...]
     relation: re.Pattern[str]
     kin: Mapping[str, str]
+    opening: tuple[Rule, ...] = ()
+    """Rules for the first sentence of a message alone."""
 
     def propose(self, sentence: Sentence) -> Iterator[Proposal]:
         """What a sentence says of its speaker. A doubtful word anywhere in it silences the whole."""
         if sentence.is_question or sentence.is_quoting or self.doubtful.search(sentence.text):
             return
+        rules = self.rules + self.opening if sentence.is_first else self.rules
         for clause in self.clause.split(sentence.text):
-            yield from self._read(clause, denies=self.negation.search(clause) is not None)
+            yield from self._read(clause, rules, denies=self.negation.search(clause) is not None)
 
-    def _read(self, clause: str, *, denies: bool) -> Iterator[Proposal]:
-        for rule in self.rules:
+    def _read(self, clause: str, rules: tuple[Rule, ...], *, denies: bool) -> Iterator[Proposal]:
+        for rule in rules:
             match = rule.pattern.match(clause)
             value = rule.value(match) if match is not None and denies == rule.negates else None
-            if value is not None:
-                yield self._proposal(rule.key, value, clause, rule.confidence, rule.name)
+            if match is not None and value is not None:
+                yield self._proposal(rule.key(match), value, clause, rule.confidence, rule.name)
                 break
         relation = self.relation.match(clause)
         if relation is not None and not denies:

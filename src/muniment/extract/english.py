@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from muniment.extract.dates import ENGLISH_DAY, day_of_english
+from muniment.extract.english_places import is_known_place, is_no_place
 from muniment.extract.english_words import (
     ADVERB,
+    CAP,
     CLAUSE,
     DOINGS,
     DOUBTFUL,
@@ -19,6 +21,8 @@ from muniment.extract.english_words import (
     KIN_KEYS,
     NAME,
     NEGATION,
+    NO_ALLERGENS,
+    NO_FAVOURITES,
     NO_NAMES,
     NO_THINGS,
     ORG,
@@ -27,6 +31,7 @@ from muniment.extract.english_words import (
     THING,
 )
 from muniment.extract.sentences import Sentence
+from muniment.extract.tables import word_set
 from muniment.records.candidate import Proposal
 
 __all__ = ["propose_english"]
@@ -62,6 +67,34 @@ def _named(match: re.Match[str]) -> str | None:
     return None if any(word in NO_NAMES for word in words) else match["value"]
 
 
+def _placed(match: re.Match[str]) -> str | None:
+    """A place to live in. `I moved to Slack` names none; a `we` may be a firm, so its place must be well known."""
+    value = _named(match)
+    if value is None or is_no_place(value):
+        return None
+    parts = match.groupdict()
+    left = parts.get("left")
+    if left is not None and is_no_place(left):
+        return None
+    is_ours = (parts.get("who") or "I").lower() == "we"
+    return value if not is_ours or is_known_place(value) else None
+
+
+def _allergen(match: re.Match[str]) -> str | None:
+    words = match["value"].split()
+    return None if any(word in NO_ALLERGENS for word in words) else _thing(match)
+
+
+def _work(match: re.Match[str]) -> str | None:
+    return None if match["value"].split()[-1] in _NO_JOBS else match["value"]
+
+
+def _relative(match: re.Match[str]) -> str | None:
+    """`I gave my sister Harry Potter books` does not say what she is called."""
+    is_given = _GIVING.search(match.string[: match.start()]) is not None
+    return None if is_given else _named(match)
+
+
 def _thing(match: re.Match[str]) -> str | None:
     value: str = match["value"]
     words = value.casefold().replace("’", "'").split()
@@ -71,8 +104,10 @@ def _thing(match: re.Match[str]) -> str | None:
 
 def _favourite(match: re.Match[str]) -> str | None:
     """`My favourite shop is closing` says what it does, not which it is."""
-    is_doing = match["value"].split()[0].endswith("ing") and match["noun"].split()[-1] not in DOINGS
-    return None if is_doing else _thing(match)
+    first = match["value"].split()[0].lower()
+    is_doing = first.endswith("ing") and match["noun"].split()[-1] not in DOINGS
+    is_state = first in NO_FAVOURITES or first.endswith("ed")
+    return None if is_doing or is_state else _thing(match)
 
 
 def _lower(match: re.Match[str]) -> str:
@@ -88,32 +123,44 @@ def _kin_key(match: re.Match[str]) -> str:
     return f"user.{KIN_KEYS.get(kin, kin)}"
 
 
+_NO_JOBS = word_set("team group unit whole favor favour hobby joke result rule couple pair")
+_GIVING = re.compile(
+    r"\b(?:g[ai]ve|giving|buy|bought|buying|sen[dt]|sending|show(?:ed|ing)?|g[eo]t|getting|read|teach|taught|teaching|"
+    r"ma[dk]e|making|lent|lend|offer(?:ed)?|br(?:ing|ought)|cook(?:ed)?|hand(?:ed)?|call(?:ed|s)?|name[ds]?|feed|fed|book(?:ed)?|order(?:ed)?|"
+    r"play(?:ed)?|pa(?:y|id)|sing|sang|ow(?:e|ed)|pass(?:ed)?|serve[ds]?) $"
+)
+_WHO = r"(?P<who>I|[Ww]e)"
+_FROM = rf"(?:from (?P<left>{CAP}(?: {CAP}){{0,3}}) )?"
+
 _RULES = (
     _rule("name", rf"(?i:my (?:full |first |real )?name(?:['’]s| is)) {NAME}$", "user.name", _named, 0.95),
     _rule("name", rf"(?i:I(?:['’]m| am) (?:called|named)) {NAME}$", "user.name", _named, 0.9),
-    _rule("lives in", rf"I (?:currently |now |still |actually )?live in {PLACE}{TAIL}", "user.location", _named, 0.9),
+    _rule(
+        "lives in", rf"{_WHO} (?:currently |now |still |actually )?live in {PLACE}{TAIL}", "user.location", _placed, 0.9
+    ),
     _rule(
         "lives in",
         rf"I(?:['’]m| am) (?:currently |now |still )?(?:living|based|residing) in {PLACE}{TAIL}",
         "user.location",
-        _named,
+        _placed,
         0.9,
     ),
     _rule(
         "moved to",
-        rf"I(?:['’]ve| have)? ?(?:just |recently |finally )?(?:moved|relocated) (?:back )?to {PLACE}{TAIL}",
+        rf"{_WHO}(?:['’]ve| have)? ?(?:just |recently |finally )?(?:moved|relocated) (?:back )?{_FROM}to {PLACE}"
+        rf"(?: from (?P<came>{CAP}))?{TAIL}",
         "user.location",
-        _named,
+        _placed,
         0.9,
     ),
     _rule(
         "comes from",
         rf"(?:I(?:['’]m| am) originally from|I grew up in|I come from) {PLACE}{TAIL}",
         "user.origin",
-        _named,
+        _placed,
         0.85,
     ),
-    _rule("born in", rf"I was born (?:and raised )?in {PLACE}{TAIL}", "user.birthplace", _named, 0.9),
+    _rule("born in", rf"I was born (?:and raised )?in {PLACE}{TAIL}", "user.birthplace", _placed, 0.9),
     _rule(
         "birthday",
         rf"(?i:my birthday(?:['’]s| is)(?: on)?|I was born on) (?P<value>(?i:{ENGLISH_DAY}))(?=$|[,!])",
@@ -141,17 +188,33 @@ _RULES = (
     _rule(
         "diet",
         r"I(?:['’]m| am) (?:a |an )?(?:strict |lifelong |committed )?(?P<value>vegetarian|vegan|pescatarian)"
-        r"(?=$|[,!]| (?:now|since|for|and))",
+        r"(?=$|[,!]| (?:now$|since|and|too$))",
         "user.diet",
         _lower,
         0.95,
+    ),
+    _rule(
+        "diet",
+        r"I(?:['’]ve| have) been (?:a |an )?(?:strict )?(?P<value>vegetarian|vegan|pescatarian)"
+        r"(?=$|[,!]| (?:since|for) )",
+        "user.diet",
+        _lower,
+        0.9,
+    ),
+    _rule(
+        "diet",
+        r"I(?:['’]ve| have)? ?(?:just |recently |finally )?(?:became|become|went|gone|turned) (?:a )?"
+        r"(?P<value>vegetarian|vegan|pescatarian)(?=$|[,!]| (?:last|this|in|two|three|recently|because) ?)",
+        "user.diet",
+        _lower,
+        0.9,
     ),
     _rule(
         "diet", r"I (?:only eat|eat only|keep|eat) (?P<value>halal|kosher)(?: food| meat)?$", "user.diet", _lower, 0.9
     ),
     _rule(
         "avoids",
-        rf"I (?:don['’]t|do not) eat (?:any )?(?P<value>{FOODS})$",
+        rf"I (?:don['’]t|do not) eat (?:any )?(?P<value>{FOODS})(?: any ?more)?$",
         "user.avoids",
         _lower,
         0.9,
@@ -159,35 +222,47 @@ _RULES = (
     ),
     _rule(
         "allergy",
-        r"I(?:['’]m| am) (?:severely |very |deathly |mildly |highly )?allergic to (?P<value>[a-z]+(?: [a-z]+)?)$",
+        r"I(?:['’]m| am) (?:also |severely |very |deathly |mildly |highly )?allergic to "
+        r"(?P<value>[a-z]+(?: (?!too$|as )[a-z]+)?)"
+        r"(?:,? (?:too|as well))?$",
         "user.allergy",
-        _thing,
+        _allergen,
         0.95,
     ),
     _rule(
         "allergy",
-        r"I have (?:a|an) (?:severe |bad |mild |serious )?(?P<value>[a-z]+(?: [a-z]+)?) allergy$",
+        r"I (?:also )?have (?:a|an) (?:severe |bad |mild |serious )?(?P<value>[a-z]+(?: [a-z]+)?) allergy(?: too)?$",
         "user.allergy",
-        _thing,
+        _allergen,
         0.95,
     ),
     _rule(
         "job",
         r"I work as (?:a|an) (?P<value>[a-z][a-zA-Z-]+(?: [a-z-]+){0,3}?)(?=$|[,!]| (?:at|for|in|with|on) )",
         "user.job",
-        lambda match: match["value"],
+        _work,
         0.9,
     ),
     _rule(
         "job",
-        rf"I(?:['’]m| am) (?:a|an) (?P<value>{JOBS})(?=$|[,!]| (?:at|for|in|with|from|working) )",
+        rf"I(?:['’]m| am) (?:a|an) (?P<value>{JOBS})"
+        r"(?=$|[,!]| (?:at (?!heart)|for (?=[A-Z])(?!Halloween)|in (?=[A-Z])|with |from |working ))",
         "user.job",
         lambda match: match["value"],
         0.85,
     ),
     _rule(
         "employer",
-        rf"I (?:currently |now )?work (?:at|for) {ORG}(?=$|[,!]| (?:as|in|now|since|on|and) )",
+        rf"I (?:currently |now )?work (?:at|for) {ORG}(?=$|[,!]| now$| (?:as|in|now|since|on|and) )",
+        "user.employer",
+        _named,
+        0.85,
+    ),
+    _rule(
+        "employer",
+        rf"I(?:['’]ve| have)? ?(?:just |recently |finally )?(?:got|started|landed|have) (?:a|my) new job "
+        rf"(?:at|with) {ORG}"
+        r"(?=$|[,!]| (?:as|in|now|last|this|and) )",
         "user.employer",
         _named,
         0.85,
@@ -203,7 +278,7 @@ _RULES = (
         "relation",
         rf"\b(?:[Mm]y|our) (?:older |younger |big |little |twin |elder )?{KIN},? {NAME}(?=$|[,!]|['’]s\b| [a-z])",
         _kin_key,
-        _named,
+        _relative,
         0.85,
         anchored=False,
     ),

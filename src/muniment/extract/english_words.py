@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+from muniment.extract.tables import word_set
+
 __all__ = [
     "ADVERB",
+    "CAP",
     "CLAUSE",
     "DOINGS",
     "DOUBTFUL",
@@ -16,6 +19,8 @@ __all__ = [
     "KIN_KEYS",
     "NAME",
     "NEGATION",
+    "NO_ALLERGENS",
+    "NO_FAVOURITES",
     "NO_NAMES",
     "NO_THINGS",
     "ORG",
@@ -34,7 +39,7 @@ DOUBTFUL = re.compile(
     |character|story|novel|movie|film|song|lyrics?|poem|role-?play(?:ing)?|translate|sentence|example|e\.g|i\.e
     |quote[ds]?|then|before|until|till|temporarily|formerly|previously|as\sa\s(?:child|kid|teen)|when|whenever|whether
     |once|someday|one\sday|soon|next|tomorrow|will|shall|won|act\sas|let's|let’s|more\sthan|less\sthan|rather|except
-    |anymore|sometimes|ex|late|lookalike|instead
+    |sometimes|ex|late|lookalike|instead
     ) \b | ['’](?:ll|d)\b
     """
 )
@@ -45,11 +50,12 @@ NEGATION = re.compile(
 INTRO = (
     r"(?:(?:hi|hello|hey|hi there|yes|yeah|yep|no|well|so|oh|ok|okay|actually|by the way|btw|also|and|but|anyway|fyi|"
     r"just so you know|for the record|for context|now|currently|these days|personally|honestly|to be honest|sure|great|"
-    r"thanks|thank you|good morning|good evening|as of this week|quick update|update|note|remember|please note)"
+    r"thanks|thank you|good morning|good evening|as of this week|quick update|update|note|remember|please note|"
+    r"turns out|it turns out|good news|bad news|sadly|unfortunately|luckily|finally)"
     r"(?: there| everyone| all)?[,!:—–-]*\s+)*"
 )
 CLAUSE = re.compile(
-    r"\s*[,;:—–]\s+(?:(?:and|but|so)\s+)?(?=(?:I|I['’]m|I['’]ve|[Mm]y)\b)|\s+(?:and|but|so)\s+(?=(?:I|my)\b)"
+    r"\s*[,;:—–]\s+(?:(?:and|but|so)\s+)?(?=(?:I|I['’]m|I['’]ve|[Mm]y|[Ww]e)\b)|\s+(?:and|but|so)\s+(?=(?:I|my)\b)"
 )
 
 CAP = r"[A-ZÀ-ÖØ-Þ](?:[\w-]*\w)?(?:['’](?!s\b)\w+)?"
@@ -64,124 +70,23 @@ TAIL = (
 THING = r"(?P<value>[\w'’-]+(?: [\w'’-]+){0,4})"
 ADVERB = r"(?:(?:really|absolutely|also|do|just|truly|totally|still|simply|especially|particularly) )?"
 
-NO_NAMES = frozenset(
-    [
-        "I",
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-        "Monday",
-        "Tuesday",
-        "Wednesday",
-        "Thursday",
-        "Friday",
-        "Saturday",
-        "Sunday",
-        "English",
-        "French",
-        "German",
-        "Spanish",
-        "Chinese",
-        "Korean",
-        "Japanese",
-        "Italian",
-        "American",
-        "British",
-        "Russian",
-        "Indian",
-        "Christmas",
-        "Easter",
-        "God",
-        "OK",
-        "TV",
-        "Is",
-        "Was",
-        "The",
-        "And",
-        "But",
-        "Not",
-        "Nobody",
-        "None",
-        "Also",
-        "Yes",
-        "No",
-    ]
+NO_NAMES = word_set(
+    """
+    I January February March April May June July August September October November December Monday Tuesday
+    Wednesday Thursday Friday Saturday Sunday English French German Spanish Chinese Korean Japanese Italian
+    American British Russian Indian Christmas Easter God Halloween Home Mom Mum Dad Boss Sir Mud Legion Happy OK
+    TV Is Was The And But Not Nobody None Also Yes No
+    """
 )
-NO_THINGS = frozenset(
-    [
-        "it",
-        "that",
-        "this",
-        "these",
-        "those",
-        "you",
-        "your",
-        "yours",
-        "him",
-        "her",
-        "them",
-        "they",
-        "he",
-        "she",
-        "we",
-        "us",
-        "me",
-        "my",
-        "our",
-        "his",
-        "their",
-        "to",
-        "how",
-        "what",
-        "when",
-        "where",
-        "why",
-        "who",
-        "which",
-        "the",
-        "than",
-        "but",
-        "because",
-        "if",
-        "so",
-        "as",
-        "everything",
-        "nothing",
-        "anything",
-        "something",
-        "one",
-        "ones",
-        "both",
-        "being",
-        "having",
-        "doing",
-        "it's",
-        "that's",
-        "there",
-        "here",
-        "about",
-        "idea",
-        "ideas",
-        "a",
-        "an",
-        "too",
-        "anyway",
-        "though",
-        "either",
-        "lately",
-        "again",
-        "seeing",
-        "lots",
-    ]
+NO_THINGS = word_set(
+    """
+    it that this these those you your yours him her them they he she we us me my our his their to how what when
+    where why who which the than but because if so as everything nothing anything something one ones both being
+    having doing it's that's there here about idea ideas a an too anyway though either lately again seeing lots
+    anymore better best more most less option options version choice draft much very way first second third last
+    latest current sounds looks monday tuesday wednesday thursday friday saturday sunday today yesterday
+    tonight now done every all some any other another myself yourself himself herself
+    """
 )
 JOBS = (
     r"(?:(?:senior|junior|freelance|retired|registered|software|hardware|data|web|mobile|graphic|interior|product|project|"
@@ -202,6 +107,22 @@ KIN_KEYS = {
     "mom": "mother", "mum": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather",
     "fiancé": "fiance", "fiancée": "fiance", "fiancee": "fiance", "best friend": "best_friend",
 }  # fmt: skip
+NO_ALLERGENS = word_set(
+    """
+    code work working meetings mornings morning mondays stupidity stupid nonsense drama people person homework
+    math maths exercise commitment change bullshit nothing everything anything him her them you it this that
+    these those fun money effort school politics small cliches hype noise bad sports responsibility chores
+    emails spreadsheets love happiness being getting things several many most
+    """
+)
+NO_FAVOURITES = word_set(
+    """
+    broken gone missing here there ready dirty open shut sold out over lost torn old new great good bad nice
+    amazing awesome on in at back always definitely really so very quite pretty too late still finally never
+    also actually currently under up down off free available full empty dead alive done due by from near about
+    with without for better worse best easy hard not no yours theirs worn
+    """
+)
 DOINGS = frozenset(
     ["hobby", "hobbies", "activity", "activities", "sport", "sports", "pastime", "pastimes", "exercise", "thing"]
 )

@@ -7,10 +7,12 @@ import re
 from muniment.extract.chinese import propose_chinese
 from muniment.extract.english import propose_english
 from muniment.extract.korean import propose_korean
-from muniment.extract.sentences import sentences
+from muniment.extract.sentences import Sentence, sentences
+from muniment.extract.taken_back import TakenBack
+from muniment.extract.taken_back import take_back as take_back_of
 from muniment.records.candidate import Proposal
 
-__all__ = ["PROPOSALS_MAX", "propose"]
+__all__ = ["PROPOSALS_MAX", "propose", "take_back"]
 
 PROPOSALS_MAX = 20
 """In one message. More than that is a form or a list of examples, and nothing in it is sure."""
@@ -27,15 +29,35 @@ def propose(text: str, role: str, ts: str) -> list[Proposal]:
         return []
     found: dict[tuple[str, str], Proposal] = {}
     for sentence in sentences(text):
-        if _HANGUL.search(sentence.text):
-            proposals = propose_korean(sentence, ts)
-        elif _HAN.search(sentence.text):
-            proposals = propose_chinese(sentence, ts)
-        elif _LATIN.search(sentence.text):
-            proposals = propose_english(sentence, ts)
-        else:
+        language = _language_of(sentence)
+        if language is None:
             continue
+        proposals = _READERS[language](sentence, ts)
         for proposal in proposals:
             if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
     return list(found.values()) if len(found) <= PROPOSALS_MAX else []
+
+
+def take_back(text: str, role: str) -> list[TakenBack]:
+    """What the text takes back for sure, of what its speaker said before."""
+    if role != "user":
+        return []
+    found: dict[tuple[str, str | None], TakenBack] = {}
+    for sentence in sentences(text):
+        language = _language_of(sentence)
+        for back in take_back_of(sentence, language) if language is not None else ():
+            if back.quote in text:
+                found.setdefault((back.key, back.value), back)
+    return list(found.values()) if len(found) <= PROPOSALS_MAX else []
+
+
+_READERS = {"korean": propose_korean, "chinese": propose_chinese, "english": propose_english}
+
+
+def _language_of(sentence: Sentence) -> str | None:
+    if _HANGUL.search(sentence.text):
+        return "korean"
+    if _HAN.search(sentence.text):
+        return "chinese"
+    return "english" if _LATIN.search(sentence.text) else None

@@ -24,6 +24,8 @@ class Sentence(NamedTuple):
 
     text: str
     end: str
+    is_first: bool = False
+    """Nothing was said before it in its message."""
 
     @property
     def is_question(self) -> bool:
@@ -38,13 +40,14 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> Iterator[Sentence]:
     """The sentences of a text, in order; code and quoted lines are not among them."""
     plain = _QUOTED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX]))
-    start = 0
+    start, is_first = 0, True
     for match in _END.finditer(plain):
         if match[0] == "." and _ABBREVIATION.search(plain[max(0, match.start() - 6) : match.end()]):
             continue
-        yield from _sentence(plain[start : match.start()], match[0])
+        yield from _sentence(plain[start : match.start()], match[0], is_first=is_first)
+        is_first = is_first and not plain[start : match.start()].strip()
         start = match.end()
-    yield from _sentence(plain[start:], "")
+    yield from _sentence(plain[start:], "", is_first=is_first)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -52,7 +55,7 @@ def _blank(match: re.Match[str]) -> str:
     return "\n" * len(match[0])
 
 
-def _sentence(text: str, end: str) -> Iterator[Sentence]:
+def _sentence(text: str, end: str, *, is_first: bool) -> Iterator[Sentence]:
     text = text.strip()
     if text and len(text) <= SENTENCE_CHARS_MAX:
-        yield Sentence(text, end)
+        yield Sentence(text, end, is_first)

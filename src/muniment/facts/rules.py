@@ -14,7 +14,16 @@ from muniment.records.packet import FactStatus
 from muniment.records.stored import StoredFact
 from muniment.text.canonical import canonical_text
 
-__all__ = ["Outcome", "Saying", "has_less_trust", "is_many_valued", "is_preference", "resolve", "same_value"]
+__all__ = [
+    "Outcome",
+    "Saying",
+    "has_less_trust",
+    "is_many_valued",
+    "is_preference",
+    "names_value",
+    "resolve",
+    "same_value",
+]
 
 Effect = Literal["new", "reinforces", "coexists", "disputes", "history", "supersedes"]
 
@@ -83,6 +92,14 @@ def same_value(one: Any, other: Any) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return _plain(one) == _plain(other)
     return canonical_text(one) == canonical_text(other)
+
+
+def names_value(name: str, value: Any) -> bool:
+    """`Portland` names `Portland, Oregon`, and the other way round; else only the same value does."""
+    if not isinstance(value, str):
+        return False
+    one, other = _plain(name).removeprefix("the "), _plain(value).removeprefix("the ")
+    return one == other or one.partition(",")[0] == other or one == other.partition(",")[0]
 
 
 def _plain(text: str) -> str:

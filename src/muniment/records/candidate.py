@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-from muniment.records.base import Confidence, Items, JsonValue, NonEmpty, Record
+from muniment.records.base import Confidence, Count, Items, JsonValue, NonEmpty, Record
 from muniment.records.entry import Trust
 from muniment.records.scope import IdText
 
-__all__ = ["Candidate", "CandidateStatus", "Proposal"]
+__all__ = ["Candidate", "CandidateStatus", "Proposal", "Unheard"]
 
 CandidateStatus = Literal["proposed", "promoted", "declined"]
 
@@ -41,3 +41,13 @@ class Candidate(Record):
     proposed_at: str
     fact_id: IdText | None
     """The fact it became."""
+    valid_to: str | None = None
+    """Until when it is said to hold: of a fact that was taken back, just before the words that take it back."""
+
+
+class Unheard(Record):
+    """A speaker of role `user` whose words `extract` leaves aside, with how many messages, and why."""
+
+    speaker: str
+    messages: Count
+    why: str

@@ -190,6 +190,8 @@ class StoredCandidate(Record):
     fact_id: IdText | None
     decided_by: IdText | None
     """The `state_patch` of a later decision."""
+    valid_to: str | None = None
+    """Until when the fact is said to hold."""
 
 
 class StoredState(Record):

@@ -74,7 +74,8 @@ def _known(tx: Transaction, desk: Desk, request: FactRequest) -> str | None:
     key = cleaned(desk.ctx, request.key)
     value = cleaned(desk.ctx, request.value, key)
     for _, stored in _stored(tx, desk, key):
-        if stored.sources == request.sources and same_value(stored.value, value):
+        is_same = stored.sources == request.sources and stored.valid_to == request.valid_to
+        if is_same and same_value(stored.value, value):
             return stored.candidate_id
     return None
 
@@ -99,7 +100,7 @@ def _decided(
     if fate.status == "promoted":
         planned = plan_fact(tx, desk, request, ids[1], evidence, origin=ids[0])
         fact_id, after = planned.fact_id, planned.after
-        fate = _Fate("promoted", f"{fate.explanation}; as a fact it {_said(planned.outcome.effect)}")
+        fate = _Fate("promoted", f"{fate.explanation}; as a fact it {_said(planned.outcome.effect, request)}")
         drafts = [planned.draft]
     key = cleaned(desk.ctx, request.key)
     said = {
@@ -115,10 +116,14 @@ def _decided(
         "proposed_by": proposed.proposed_by,
         "fact_id": fact_id,
     }
+    if request.valid_to is not None:
+        said["valid_to"] = request.valid_to
     return Decided([draft_patch(CANDIDATE_PROPOSED, trust, said), *drafts], after)
 
 
-def _said(effect: str) -> str:
+def _said(effect: str, request: FactRequest) -> str:
+    if effect == "reinforces" and request.valid_to is not None:
+        return f"held until {request.valid_to}"
     return {"new": "is the first of its key", "history": "is of the past"}.get(effect, effect)
 
 
@@ -184,10 +189,11 @@ def decide_candidate(desk: Desk, candidate_id: str, accept: bool, reason: str | 
             value=stored.value,
             sources=stored.sources,
             confidence=stored.confidence,
+            valid_to=stored.valid_to,
             quote=_quote_of(tx, desk, stored),
         )
         planned = plan_fact(tx, desk, request, fact_id, read_evidence(tx, desk.scope, stored.sources), origin=item.id)
-        explanation = f"promoted by decision{because}; as a fact it {_said(planned.outcome.effect)}"
+        explanation = f"promoted by decision{because}; as a fact it {_said(planned.outcome.effect, request)}"
         fate = {"id": item.id, "status": "promoted", "explanation": explanation, "fact_id": planned.fact_id}
         drafts = [planned.draft, draft_patch(CANDIDATE_DECIDED, "assistant", fate)]
         return Decided(drafts, max(planned.after, item.created_at))

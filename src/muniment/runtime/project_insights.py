@@ -241,8 +241,9 @@ def project_candidate(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 def _proposed(entry: LedgerEntry) -> Change:
     said = entry.metadata
     here = {"candidate_id": said.get("id"), "patch": entry.id, "trust": entry.trust, "decided_by": None}
+    until = {"valid_to": said["valid_to"]} if "valid_to" in said else {}
     stored = StoredCandidate.from_wire(
-        {key: said.get(key) for key in _PROPOSED} | here | {"proposed_at": entry.recorded_at}
+        {key: said.get(key) for key in _PROPOSED} | here | until | {"proposed_at": entry.recorded_at}
     )
     return Change(
         id=stored.candidate_id,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from muniment.ledger.door import Admitted
     from muniment.ports.model import Model
     from muniment.records.base import JsonObject, JsonValue
-    from muniment.records.candidate import Candidate, CandidateStatus
+    from muniment.records.candidate import Candidate, CandidateStatus, Unheard
     from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
     from muniment.records.scope import Scope
     from muniment.records.words import ScopeLevel
@@ -273,6 +273,12 @@ class RunStores:
         from muniment.runtime import extraction
 
         return extraction.extract(self._desk(), event_ids, model)
+
+    def unheard(self, event_ids: Iterable[str] | None = None) -> list[Unheard]:
+        """Whose words `extract` leaves aside in these messages, or all of this run's: not the user's own, and why."""
+        from muniment.runtime import extraction
+
+        return extraction.list_unheard(self._desk(), event_ids)
 
 
 def _real(given: Any) -> Any:

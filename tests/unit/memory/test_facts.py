@@ -189,7 +189,7 @@ def test_values_of_any_shape(mem: Memory) -> None:
 
 @pytest.mark.req("MP-09")
 def test_which_facts_are_preferences(mem: Memory) -> None:
-    from muniment.runtime.pooling import load_facts
+    from muniment.runtime.pooling import load_stores
 
     run = mem.run(user_id="ana")
     said = run.observe("user", "x")
@@ -197,7 +197,7 @@ def test_which_facts_are_preferences(mem: Memory) -> None:
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.theme", "dark", sources=[said.id], is_preference=True)
     run.remember("user.likes", "tea", sources=[said.id], is_preference=False)
-    found = mem._ctx.engine.read("default", lambda reader: load_facts(reader, run.scope, NOTHING))
+    found = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, NOTHING).facts)
     assert {each.fact.fact_key: each.is_preference for each in found} == {
         "user.diet": True,
         "user.city": False,

@@ -11,7 +11,7 @@ import pytest
 from muniment.errors import Forgotten, MunimentError
 from muniment.records.packet import Fact
 from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_insights, load_procedures
+from muniment.runtime.pooling import load_stores
 from muniment.runtime.run import Run
 
 Bytes = Callable[[], bytes]
@@ -63,8 +63,8 @@ def test_forgetting_the_event_takes_everything_derived_from_it(
     assert WORD.encode() not in stored_bytes()
     assert receipt.scrubbed or engine == "postgres"
     assert run.facts(include_all=True) == run.candidates() == []
-    assert mem._ctx.engine.read("default", lambda reader: load_insights(reader, run.scope)) == []
-    assert mem._ctx.engine.read("default", lambda reader: load_procedures(reader, run.scope)) == []
+    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights) == ()
+    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).procedures) == ()
     state = run.working_state()
     assert (state.goal, state.slots) == ("plan a trip", {"people": 2})  # the run goes on
     assert not state.decisions
@@ -172,7 +172,7 @@ def test_a_validation_that_lost_its_evidence_is_void(mem: Memory) -> None:
     made = run.insight("hypothesis", "maybe", sources=[said.id])
     run.judge_insight(made.id, "validated", sources=[shown.id], reason=WORD)
     mem.forget(event=shown.id)
-    (found,) = mem._ctx.engine.read("default", lambda reader: load_insights(reader, run.scope))
+    (found,) = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights)
     assert found.insight.validation_state == "testing"
     with pytest.raises(MunimentError):
         run.promote_insight(made.id, key="k")

@@ -15,18 +15,18 @@ from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, No
 from muniment.records.packet import Fact, Procedure
 from muniment.records.pool import InsightCandidate, ProcedureCandidate
 from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_insights, load_procedures
+from muniment.runtime.pooling import load_stores
 from muniment.runtime.run import Run
 
 Counts = Callable[[Memory], dict[str, int]]
 
 
 def insights(mem: Memory, run: Run) -> list[InsightCandidate]:
-    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: load_insights(reader, run.scope))
+    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope).insights))
 
 
 def procedures(mem: Memory, run: Run) -> list[ProcedureCandidate]:
-    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: load_procedures(reader, run.scope))
+    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope).procedures))
 
 
 # -- insights -----------------------------------------------------------------------------------------

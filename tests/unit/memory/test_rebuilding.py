@@ -18,7 +18,7 @@ from muniment.recall.matching import NOTHING, read_wanted
 from muniment.records.policy import Policy
 from muniment.runtime.context import Context
 from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_facts, load_working_state
+from muniment.runtime.pooling import load_stores, load_working_state
 
 Maker = Callable[..., Memory]
 KINDS = ("working_state", "fact", "procedure", "insight", "candidate", "run")
@@ -173,11 +173,11 @@ def test_facts_are_pooled_with_their_match(mem: Memory) -> None:
     wanted = read_wanted("vegetarian food near her city")
 
     def read(reader: Reader) -> list[tuple[str, float]]:
-        return [(each.fact.fact_key, float(each.score)) for each in load_facts(reader, run.scope, wanted)]
+        return [(each.fact.fact_key, float(each.score)) for each in load_stores(reader, run.scope, wanted).facts]
 
     found = mem._ctx.engine.read("default", read)
     assert found[0][0] == "user.diet"
     assert found[0][1] > found[1][1] > 0
     bob = mem.run(user_id="bob")
-    pooled = mem._ctx.engine.read("default", lambda reader: load_facts(reader, bob.scope, NOTHING))
+    pooled = mem._ctx.engine.read("default", lambda reader: load_stores(reader, bob.scope, NOTHING).facts)
     assert [(each.fact.fact_key, each.score) for each in pooled] == [("shop.city", 0)]

@@ -1,0 +1,234 @@
+"""Whose words extraction reads, what it takes back, and when a fact was said (MP-06, MP-07, MP-17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from muniment.runtime.memory import Memory
+from muniment.runtime.run import Run
+
+Counts = Callable[[Memory], dict[str, int]]
+Maker = Callable[..., Memory]
+
+MARCH, JUNE, JULY = "2025-03-02T10:00:00Z", "2025-06-08T10:00:00Z", "2025-07-01T00:00:00Z"
+
+
+def values(run: Run) -> list[object]:
+    return [fact.value for fact in run.facts()]
+
+
+# -- who speaks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize(
+    ("user_id", "speaker"),
+    [
+        ("u-123", "Ana"),
+        ("ana@example.org", "Ana"),
+        ("ana@example.org", "Ana Lopez"),
+        ("me", "Bob"),
+        ("user", "Bob"),
+        ("ana", None),
+        ("ana", "user"),
+        ("ana", "User"),
+        ("ana", "human"),
+        ("ana", "Ana Lopez"),
+        ("ana-lopez", "Ana"),
+        ("jdoe", "John Doe"),
+        ("李静", "李静"),
+    ],
+)
+def test_the_only_voice_of_a_session_is_the_users(mem: Memory, user_id: str, speaker: str | None) -> None:
+    run = mem.run(user_id=user_id)
+    run.observe("user", "I live in Rome.", speaker=speaker)
+    assert [found.value for found in run.extract()] == values(run) == ["Rome"]
+    assert run.unheard() == []
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize("user_id", ["u-123", "me", "user", "someone@example.org"])
+def test_of_several_names_none_is_taken_for_the_users(any_mem: Memory, user_id: str) -> None:
+    run = any_mem.run(user_id=user_id)
+    run.observe("user", "I live in Rome.", speaker="Ana")
+    run.observe("user", "I live in Oslo.", speaker="Bob")
+    run.observe("user", "I like tea.", speaker="Bob")
+    assert run.extract() == []
+    told = [(each.speaker, each.messages) for each in run.unheard()]
+    assert told == [("Ana", 1), ("Bob", 2)]
+    assert all("several" in each.why for each in run.unheard())
+
+
+def test_beside_words_without_a_name_a_name_is_another_persons(mem: Memory) -> None:
+    run = mem.run(user_id="u-123")
+    run.observe("user", "I live in Rome.")
+    run.observe("user", "I live in Oslo.", speaker="Bob")
+    run.extract()
+    assert values(run) == ["Rome"]
+    assert [each.speaker for each in run.unheard()] == ["Bob"]
+
+
+def test_a_user_who_goes_by_a_name_is_heard_by_that_name_alone(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    run.observe("user", "I live in Oslo.", speaker="Bob")
+    run.observe("assistant", "I live in a server.", speaker="Bot")
+    assert run.extract() == []
+    (told,) = run.unheard()
+    assert (told.speaker, told.messages) == ("Bob", 1)
+    assert "another name" in told.why
+
+
+def test_a_known_name_chooses_among_several(mem: Memory) -> None:
+    run = mem.run(user_id="u-123")
+    said = run.observe("user", "I live in Rome.", speaker="Ana Lopez")
+    run.observe("user", "I live in Oslo.", speaker="Bob")
+    run.remember("user.name", "Ana", sources=[said.id])
+    run.extract()
+    assert [fact.value for fact in run.facts("user.location")] == ["Rome"]
+    assert [each.speaker for each in run.unheard()] == ["Bob"]
+    other = mem.run(user_id="u-123")
+    other.observe("user", "I live in Oslo.", speaker="Bob")
+    assert other.extract() == []
+
+
+def test_who_states_a_name_is_heard_by_the_one_they_go_by_too(mem: Memory) -> None:
+    run = mem.run(user_id="u-123")
+    run.observe("user", "My name is Christopher.", speaker="Kit")
+    first = run.extract()
+    run.observe("user", "I live in Rome.", speaker="Kit")
+    assert run.extract()[:1] == first
+    assert [fact.value for fact in run.facts("user.location")] == ["Rome"]
+
+
+def test_sessions_are_judged_each_by_itself(mem: Memory) -> None:
+    for session, speakers in (("alone", ["Ana"]), ("meeting", ["Ana", "Bob"])):
+        run = mem.run(user_id="u-123", session_id=session)
+        ids = [run.observe("user", f"I like {speaker.lower()} cakes.", speaker=speaker).id for speaker in speakers]
+        assert len(run.extract(ids)) == (1 if session == "alone" else 0)
+
+
+# -- what is taken back -------------------------------------------------------------------------------
+
+TAKEN_BACK = [
+    ("I live in Rome.", "I don't live in Rome anymore.", []),
+    ("I live in Rome.", "We moved to Portland last week!", ["Portland"]),
+    ("I live in Rome.", "I no longer live in Rome. I live in Oslo now.", ["Oslo"]),
+    ("I live in Portland, Oregon.", "I moved out of Portland.", []),
+    ("I work at Acme.", "I quit my job at Acme.", []),
+    ("I work at Acme.", "I quit my job.", []),
+    ("I work at Acme.", "I got a new job at Stripe.", ["Stripe"]),
+    ("I'm vegetarian.", "I'm not vegetarian anymore, I eat fish and meat again.", []),
+    ("I'm allergic to nuts.", "Turns out I'm not allergic to nuts after all.", []),
+    ("I love jazz.", "I don't like jazz.", ["jazz"]),
+    ("我住在深圳。", "我们上周搬到杭州了！", ["杭州"]),
+    ("我在腾讯工作。", "我从腾讯离职了。", []),
+    ("我对花生过敏。", "我其实对花生不过敏。", []),
+    ("저는 서울에 살아요.", "지난주에 대전으로 이사했어요!", ["대전"]),
+    ("저는 네이버에서 일해요.", "지난주에 네이버를 그만뒀어요.", []),
+]
+
+
+@pytest.mark.req("MP-06", "MP-07", "MP-17")
+@pytest.mark.parametrize(("said", "later", "left"), TAKEN_BACK)
+def test_what_is_taken_back_is_told_no_more(mem: Memory, said: str, later: str, left: list[str]) -> None:
+    first = mem.run(user_id="bob", session_id="a")
+    first.observe("user", said, ts=MARCH)
+    (old,) = first.extract()
+    second = mem.run(user_id="bob", session_id="b")
+    second.observe("user", later, ts=JUNE)
+    found = second.extract()
+    assert found
+    assert all(each.quote and each.quote in later for each in found)
+    asking = mem.run(user_id="bob", session_id="q")
+    assert values(asking) == left
+    assert [fact.value for fact in asking.facts(at="2025-04-01T00:00:00Z")] == [old.value]
+    assert all(hit.id != old.fact_id for hit in asking.search(later, now=JULY))
+    assert second.extract() == found
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize(
+    "later",
+    ["I don't live in Oslo anymore.", "I quit my job at Beta.", "I'm not vegan.", "If I quit my job, what then?"],
+)
+def test_what_was_never_said_cannot_be_taken_back(mem: Memory, later: str, counts: Counts) -> None:
+    run = mem.run(user_id="bob")
+    run.observe("user", "I live in Rome. I work at Acme. I'm vegetarian.", ts=MARCH)
+    run.extract()
+    before = run.facts(include_all=True)
+    said = run.observe("user", later, ts=JUNE)
+    assert run.extract([said.id]) == []
+    assert run.facts(include_all=True) == before
+
+
+@pytest.mark.req("MP-07", "MP-16")
+def test_the_end_is_evidence_like_any_other(any_mem: Memory) -> None:
+    run = any_mem.run(user_id="bob")
+    said = run.observe("user", "I live in Rome.", ts=MARCH)
+    back = run.observe("user", "I don't live in Rome anymore.", ts=JUNE)
+    told, end = run.extract()
+    assert (told.fact_id, told.valid_to) == (end.fact_id, None)
+    assert (end.quote, end.sources, end.valid_to) == (
+        "I don't live in Rome anymore",
+        (back.id,),
+        "2025-06-08T09:59:59.999999Z",
+    )
+    assert "held until" in end.explanation
+    (fact,) = run.facts(include_all=True)
+    assert fact.sources == (said.id, back.id)
+    assert "Facts" not in run.compose("responder", query="Where does he live?", now=JULY).text
+    assert any_mem.rebuild().repaired == ()
+    any_mem.forget(event=back.id)
+    assert values(run) == ["Rome"]
+    assert any_mem.rebuild().repaired == ()
+
+
+def test_texts_are_read_in_the_order_of_their_times(mem: Memory) -> None:
+    run = mem.run(user_id="bob")
+    back = run.observe("user", "I don't live in Rome anymore.", ts=JUNE)
+    again = run.observe("user", "I live in Rome.", ts=JULY)
+    said = run.observe("user", "I live in Rome.", ts=MARCH)
+    found = run.extract([back.id, again.id, said.id])
+    assert [each.sources for each in found] == [(back.id,), (again.id,), (said.id,)]
+    ended, standing = run.fact_history("user.location")
+    assert (ended.status, standing.status) == ("deprecated", "active")
+    assert standing.sources == (again.id,)
+
+
+def test_what_was_said_again_since_is_not_taken_back_by_older_words(mem: Memory) -> None:
+    run = mem.run(user_id="bob")
+    for ts in (MARCH, JULY):
+        run.extract([run.observe("user", "I live in Rome.", ts=ts).id])
+    assert run.extract([run.observe("user", "I don't live in Rome anymore.", ts=JUNE).id]) == []
+    assert values(run) == ["Rome"]
+
+
+def test_a_policy_that_promotes_nothing_ends_nothing_by_itself(make: Maker) -> None:
+    mem = make(policy={"memory": {"promotion": {"automatic": False}}})
+    run = mem.run(user_id="bob")
+    said = run.observe("user", "I live in Rome.", ts=MARCH)
+    run.remember("user.location", "Rome", sources=[said.id])
+    back = run.observe("user", "I don't live in Rome anymore.", ts=JUNE)
+    (end,) = run.extract([back.id])
+    assert end.status == "proposed"
+    assert values(run) == ["Rome"]
+    run.decide(end.candidate_id, True)
+    assert values(run) == []
+    assert mem.rebuild().repaired == ()
+
+
+# -- when it was said ---------------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-06")
+def test_a_fact_is_dated_by_when_it_was_said(any_mem: Memory) -> None:
+    run = any_mem.run(user_id="bob")
+    said = run.observe("user", "I live in Rome.", ts=MARCH)
+    run.extract()
+    (hit,) = [hit for hit in run.search("Where does he live? Rome") if hit.kind == "fact"]
+    assert hit.ts == said.ts
+    build = run.compose("responder", query="Where does he live?", now=JULY)
+    (candidate,) = build.pool.facts
+    assert candidate.since == said.ts
