@@ -86,7 +86,8 @@ class Statements:
         if op.limit is not None:
             parameters.append(op.limit)
         asked = (op.table, forms, op.order, op.after is None, op.descending, op.limit is None, op.columns)
-        return self._kept(asked, lambda: self._select(shape, op, forms)), parameters
+        text = self._texts.get(asked)
+        return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
 
     def count(self, shape: Shape, tenant_id: str, where: tuple[Condition, ...]) -> Question:
         forms, parameters = self._where(tenant_id, where)

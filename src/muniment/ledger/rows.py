@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, cast
 
 from muniment.ports.engine import Row
@@ -59,11 +60,18 @@ def _scope(tenant_id: str, values: tuple[Any, ...]) -> Scope:
 
 def _body(plain: dict[str, Any]) -> Body:
     fields = _EMPTY_BODY | plain
-    for name in ("tags", "entities"):
-        if name in plain:
-            fields[name] = tuple(plain[name])
+    if "tags" in plain:
+        fields["tags"] = tuple(plain["tags"])
+    if "entities" in plain:
+        fields["entities"] = tuple(plain["entities"])
     if "tool" in plain:
         fields["tool"] = ToolCall.from_wire(plain["tool"])
     if "step" in plain:
         fields["step"] = StepEvent.from_wire(plain["step"])
-    return Body.unchecked(fields, set(plain))
+    return Body.unchecked(fields, _present(tuple(plain)))
+
+
+@lru_cache(maxsize=256)
+def _present(names: tuple[str, ...]) -> set[str]:
+    """Bodies of one shape share the set of their names."""
+    return set(names)

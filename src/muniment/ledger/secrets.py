@@ -76,20 +76,21 @@ _JOINED_HINTS = (
     "-----begin", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "k_live_", "k_test_", "sk-", "xapp-",
     "hf_", "npm_", "pypi-",
 )  # fmt: skip
-_DIGITS = re.compile(r"\d[\d -]{11,}\d")
+_DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
 
 
 def may_hold_secret(text: str) -> bool:
     """A cheap look that never misses what `redact_value` would find in data whose JSON text this is."""
     lowered = text.lower()
-    if any(map(lowered.__contains__, _HINTS)):
-        return True
+    for hint in _HINTS:  # a loop: every text that is written comes by here, and `any` takes half as long again
+        if hint in lowered:
+            return True
     if ("-" in lowered or "_" in lowered) and any(map(lowered.__contains__, _JOINED_HINTS)):
         return True
-    if not text.isascii() and ("密码" in text or "비밀번호" in text):
-        return True
-    return _DIGITS.search(text) is not None
+    if text.isascii():
+        return _ASCII_DIGITS.search(text) is not None
+    return "密码" in text or "비밀번호" in text or _DIGITS.search(text) is not None
 
 
 def redact_text(text: str, found: Counter[str]) -> str:

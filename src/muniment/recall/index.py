@@ -10,14 +10,14 @@ spread from neighbours when a query is scored. Statistics are those of the scope
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC, date, datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from muniment.text.analyzer import analyze, term_hash, term_hashes
+from muniment.text.analyzer import analyze, ascii_words, term_hashes
 from muniment.text.attributes import marks
 from muniment.text.patterns import lazy_pattern
 from muniment.text.when import date_terms
@@ -28,9 +28,11 @@ __all__ = [
     "ROLES",
     "Floats",
     "Ints",
+    "Kept",
     "MemoryIndex",
     "Passage",
     "ScopeIndex",
+    "passage_hashes",
     "passage_terms",
     "role_number",
 ]
@@ -50,6 +52,10 @@ ONLY_ASKS = 2
 _SENTENCE_END = lazy_pattern(r"[.!?;。！？\n]")
 
 _EMPTY: tuple[Ints, Ints] = (np.empty(0, np.int32), np.empty(0, np.int32))
+_KEPT_MAX = 32
+"""A store has one policy, or a few: more is let go of."""
+
+T = TypeVar("T")
 
 
 def role_number(role: str) -> int:
@@ -92,19 +98,47 @@ class ScopeIndex(Protocol):
     def terms(self, ordinal: int) -> frozenset[int]:
         """The hashes of the turn's own terms; asked for a handful of turns of a query."""
 
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` works out of the index alone and `key`: done once, as its turns never change."""
 
-def passage_terms(text: str, said: date) -> tuple[dict[int, int], int]:
-    """What is indexed for a turn: hash → count, and its length.
+
+class Kept:
+    """The part of an index that keeps what was worked out of it. By any thread: at worst two make the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        found = self._kept.get(key)
+        if found is None:
+            if len(self._kept) >= _KEPT_MAX:
+                self._kept = {}
+            found = self._kept[key] = make()
+        return cast("T", found)
+
+
+def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
+    """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
     (`text.attributes`), and a mark if it asks. Only words count towards the length.
     """
-    words = analyze(text)
-    counted = Counter(term_hashes([*words, *date_terms(text, said), *marks(text, words)]))
+    words = ascii_words(text) if text.isascii() else None
+    terms = analyze(text, words)
+    length = len(terms)
+    told = marks(text, terms)
+    terms += date_terms(text, said, words)
+    terms += told
     body = text.rstrip(" \t\r\n\"')]*”’")
     if body.endswith(("?", "？")):
-        counted[term_hash(QUESTION)] = 1 if _SENTENCE_END.search(body, 0, len(body) - 1) else ONLY_ASKS
-    return counted, len(words)
+        terms += [QUESTION] if _SENTENCE_END.search(body, 0, len(body) - 1) else [QUESTION] * ONLY_ASKS
+    return list(term_hashes(terms)), length
+
+
+def passage_terms(text: str, said: date) -> tuple[dict[int, int], int]:
+    """`passage_hashes`, counted: hash → how often."""
+    hashes, length = passage_hashes(text, said)
+    return Counter(hashes), length
 
 
 class Passage(NamedTuple):
@@ -117,10 +151,11 @@ class Passage(NamedTuple):
     text: str
 
 
-class MemoryIndex:
+class MemoryIndex(Kept):
     """A scope's index in memory, built once from its passages; they are given in ordinal order."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
+        super().__init__()
         sessions: dict[str, int] = {}
         speakers: dict[str, int] = {}
         rows: list[tuple[int, int, int, int, int]] = []

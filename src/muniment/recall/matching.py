@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from muniment.recall.reasons import Wording
 from muniment.text.analyzer import analyze
 from muniment.text.attributes import Asked, asked_attributes, name_of
 from muniment.text.kinds import Group, widen
@@ -27,6 +28,8 @@ class Wanted(NamedTuple):
     terms: tuple[str, ...]
     kinds: tuple[Group, ...]
     attributes: tuple[Asked, ...]
+    wording: Wording
+    """The words it is asked with, for reasons."""
 
 
 class Match(NamedTuple):
@@ -37,12 +40,12 @@ class Match(NamedTuple):
 
 
 NO_MATCH = Match(0.0, ())
-NOTHING = Wanted((), (), ())
+NOTHING = Wanted((), (), (), Wording(""))
 
 
 def read_wanted(query: str) -> Wanted:
     terms = tuple(dict.fromkeys(analyze(query)))
-    return Wanted(terms, tuple(widen(terms)), tuple(asked_attributes(query)))
+    return Wanted(terms, tuple(widen(terms)), tuple(asked_attributes(query)), Wording(query))
 
 
 def match_text(wanted: Wanted, text: str, attributes: Collection[str] = ()) -> Match:
@@ -58,9 +61,9 @@ def match_text(wanted: Wanted, text: str, attributes: Collection[str] = ()) -> M
     score = len(words) + len(asking) + KIND_SHARE * len(kinds - asking) + (ATTRIBUTE_SHARE if stated else 0.0)
     reasons = []
     if words:
-        reasons.append("says " + ", ".join(words))
+        reasons.append("says " + ", ".join(wanted.wording.of(words) or words))
     if stated:
         reasons.append("states " + ", ".join(sorted({str(name_of(asked.term)) for asked in stated})))
-    if kinds - asking:
-        reasons.append("may speak of " + ", ".join(sorted(kinds - asking)))
+    if spoken_of := wanted.wording.of(sorted(kinds - asking)):
+        reasons.append("may speak of " + ", ".join(spoken_of))
     return Match(score / whole, tuple(reasons))

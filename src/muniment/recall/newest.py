@@ -18,14 +18,17 @@ from muniment.recall.index import Ints, ScopeIndex
 from muniment.recall.moments import Exact, Moments
 from muniment.recall.query import Query
 from muniment.recall.said import MARKS, Said
-from muniment.recall.score import USER, held_by, idf
+from muniment.recall.score import USER, held_by
+from muniment.recall.words import idf
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.analyzer import term_hash
-from muniment.text.attributes import OWN, name_of, newly
+from muniment.text.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
 
 __all__ = ["Order", "newest_first", "superseded"]
 
 Array = npt.NDArray[np.float64]
+
+_ADDS, _CHANGE, _QUANTITY = term_hash(ADDS), term_hash(CHANGE), term_hash(QUANTITY)
 
 ALIKE_SLOTS_MIN = 2
 """One word in common makes no two statements of the same thing, unless it is asked how that stands now."""
@@ -73,6 +76,7 @@ class _Matches:
                     self.attributes.append(slot.word)
                     own, other = (own | bit, other) if slot.word.startswith(OWN) else (own, other | bit)
         self.held = [each & asked for each in held]
+        self._different = set(self.held)
         self._own, self._other = own, other
         self._known: dict[int, float] = {}
 
@@ -86,11 +90,14 @@ class _Matches:
     def alike(self, anchor: int, match: float, overlap: float) -> list[bool]:
         """Which turns say as much of what is asked as any does, and the same of it as the anchor."""
         weigh, first = self.weigh, self.held[anchor]
-        least = match * max(map(weigh, self.held))
-        return [
-            (weight := weigh(held)) > 0 and weight >= least and weigh(held & first) >= overlap * weigh(held | first)
-            for held in self.held
-        ]
+        least = match * max(map(weigh, self._different))
+        alike = {
+            held: (weight := weigh(held)) > 0
+            and weight >= least
+            and weigh(held & first) >= overlap * weigh(held | first)
+            for held in self._different
+        }
+        return [alike[held] for held in self.held]
 
     def states_as(self, anchor: int, overlap: float) -> list[bool]:
         """Which turns state the attribute that the anchor states: the speaker's own, or that of the same other."""
@@ -102,6 +109,10 @@ class _Matches:
             bool(held & first & self._own) or (bool(held & first & self._other) and is_alike)
             for held, is_alike in zip(self.held, same, strict=True)
         ]
+
+    def states_all(self, one: int, other: int) -> bool:
+        """Does the other state every attribute asked for that the one states?"""
+        return not self.held[one] & ~self.held[other] & (self._own | self._other)
 
     def shares(self, anchor: int, count: int) -> list[bool]:
         """Which turns say at least so many things that the anchor says."""
@@ -125,7 +136,8 @@ def newest_first(
     """
     changed: list[int] = ordinals.tolist()
     pool = changed[: policy.newest_pool]
-    if query.looks_back or len(pool) < 2:
+    is_then = query.window is not None and not query.current  # asked for as it was at some time
+    if query.looks_back or is_then or len(pool) < 2:
         return Order(changed, [])
     scope = _Scope(query, index, policy, said, Moments(index, exact_moments))
     exact = _Matches(scope, pool, kinds=False)
@@ -162,6 +174,8 @@ def newest_first(
 
 def _by_time(scope: _Scope, turns: Sequence[int], anchor: int) -> list[int]:
     """The newest first; at the same moment, the later one of the anchor's session."""
+    if len(turns) < 2:
+        return list(turns)
     session = scope.turns.session
     when = dict(zip(turns, scope.moments.of(turns), strict=True))
     return sorted(
@@ -176,9 +190,9 @@ def _anchor(scope: _Scope, pool: Sequence[int], exact: _Matches, may: Sequence[b
     weights = [exact.weigh(held) for held in exact.held]
     asked = [True] * len(pool)
     if query.speaker is not None:
-        asked = [bool(index.speaker[turn] == query.speaker) for turn in pool]
+        asked = [speaker == query.speaker for speaker in index.speaker[pool].tolist()]
     elif query.asker:
-        asked = [bool(index.role[turn] == USER) for turn in pool]
+        asked = [role == USER for role in index.role[pool].tolist()]
     for wanted in ([a and b for a, b in zip(asked, may, strict=True)], asked):
         kept = [weight if is_wanted else 0.0 for weight, is_wanted in zip(weights, wanted, strict=True)]
         if any(kept):
@@ -200,6 +214,8 @@ def _newest_sessions_first(
     times = scope.turns.ts[reach].tolist()
     sessions = scope.turns.session[reach].tolist()
     likely = _likely(scope, reach, scores, matches, anchor, times, sessions)
+    if len(likely) < 2:
+        return reach, []
     is_attribute = any(matches.states_as(reach.index(anchor), 0.0))
     told: dict[int, tuple[int, int, int]] = {}
     latest: dict[int, tuple[int, int, int]] = {}
@@ -249,10 +265,9 @@ def _likely(
         likely = [
             (alike[place] and shares[place] and place < policy.newest_pool and scores[place] >= least)
             or (
-                changed[place]
-                and scores[place] >= least_changed
-                and times[place] > times[at]
+                times[place] > times[at]
                 and said.tells_of_change(turn)
+                and ((changed[place] and scores[place] >= least_changed) or _gives_up(query, index.terms(turn)))
             )
             for place, turn in enumerate(reach)
         ]
@@ -263,34 +278,68 @@ def _likely(
         for place, turn in enumerate(reach)
         if place == at or (likely[place] and may[place] and speaker[turn] == speaker[anchor])
     ]
+    if len(found) < 2:
+        return found
     when = moments.of([reach[place] for place in found])
     _, _, newest = max((*moment, reach[place]) for moment, place in zip(when, found, strict=True))
     return [place for place in found if place < policy.newest_pool or sessions[place] == index.session[newest]]
 
 
+def _gives_up(query: Query, terms: frozenset[int]) -> bool:
+    """Does a turn with these terms say that something asked for is given up?"""
+    return any(term_hash(ended(slot.word)) in terms for slot in query.slots)
+
+
 def _restates(index: ScopeIndex, policy: RecallPolicy, one: int, other: int) -> bool:
     """The two say much the same, and not the very same."""
-    left, right = index.terms(one) - MARKS, index.terms(other) - MARKS
+    left, right = _words(index.terms(one)), _words(index.terms(other))
     return left != right and len(left & right) >= policy.restated_overlap * min(len(left), len(right))
 
 
+def _words(terms: frozenset[int]) -> frozenset[int]:
+    return terms - MARKS - {_ADDS}
+
+
 def superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, alike: list[int]) -> dict[int, int]:
-    """Older statements of the same thing by the same speaker, with another value → the newest one."""
+    """Older statements of the same thing by the same speaker, with another value → the newest one.
+
+    What adds to what was said ends nothing, nor does a thing somebody likes end another, unless it tells of a change.
+    """
     if len(alike) < 2:
         return {}
     newest = alike[0]
+    right = index.terms(newest)
     matches = _Matches(_Scope(query, index, policy, said, Moments(index, None)), alike)
+    ended_by = [term_hash(newly(word)) for word in matches.attributes]
+    has_changed = bool(held_by(index, ended_by, np.array([newest]))[0])
+    if (_ADDS in right or query.likes) and not has_changed and _CHANGE not in right:
+        return {}
     least = policy.superseded_match * sum(matches.weights.values())
     full = [matches.weigh(held) >= least and not query.gathers for held in matches.held]
     by_attribute = matches.states_as(0, policy.restated_match)
-    ended_by = [term_hash(newly(word)) for word in matches.attributes]
-    has_changed = bool(held_by(index, ended_by, np.array([newest]))[0])
     found = {}
     for place, ordinal in enumerate(alike[1:], 1):
-        left, right = index.terms(ordinal), index.terms(newest)
-        says_otherwise = bool(left - right) and bool(right - left)
-        is_same = full[0] and full[place] and _restates(index, policy, ordinal, newest)
+        left = index.terms(ordinal)
+        is_same = full[0] and full[place] and matches.states_all(place, 0) and _restates(index, policy, ordinal, newest)
         is_ended = by_attribute[place] and has_changed
-        if says_otherwise and (is_same or is_ended) and index.speaker[ordinal] == index.speaker[newest]:
+        says_otherwise = bool(left - right) and bool(right - left) and (is_same or is_ended)
+        is_replaced = full[place] and _replaces(query, left, right, full=full[0])
+        if (says_otherwise or is_replaced) and index.speaker[ordinal] == index.speaker[newest]:
             found[ordinal] = newest
     return found
+
+
+def _replaces(query: Query, left: frozenset[int], right: frozenset[int], *, full: bool) -> bool:
+    """Does the right, in few of its words, say what ends the left?
+
+    "My new manager is …" after "my manager is …", "I gave up coffee" after what is said of coffee, "the meeting was
+    moved to 4pm" after "the meeting is at 3pm", where the left says nothing but that and another number.
+    """
+    for slot in query.slots:
+        own_thing = mine(slot.word)
+        if full and term_hash(own_thing) in left and term_hash(newly(own_thing)) in right:
+            return True
+        if slot.term in left and term_hash(ended(slot.word)) in right and term_hash(ended(slot.word)) not in left:
+            return True
+    has_moved = full and _CHANGE in right and _CHANGE not in left and _QUANTITY in left and _QUANTITY in right
+    return has_moved and len(_words(left - right)) <= 1 and bool(_words(right - left))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from muniment.recall.index import Ints, ScopeIndex
 from muniment.recall.moments import Exact
 from muniment.recall.newest import newest_first, superseded
 from muniment.recall.query import Query, read_query
+from muniment.recall.reasons import Reasons
 from muniment.recall.said import Said
 from muniment.recall.score import Dense, Scores, score
 from muniment.records.recall_policy import RecallPolicy
-from muniment.text.attributes import name_of
 
 __all__ = ["Ranked", "rank", "top"]
 
@@ -52,12 +52,12 @@ def rank(
     asked = read_query(query, index.speakers, now)
     scores = score(asked, index, policy, dense)
     pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
-    pool, places = _diverse(asked, index, policy, pool, scores)
+    pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)
     order = newest_first(asked, index, policy, said, pool, places, exact_moments)
     outdated = superseded(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
-    told = _Told(asked)
+    told = Reasons(query, asked, index.speakers, policy)
     among = np.array(best, np.int64)
     names = list(scores.parts)
     columns = [part[among].tolist() for part in scores.parts.values()]
@@ -67,7 +67,7 @@ def rank(
     ranked = []
     for place, ordinal in enumerate(best):
         parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
-        reasons = told.reasons(said.held(ordinal), parts) + _reasons(parts, index, ordinal)
+        reasons = told.of(said.held(ordinal), parts)
         if shifts[place]:
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
@@ -80,19 +80,22 @@ def rank(
 
 def top(scores: Scores, k: int) -> Ints:
     """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
-    places = np.flatnonzero(scores.eligible)
-    total = scores.total if len(places) == len(scores.total) else scores.total[places]
-    if len(places) > k:
+    total, places = scores.total, None
+    if scores.eligible is not None:
+        (places,) = scores.eligible.nonzero()
+        total = total[places]
+    if len(total) > k:
         least = np.partition(total, len(total) - k)[len(total) - k]
-        kept = np.flatnonzero(total >= least)
-        places, total = places[kept], total[kept]
-    return places[np.argsort(-total, kind="stable")][:k]
+        (kept,) = (total >= least).nonzero()
+        places, total = kept if places is None else places[kept], total[kept]
+    order = (-total).argsort(kind="stable")[:k]
+    return order if places is None else places[order]
 
 
 def _diverse(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores
+    query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, needed: int
 ) -> tuple[Ints, npt.NDArray[np.float64]]:
-    """The pool in its final order but for time, and the score of each place, which never rises.
+    """The pool in its final order but for time, and the score of each place, which never rises; as far as is needed.
 
     Where several things are asked for, each turn already taken from a session makes its others worth a little less.
     """
@@ -100,75 +103,33 @@ def _diverse(
     size = min(len(pool), policy.diversity_pool)
     if not query.gathers or not policy.diversity or size < 2:
         return pool, total
-    left: list[float] = total[:size].tolist()
+    whole: list[float] = total[:size].tolist()
     sessions: list[int] = index.session[pool[:size]].tolist()
     waiting: dict[int, list[int]] = {}
     for place in range(size - 1, -1, -1):
         waiting.setdefault(sessions[place], []).append(place)
-    heads = [(-left[places[-1]], places.pop()) for places in waiting.values()]  # each session's best, the best first
+    taken = dict.fromkeys(waiting, 0)
+    heads = [(-whole[places[-1]], places.pop()) for places in waiting.values()]  # each session's best, the best first
     heapify(heads)
     order: list[int] = []
     worths = total.copy()
-    while heads:
+    while heads and len(order) < needed:
         worth, best = heappop(heads)
         worths[len(order)] = -worth
         order.append(best)
-        others = waiting[sessions[best]]
-        for other in others:
-            left[other] -= policy.diversity
-        if others:
-            heappush(heads, (-left[others[-1]], others.pop()))
+        session = sessions[best]
+        taken[session] += 1
+        if waiting[session]:
+            place = waiting[session].pop()
+            heappush(heads, (-_lessened(whole[place], policy.diversity, taken[session]), place))
+    order += sorted(set(range(size)).difference(order))
     shuffled = pool.copy()
     shuffled[:size] = pool[order]
     return shuffled, np.minimum.accumulate(worths)
 
 
-# -- reasons ------------------------------------------------------------------------------------------
-
-
-class _Told:
-    """What of the query a turn holds itself, in words; many turns hold the same."""
-
-    def __init__(self, query: Query) -> None:
-        self._query = query
-        self._known: dict[int, tuple[str, ...]] = {}
-
-    def reasons(self, held: int, parts: Mapping[str, float]) -> list[str]:
-        if held not in self._known:
-            self._known[held] = tuple(self._told(held))
-        reasons = list(self._known[held])
-        if not reasons and ("words" in parts or "kinds" in parts):
-            reasons.append("stands beside what matches")
-        return reasons
-
-    def _told(self, held: int) -> Iterator[str]:
-        slots = self._query.slots
-        said = [slot.word for place, slot in enumerate(slots) if held >> place & 1]
-        words = [word for word in said if name_of(word) is None]
-        states = [name for word in said if (name := name_of(word)) is not None]
-        kinds = [
-            " ".join(slots[slot].word for slot in kind.slots)
-            for place, kind in enumerate(self._query.kinds, len(slots))
-            if held >> place & 1
-        ]
-        if words:
-            yield "says " + ", ".join(words)
-        if states:
-            yield "states " + ", ".join(dict.fromkeys(states))
-        if kinds:
-            yield "may speak of " + ", ".join(dict.fromkeys(kinds))
-
-
-def _reasons(parts: Mapping[str, float], index: ScopeIndex, ordinal: int) -> list[str]:
-    reasons = []
-    if "speaker" in parts:
-        reasons.append(f"said by {index.speakers[int(index.speaker[ordinal])]}")
-    if "role" in parts:
-        reasons.append("said by the one asked about")
-    if "time" in parts:
-        reasons.append("said in the time asked about")
-    if "recency" in parts:
-        reasons.append("recent, and the present state is asked for")
-    if parts.get("dense_turn", 0) > 0 or parts.get("dense_window", 0) > 0:
-        reasons.append("near in meaning")
-    return reasons
+def _lessened(worth: float, step: float, times: int) -> float:
+    """One step after the other, as the turns were taken: a product would be rounded elsewise."""
+    for _ in range(times):
+        worth -= step
+    return worth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 import numpy as np
 
@@ -32,12 +33,11 @@ class Said:
     def __init__(self, query: Query, index: ScopeIndex, pool: Ints) -> None:
         self._query = query
         slots, kinds = len(query.slots), len(query.kinds)
-        asking, counts = index.postings(_QUESTION)
         found = [[index.postings(slot.term)[0]] for slot in query.slots]
         self.counts = [len(row[0]) for row in found]
         """How many turns of the scope say each slot."""
         found += [[index.postings(term)[0] for term in kind.terms] for kind in query.kinds]
-        found.append([asking[counts >= ONLY_ASKS]])
+        found.append([index.kept("only asks", lambda: _only_asking(index))])
         found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
         found.append([index.postings(_CHANGE)[0]] if query.state else [])
         self._slots = (1 << slots) - 1
@@ -76,15 +76,20 @@ class Said:
         return wide
 
 
+def _only_asking(index: ScopeIndex) -> Ints:
+    """The turns that are nothing but a question."""
+    asking, counts = index.postings(_QUESTION)
+    return asking[counts >= ONLY_ASKS]
+
+
 def _bits(found: list[list[Ints]], index: ScopeIndex, pool: Ints) -> dict[int, int]:
     """For each turn of the pool, the rows of ordinals in which it stands."""
-    ordinals = pool.tolist()
-    bits = dict.fromkeys(ordinals, 0)
+    bits: dict[int, int] = dict.fromkeys(pool.tolist(), 0)
     flat = np.concatenate([each for row in found for each in row])
     is_best = np.zeros(len(index.ts), bool)
     is_best[pool] = True
-    inside = np.flatnonzero(is_best[flat])
-    ends = np.cumsum([sum([len(each) for each in row]) for row in found])
+    (inside,) = is_best[flat].nonzero()
+    ends = np.array(list(accumulate([sum([len(each) for each in row]) for row in found])))
     rows = ends.searchsorted(inside, side="right")
     for ordinal, row in zip(flat[inside].tolist(), rows.tolist(), strict=True):
         bits[ordinal] |= 1 << row

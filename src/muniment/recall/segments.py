@@ -9,8 +9,9 @@ only ever made whole: from turns, or from older segments (`merge`). Equal turns 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 ROLES = ("user", "assistant", "tool")
+COUNT_MAX = 65535
 _MAGIC = b"MSEG1\n"
 NAME_BYTES, ARRAY_BYTES = 96, 160
 """About what an id and an array take in memory beside what is in them."""
@@ -43,7 +45,7 @@ Ints = npt.NDArray[Any]
 
 
 class IndexedTurn(NamedTuple):
-    """A turn as the index knows it: where it stands, who said it, and its terms by hash with their counts."""
+    """A turn as the index knows it: where it stands, who said it, and the hashes of its terms."""
 
     id: str
     session_id: str
@@ -54,8 +56,8 @@ class IndexedTurn(NamedTuple):
     ts: int
     """Seconds since 1970."""
     length: int
-    terms: Mapping[int, int]
-    """What `recall.index.passage_terms` says of its own text."""
+    terms: Sequence[int]
+    """What `recall.index.passage_hashes` says of its own text: hashes, each as often as it counts."""
 
 
 class Postings(NamedTuple):
@@ -111,39 +113,61 @@ _POSTINGS: tuple[tuple[str, str], ...] = (("hashes", "<u8"), ("offsets", "<u4"),
 
 def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
     """A segment over these turns, in this order."""
-    sessions = {name: number for number, name in enumerate(dict.fromkeys(turn.session_id for turn in turns))}
-    speakers = {name: number for number, name in enumerate(dict.fromkeys(turn.speaker for turn in turns))}
+    ids, session_ids, seq, voices, roles, ts, length, terms = zip(*turns, strict=True)
+    sessions, session = _numbered(session_ids)
+    speakers, speaker = _numbered(voices)
     return Segment(
-        ids=tuple(turn.id for turn in turns),
-        sessions=tuple(sessions),
-        speakers=tuple(speakers),
-        session=np.array([sessions[turn.session_id] for turn in turns], "<u4"),
-        seq=np.array([turn.seq for turn in turns], "<u4"),
-        speaker=np.array([speakers[turn.speaker] for turn in turns], "<u4"),
-        role=np.array([ROLES.index(turn.role) for turn in turns], "<u1"),
-        ts=np.array([turn.ts for turn in turns], "<i8"),
-        length=np.array([turn.length for turn in turns], "<u4"),
-        terms=_postings([turn.terms for turn in turns]),
+        ids=ids,
+        sessions=sessions,
+        speakers=speakers,
+        session=session,
+        seq=np.array(seq, "<u4"),
+        speaker=speaker,
+        role=np.array([*map(ROLES.index, roles)], "<u1"),
+        ts=np.array(ts, "<i8"),
+        length=np.array(length, "<u4"),
+        terms=_postings(terms),
     )
 
 
-def _postings(of_turns: Sequence[Mapping[int, int]]) -> Postings:
-    hashes: list[int] = []
-    counts: list[int] = []
-    for terms in of_turns:
-        hashes.extend(terms)
-        counts.extend(terms.values())
-    docs = np.repeat(np.arange(len(of_turns), dtype="<u4"), [len(terms) for terms in of_turns])
-    return _grouped(np.array(hashes, "<u8"), docs, np.minimum(np.array(counts, "<u4"), 65535))
+def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """The different ones in order, and for each its place among them."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return tuple(places), np.array([*map(places.__getitem__, names)], "<u4")
+
+
+def _postings(of_turns: Sequence[Sequence[int]]) -> Postings:
+    """A term that stands in a turn several times is a run of equal pairs (term, document), once they are sorted."""
+    hashes = np.array([*chain.from_iterable(of_turns)], "<u8")
+    docs = np.repeat(np.arange(len(of_turns), dtype="<u4"), [*map(len, of_turns)])
+    order = hashes.argsort(kind="stable")
+    hashes, docs = hashes[order], docs[order]
+    first = _changes(hashes, docs)
+    counts = np.diff(first, append=len(hashes))
+    return _collected(hashes[first], docs[first], np.minimum(counts, COUNT_MAX))
+
+
+def _changes(*columns: Ints) -> Ints:
+    """Where a row differs from the one before it."""
+    differs = np.ones(len(columns[0]), bool)
+    if len(differs) > 1:
+        np.logical_or.reduce([column[1:] != column[:-1] for column in columns], out=differs[1:])
+    return differs.nonzero()[0]
 
 
 def _grouped(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
     """Postings from (term, document, count) triples whose documents ascend."""
-    order = np.argsort(hashes, kind="stable")
-    hashes, docs, counts = hashes[order], docs[order], counts[order]
-    first = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1]))) if len(hashes) else np.zeros(0, int)
-    offsets = np.append(first, len(hashes)).astype("<u4")
-    return Postings(hashes[first], offsets, docs.astype("<u4"), counts.astype("<u2"))
+    order = hashes.argsort(kind="stable")
+    return _collected(hashes[order], docs[order], counts[order])
+
+
+def _collected(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
+    """Postings from triples in their order."""
+    first = _changes(hashes)
+    offsets = np.empty(len(first) + 1, "<u4")
+    offsets[:-1] = first
+    offsets[-1] = len(hashes)
+    return Postings(hashes[first], offsets, docs.astype("<u4", copy=False), counts.astype("<u2", copy=False))
 
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 
 import numpy as np
 
-from muniment.recall.index import Floats, Ints
+from muniment.recall.index import Ints, Kept
 from muniment.recall.segments import ROLES, Segment, join_names
 from muniment.text.analyzer import term_hash
 
@@ -29,45 +28,48 @@ Names = Callable[[Sequence[str]], Sequence[str]]
 """From ids of turns to the names of those who spoke them."""
 
 
-class StoredIndex:
+class StoredIndex(Kept):
     """The turns of one user. Built once for a state of the segments, then only read, by any thread."""
 
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
+        super().__init__()
         self._segments = segments
         self._starts = [0]
         for segment in segments:
             self._starts.append(self._starts[-1] + len(segment))
         sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
         voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
-        seq, ts = _joined(segments, "seq"), _joined(segments, "ts").astype(np.int64, copy=False)
+        ts = _joined(segments, "ts").astype(np.int64, copy=False)
         rank = _ranks(sessions, session, ts)
-        order = _order(rank, seq)
+        order = _order(rank, _joined(segments, "seq"))
         self._order = order
         self._place: Ints | None = None
         """Ordinals by number in the order of writing; None where the two are the same."""
         if order is not None:
-            rank, speaker, ts = rank[order], speaker[order], ts[order]
+            rank, ts = rank[order], ts[order]
+            voices, speaker = _by_first_turn(voices, speaker[order])
             self._place = np.empty(len(order), np.int32)
             self._place[order] = np.arange(len(order), dtype=np.int32)
         self.session: Ints = rank.astype(np.int32)
         self.ts: Ints = ts
         self.role: Ints = self._ordered("role").astype(np.int8)
         self.length: Ints = self._ordered("length").astype(np.int32)
-        self.speaker, first = _by_voice(speaker, len(voices))
-        self.speakers: Sequence[str] = self._named([voices[speaker[at]] for at in first], first, names)
+        self.speaker: Ints = speaker.astype(np.int32)
+        self.speakers: Sequence[str] = self._named(voices, names)
         self._directory = _Directory(segments)
         self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
         self._aligned: tuple[Hashable, Ints | slice | None] | None = None
 
-    def _named(self, voices: Sequence[str], first: Sequence[int], names: Names) -> tuple[str, ...]:
+    def _named(self, voices: Sequence[str], names: Names) -> tuple[str, ...]:
         """Who speaks, in order: a role by its hash, anybody else by what the ledger says of their first turn."""
         named = [_ROLE_NAMES.get(voice) for voice in voices]
-        unknown = [place for place, name in enumerate(named) if name is None]
+        unknown = [number for number, name in enumerate(named) if name is None]
         if unknown:
-            for place, name in zip(unknown, names([self.id(first[place]) for place in unknown]), strict=True):
-                named[place] = name
+            first = [self.id(int((self.speaker == number).argmax())) for number in unknown]
+            for number, name in zip(unknown, names(first), strict=True):
+                named[number] = name
         return tuple([name or "" for name in named])
 
     def __len__(self) -> int:
@@ -109,15 +111,6 @@ class StoredIndex:
         places = {id_: place for place, id_ in enumerate(id_ for ids in blocks for id_ in ids)}
         found = [places.get(id_, -1) for id_ in self.ids()]
         return None if -1 in found else np.array(found, np.int64)
-
-    @cached_property
-    def beside(self) -> tuple[Floats, Floats]:
-        """Whether the turn behind, and the one behind that, belongs to the same session: 1.0 or 0.0 for each turn."""
-        session = self.session
-        return (
-            np.equal(session[1:], session[:-1]).astype(np.float64),
-            np.equal(session[2:], session[:-2]).astype(np.float64),
-        )
 
     def prepare(self, terms: Sequence[int]) -> None:
         fresh = [term for term in terms if term not in self._postings]
@@ -168,30 +161,32 @@ class _Directory:
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         tables = [segment.terms for segment in segments]
-        hashes = _flat([table.hashes for table in tables], np.uint64)
-        self._begins = _flat([table.offsets[:-1] for table in tables])
-        self._ends = _flat([table.offsets[1:] for table in tables])
-        self._blocks: Ints | None = None
-        """None where there is but one."""
-        if len(tables) > 1:
-            order = np.argsort(hashes, kind="stable")  # runs that are sorted already: a merge
-            hashes, self._begins, self._ends = hashes[order], self._begins[order], self._ends[order]
+        self._hashes = _flat([table.hashes for table in tables], np.uint64)
+        self._offsets = tables[0].offsets if len(tables) == 1 else None
+        """Of the one segment; of several, what follows."""
+        if self._offsets is None:
+            order = np.argsort(self._hashes, kind="stable")  # runs that are sorted already: a merge
+            self._hashes = self._hashes[order]
+            self._begins = _flat([table.offsets[:-1] for table in tables])[order]
+            self._ends = _flat([table.offsets[1:] for table in tables])[order]
             sizes = [len(table.hashes) for table in tables]
             self._blocks = np.repeat(np.arange(len(tables), dtype=np.int32), sizes)[order]
-        self._hashes = hashes
 
     def places(self, terms: Sequence[int]) -> list[list[tuple[int, int, int]]]:
         """For each term its (segment, from, to) in the order of the segments."""
         wanted = np.array(terms, np.uint64)
-        lefts = self._hashes.searchsorted(wanted).tolist()
-        rights = self._hashes.searchsorted(wanted, side="right").tolist()
-        return [self._between(left, right) for left, right in zip(lefts, rights, strict=True)]
+        lefts = self._hashes.searchsorted(wanted)
+        rights = self._hashes.searchsorted(wanted, side="right")
+        if self._offsets is not None:
+            spans = zip(self._offsets[lefts].tolist(), self._offsets[rights].tolist(), strict=True)
+            return [[(0, begin, end)] if begin < end else [] for begin, end in spans]
+        return [self._between(left, right) for left, right in zip(lefts.tolist(), rights.tolist(), strict=True)]
 
     def _between(self, left: int, right: int) -> list[tuple[int, int, int]]:
         if left == right:
             return []
-        blocks = [0] if self._blocks is None else self._blocks[left:right].tolist()
-        return list(zip(blocks, self._begins[left:right].tolist(), self._ends[left:right].tolist(), strict=True))
+        columns = (self._blocks, self._begins, self._ends)
+        return list(zip(*[column[left:right].tolist() for column in columns], strict=True))
 
 
 def _flat(arrays: Sequence[Ints], kind: type[np.integer] = np.uint32) -> Ints:
@@ -216,19 +211,17 @@ def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> Ints:
     return ranks[session]
 
 
-def _by_voice(speaker: Ints, count: int) -> tuple[Ints, list[int]]:
-    """Those who speak numbered by their first turn; and the ordinals of those."""
-    first = np.empty(count, np.int64)
-    first[speaker[::-1]] = np.arange(len(speaker) - 1, -1, -1)  # of a number that is met again, the last one stays
+def _by_first_turn(names: Sequence[str], numbers: Ints) -> tuple[tuple[str, ...], Ints]:
+    """Names, and the numbers of them that turns have, renumbered by the first turn of each."""
+    first = np.empty(len(names), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of a number that is met again, the last one stays
     order = np.argsort(first)
-    renumbered = np.empty(count, np.int32)
-    renumbered[order] = np.arange(count, dtype=np.int32)
-    return renumbered[speaker], first[order].tolist()
+    renumbered = np.empty(len(names), numbers.dtype)
+    renumbered[order] = np.arange(len(names))
+    return tuple([names[number] for number in order.tolist()]), renumbered[numbers]
 
 
 def _order(rank: Ints, seq: Ints) -> Ints | None:
     """Numbers of turns in ordinal order; None where they were written in it."""
-    if len(rank) < 2:
-        return None
-    behind = (rank[1:] > rank[:-1]) | ((rank[1:] == rank[:-1]) & (seq[1:] > seq[:-1]))
-    return None if behind.all() else np.lexsort((seq, rank))
+    place = (rank << 32) + seq  # a sequence number has 32 bits
+    return None if (place[1:] > place[:-1]).all() else np.argsort(place, kind="stable")

@@ -9,7 +9,7 @@ from typing import cast
 
 from muniment.ledger.rows import entry_of_row
 from muniment.ports.engine import Condition, Delete, Lock, Reader, Row, Select, Transaction
-from muniment.recall.index import passage_terms
+from muniment.recall.index import passage_hashes
 from muniment.recall.segments import (
     IndexedTurn,
     Segment,
@@ -100,19 +100,17 @@ def _moment(ts: str) -> tuple[date, int]:
     return moment.date(), int(moment.timestamp())
 
 
+@lru_cache(maxsize=1024)
+def _voice(speaker: str) -> str:
+    """Who speaks, as the index knows them."""
+    return f"{term_hash(speaker):016x}"
+
+
 def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
     day, seconds = _moment(entry.ts)
-    terms, length = passage_terms(text[:TEXT_CHARS_MAX], day)
-    return IndexedTurn(
-        id=entry.id,
-        session_id=entry.scope.session_id,
-        seq=entry.seq,
-        speaker=f"{term_hash(speaker_of(entry)):016x}",
-        role=entry.role,
-        ts=seconds,
-        length=length,
-        terms=terms,
-    )
+    terms, length = passage_hashes(text[:TEXT_CHARS_MAX], day)
+    voice = _voice(speaker_of(entry))
+    return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, length, terms)
 
 
 def index_turns(

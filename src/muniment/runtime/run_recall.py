@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.errors import InvalidInput, NotFound
 from muniment.records.hit import Hit
-from muniment.records.policy import Policy
 from muniment.runtime.fact_rows import visible_facts
+from muniment.runtime.policies import policy_named
 from muniment.runtime.searching import Found, check_search, find_turns
 from muniment.text.canonical import canonical_text
 
 if TYPE_CHECKING:
     from muniment.ports.engine import Reader
+    from muniment.records.packet import Fact
+    from muniment.records.policy import Policy
     from muniment.records.pool import FactCandidate
     from muniment.records.scope import Scope
     from muniment.runtime.builds import Build
@@ -32,13 +33,16 @@ class RunRecall:
     _task_type: str
 
     def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
-        """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why."""
+        """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
+
+        `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden.
+        """
         ctx, scope = self._ctx, self._scope
-        query, moment = check_search(ctx, query, k, now)
+        query, k, moment = check_search(ctx, query, k, now)
 
         def work(reader: Reader) -> list[Hit]:
             turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, ctx.policy.recall)
-            hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query)
+            hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment)
             return sorted(hits, key=lambda hit: -hit.score)[:k]
 
         return ctx.engine.read(scope.tenant_id, work)
@@ -51,11 +55,16 @@ class RunRecall:
         cues: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
         per_section: Mapping[str, int] | None = None,
-        policy: str | Policy = "default",
+        policy: str | Policy | Mapping[str, Any] = "default",
         now: Any = None,
         task_type: str | None = None,
     ) -> Build:
-        """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget."""
+        """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
+
+        `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
+        moment the question is asked at: "last week", validity and recency are read against it; what was said later
+        is not hidden.
+        """
         from muniment.runtime.builds import compose_build
 
         return compose_build(
@@ -70,17 +79,6 @@ class RunRecall:
             now=now,
             task_type=task_type or self._task_type,
         )
-
-
-def policy_named(ctx: Context, policy: str | Policy) -> Policy:
-    """A policy given as such, or the store's own by its id."""
-    if isinstance(policy, Policy):
-        return policy
-    if not isinstance(policy, str):
-        raise InvalidInput("a policy is a record or the id of the store's own", path="$.policy")
-    if policy not in ("default", ctx.policy.policy_id):
-        raise NotFound(f"no policy {policy!r} is known here", path="$.policy", hint="pass a muniment.Policy")
-    return ctx.policy
 
 
 def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
@@ -105,8 +103,8 @@ def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str)
     )
 
 
-def _fact_hits(reader: Reader, scope: Scope, query: str) -> list[Hit]:
-    """The facts that match; a scope without facts loads nothing of what reads them."""
+def _fact_hits(reader: Reader, scope: Scope, query: str, now: str) -> list[Hit]:
+    """The facts that match and have not ended; a scope without facts loads nothing of what reads them."""
     items = visible_facts(reader, scope)
     if not items:
         return []
@@ -117,8 +115,14 @@ def _fact_hits(reader: Reader, scope: Scope, query: str) -> list[Hit]:
     return [
         _fact_hit(found, fact_match(wanted, found.fact.fact_key, found.fact.value).reasons)
         for found in match_facts(reader, items, wanted)
-        if found.score > 0 and found.fact.status == "active"
+        if found.score > 0 and found.fact.status == "active" and not _has_ended(found.fact, now)
     ]
+
+
+def _has_ended(fact: Fact, now: str) -> bool:
+    """Valid until exactly now is still valid (MP-07)."""
+    end = fact.validity.valid_to if fact.validity else None
+    return end is not None and end < now
 
 
 def _fact_hit(found: FactCandidate, reasons: tuple[str, ...]) -> Hit:
@@ -129,7 +133,7 @@ def _fact_hit(found: FactCandidate, reasons: tuple[str, ...]) -> Hit:
         kind="fact",
         text=f"{fact.fact_key}: {value}",
         score=found.score,
-        ts=found.recorded_at,
+        ts=found.since or found.recorded_at,
         sources=fact.sources,
         why=("a fact that stands", *reasons),
         parts={"match": found.score},

@@ -16,7 +16,9 @@ from muniment.records.recall_policy import RecallPolicy
 from muniment.runtime.blocks import list_blocks, load_blocks, state_of
 from muniment.runtime.context import Context
 from muniment.runtime.indexing import segments_of, speaker_of
+from muniment.runtime.numbers import whole
 from muniment.runtime.turn_reading import LiveTurn, entries_by_id, turns_by_id
+from muniment.text.canonical import check_text
 from muniment.text.hashing import digest
 from muniment.text.instants import format_instant, parse_instant
 
@@ -68,14 +70,16 @@ def _drop_sessions(segment: Segment, without: Set[str]) -> Segment | None:
     return drop_turns(segment, {id_ for id_, session in sessions if session in gone})
 
 
-def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, str]:
-    """What of a query is read, and the moment it is asked at."""
+def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
+    """What of a query is read, how many are wanted, and the moment it is asked at."""
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
+    check_text(query, "$.query")
+    k = whole(k)
     if type(k) is not int or not 1 <= k <= SEARCH_MAX:
         raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
     moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
-    return query[:QUERY_CHARS_MAX], format_instant(moment)
+    return query[:QUERY_CHARS_MAX], k, format_instant(moment)
 
 
 def find_turns(

@@ -7,7 +7,7 @@ search is by words alone. `reembed` gets there after an embedder was changed or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -139,24 +139,51 @@ def dense_for(
     if places is None:
         return None
     asked = embedder.embed([query[:TEXT_CHARS_MAX]])[0]
-    near = np.concatenate([block.rows @ asked for block in blocks])
-    exact: npt.NDArray[np.float64] = near[places].astype(np.float64)
-    turn = exact.round(6)  # the last bits depend on how blocks were merged
+    near = [_nearness(block.rows, asked) for block in blocks]
+    exact: npt.NDArray[np.float64] = (near[0] if len(near) == 1 else np.concatenate(near))[places].astype(np.float64)
+    turn = exact.round(6)  # the last bits depend on the machine
     return Dense(turn=turn, window=_window(turn, index))
+
+
+def _nearness(rows: npt.NDArray[np.floating], asked: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """The product of each row with what is asked, summed in an order that is the same wherever the row lies.
+
+    Not by `@`: there it depends on the rows beside it, and on how many threads a BLAS library takes.
+    """
+    products: npt.NDArray[np.floating] = np.einsum("ij,j->i", rows, asked)
+    return products
+
+
+class _Windows(NamedTuple):
+    """Which turns stand in one window; arrays of 1.0 and 0.0."""
+
+    one: npt.NDArray[np.float64]
+    """Whether the turn behind is of the same session …"""
+    two: npt.NDArray[np.float64]
+    """… and the one behind that."""
+    sizes: npt.NDArray[np.float64]
+    """Of the window of each turn."""
+
+
+def _windows(session: npt.NDArray[np.integer]) -> _Windows:
+    one = np.equal(session[1:], session[:-1]).astype(np.float64)
+    two = np.equal(session[2:], session[:-2]).astype(np.float64)
+    sizes = np.ones(len(session))
+    sizes[1:] += one
+    sizes[:-1] += one
+    sizes[:-2] += two
+    return _Windows(one, two, sizes)
 
 
 def _window(turn: npt.NDArray[np.float64], index: StoredIndex) -> npt.NDArray[np.float64]:
     """The mean nearness of a turn, the one before it and the two behind it, as far as they are of its session."""
-    one, two = index.beside
-    total, count = np.zeros(len(turn)), np.ones(len(turn))
+    one, two, sizes = index.kept("windows", lambda: _windows(index.session))
+    total = np.zeros(len(turn))
     total[1:] = turn[:-1] * one
     total += turn
     total[:-1] += turn[1:] * one
     total[:-2] += turn[2:] * two
-    count[1:] += one
-    count[:-1] += one
-    count[:-2] += two
-    total /= count
+    total /= sizes
     return total
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 
@@ -21,9 +21,19 @@ from muniment.text.patterns import lazy_pattern
 from muniment.text.stems import stem
 from muniment.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
 
-__all__ = ["ANALYZER_VERSION", "MONTHS", "analyze", "day_term", "month_term", "term_hash", "term_hashes", "year_term"]
+__all__ = [
+    "ANALYZER_VERSION",
+    "MONTHS",
+    "analyze",
+    "ascii_words",
+    "day_term",
+    "month_term",
+    "term_hash",
+    "term_hashes",
+    "year_term",
+]
 
-ANALYZER_VERSION = "a1"
+ANALYZER_VERSION = "a2"
 """Changes whenever the same text may give other terms: an index made by another version has to be built again."""
 
 _CACHE_MAX = 1 << 16
@@ -52,6 +62,7 @@ MONTHS = {
     for name in names.split()
 }
 """English names of months, casefolded → 1…12."""
+_MONTH_WORDS = frozenset(MONTHS)
 
 _COUNTING = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
@@ -64,6 +75,10 @@ _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split()
     "hundred": "100",
     "thousand": "1000",
 }
+_SETTLED: dict[str, tuple[str, ...]] = {word: (number,) for word, number in _NUMBER_WORDS.items()} | dict.fromkeys(
+    ENGLISH | MONTHS.keys(), ()
+)
+"""Words of ASCII whose terms follow no rule."""
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -88,6 +103,10 @@ _BARE_MONTH = lazy_pattern(
     r"|\b(?:in|of|since|until|till|by|last|next|this|early|late|mid|every|during|before|after|from|to)[ -](may|march)\b"
 )
 _DIGIT = re.compile(r"\d")
+_ASCII_WORDS = bytes(char if chr(char).isalnum() and char < 128 else 0x20 for char in range(256)).lower()
+"""Byte → itself in lower case where it is a letter or a digit of ASCII, else a space."""
+_MORE_THAN_WORDS = re.compile(r"[0-9](?:[.,:][0-9]|[A-Za-z]|[0-9]{3}[-/.][0-9])")
+"""An ASCII text without any of these has no date in digits, and its tokens are its runs of letters and digits."""
 _MAY_BE_DATE = re.compile(r"\d(?:\d{3}[-/.]\d| ?[月월])")
 """What a date holds that does not name its month by a word."""
 
@@ -104,16 +123,27 @@ def day_term(month: int, day: int) -> str:
     return f"#d{month}-{day}"
 
 
-def analyze(text: str) -> list[str]:
-    """The terms of a text in reading order, repeated as often as they stand there."""
+def ascii_words(text: str) -> list[str]:
+    """The runs of letters and digits of an ASCII text, in lower case."""
+    return text.encode().translate(_ASCII_WORDS).decode().split()
+
+
+def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
+    """The terms of a text in reading order, repeated as often as they stand there.
+
+    `words` are the `ascii_words` of an ASCII text, where the caller has them.
+    """
     if text.isascii():
-        folded, pattern = text.lower(), _ASCII_TOKEN
+        folded, pattern, is_plain = text.lower(), _ASCII_TOKEN, _MORE_THAN_WORDS.search(text) is None
     else:
-        folded, pattern = _fold(text), _TOKEN
-    tokens = pattern.findall(folded)
+        folded, pattern, is_plain = _fold(text), _TOKEN, False
+    tokens: Sequence[str] = (words or ascii_words(text)) if is_plain else pattern.findall(folded)
     terms: list[str] = []
-    if not MONTHS.keys().isdisjoint(tokens) or _MAY_BE_DATE.search(folded):  # every date has one or the other
-        tokens = pattern.findall(_take_dates(folded, terms))
+    # Every date has the name of a month, or a year or a sign beside its digits.
+    if not _MONTH_WORDS.isdisjoint(tokens) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
+        left = _take_dates(folded, terms)
+        if left != folded:
+            tokens = pattern.findall(left)
     terms.extend(chain.from_iterable(map(_TERMS.__getitem__, tokens)))
     return terms
 
@@ -172,13 +202,10 @@ _TERMS = _Terms()
 
 def _terms_of_token(token: str) -> tuple[str, ...]:
     if token.isascii():
-        if token in ENGLISH or token in MONTHS:
-            return ()
-        if token[0].isdigit():
-            return (_number(token),)
-        if token in _NUMBER_WORDS:
-            return (_NUMBER_WORDS[token],)
-        return (stem(token),)
+        settled = _SETTLED.get(token)
+        if settled is not None:
+            return settled
+        return (_number(token) if token[0].isdigit() else stem(token),)
     first = token[0]
     if "\uac00" <= first <= "\ud7a3":
         return _hangul(token)
@@ -193,6 +220,8 @@ def _is_cjk(char: str) -> bool:
 
 def _number(token: str) -> str:
     """1,000 → 1000; 7th → 7; 2.50 → 2.5; 1990s → 1990s; what only starts with a digit stays a word."""
+    if token.isdigit():
+        return token.lstrip("0") or "0"
     body = token.rstrip("abcdefghijklmnopqrstuvwxyz")
     tail = token[len(body) :]
     if tail not in ("", "st", "nd", "rd", "th"):

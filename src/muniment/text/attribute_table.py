@@ -69,7 +69,7 @@ ATTRIBUTES = (
         ("resid base settl", rf"(?i)\b(?:reside|resides|residing|based|settled) {_SPAN}(?:in|at|near|on|outside)\b"),
         (
             "move reloc",
-            rf"(?i)\b(?:moved|relocated) (?!on\b){_SPAN}(?:to|into|in|back|here|out)\b(?! (?:tears|the next)\b)",
+            rf"(?i)(?<!was )(?<!were )(?<!been )\b(?:moved|relocated) (?!on\b){_SPAN}(?:to|into|in|back|here|out)\b(?! (?:tears|the next|\d+)\b)",
         ),
         (
             "apart flat condo address",

@@ -17,20 +17,24 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import NamedTuple
 
-from muniment.text.analyzer import MONTHS, analyze
+from muniment.text.analyzer import MONTHS, analyze, ascii_words
 from muniment.text.attribute_table import ATTRIBUTES
 from muniment.text.patterns import lazy_pattern
+from muniment.text.stems import stem
 from muniment.text.stopwords import ENGLISH
 
 __all__ = [
+    "ADDS",
     "CHANGE",
     "OTHER",
     "OWN",
     "QUANTITY",
     "Asked",
     "asked_attributes",
+    "ended",
     "key_attributes",
     "marks",
+    "mine",
     "name_of",
     "newly",
     "other",
@@ -40,6 +44,8 @@ __all__ = [
 CHANGE = "#change"
 """The term of a short text that says that something is no longer as it was. A long one is about more than that."""
 CHANGE_CHARS_MAX = 200
+ADDS = "#adds"
+"""The term of a short text that says "also": it adds to what was said, and replaces nothing."""
 OWN, OTHER = "#own-", "#other-"
 """What the terms of attributes begin with."""
 QUANTITY = "#number"
@@ -52,6 +58,7 @@ _CHANGED = lazy_pattern(
     r"|\b(?:no longer|anymore|any more|from now on|nowadays)\b|\bnew favou?rite\b|\b(?:my|our|a|the|brand) new\b"
     r"|\b(?:quit|gave up|given up|took up|stopped|ditched|cancel+ed|dropped|sold)\b"
     r"|\b(?:is|are|am|'m|'s|'re|’m|have|has|i|we) (?:[\w'’]+ ){0,6}?now\b|\bnow (?:i|we|my|our|it)\b"
+    r"|\bnow (?:starts?|begins?|ends?|opens?|closes?|runs?|leaves?|arrives?|costs?|takes?|happens?)\b"
     r"|换成|换了|换到|改成|改为|改用|不再|戒了|现在|搬到|바꿨|바뀌었|바꾸었|이제|더 이상|끊었|새로|옮겼|그만"
 )
 _NEWLY = lazy_pattern(
@@ -61,7 +68,7 @@ _NEWLY = lazy_pattern(
     r"|搬|定居|入职|跳槽|换|新|辞|离|退休|分手|结婚|订婚|转|考上|买|이사|이직|입사|취직|퇴사|그만|결혼|이혼|헤어|약혼|편입|입학|바꿨|샀"
 )
 """How a statement begins that says of a change by itself."""
-_DIGIT = lazy_pattern("[0-9]")
+_DIGIT = re.compile("[0-9]")
 _COUNTS = frozenset(
     "2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 30 40 50 100 1000 dozen coupl twice daili weekli monthli yearli "
     "second third fourth fifth sixth seventh eighth ninth tenth half 一 二 两 三 四 五 六 七 八 九 十 百 千 每 매일 매주 "
@@ -70,11 +77,36 @@ _COUNTS = frozenset(
 """Terms of numbers that are written in words."""
 _DOUBT = lazy_pattern(
     r"(?i)\b(?:if|would|could|should|might|wish|want(?:s|ed)? to|planning|plan to|thinking|considering|hop(?:e|ing)"
-    r"|going to|used to|dream|imagine|about to|how (?:to|do)|whether|did you|do you)\b|如果|想|打算|希望|要不要|싶|려고|계획"
+    r"|going to|used to|dream|imagine|about to|how (?:to|do)|whether|did you|do you)\b"
+    r"|如果|要是|假如|假设|万一|想|打算|希望|梦见|要不要|싶|려고|계획|만약|만일"
 )
+_DOUBT_AFTER = lazy_pattern(
+    r"的话|就好[了啦]|就太好了|该多好|多好啊|的(?:打算|计划|想法)|싶|텐데|려고|려면|면 (?:좋|어떨)|으면|예정|계획|거예요|겁니다|거야|까 (?:해|하|생각)"
+)
+"""In Chinese and Korean what is only thought of may be told so behind it."""
 _DOUBT_CHARS = 30
-"""So far before a statement its doubt stands: "I would love to live in Rome"."""
+"""So far before or behind a statement its doubt stands: "I would love to live in Rome"."""
+_ADDING = lazy_pattern(
+    r"(?i)\b(?:also|as well|in addition)\b|\btoo(?=[.!,;]|$)|也|还有|另外|此外|[가-힣]도(?=[\s,.!]|$)|또한|추가로"
+)
+_MINE = lazy_pattern(
+    r"\b(?:[Mm]y|[Oo]ur)(?P<new> new)?(?: [a-z][\w-]*)? (?P<what>[a-z][\w-]*) (?:is|are) (?!not\b|also\b)"
+)
+"""What is the speaker's own is said to be something."""
+_ENDED = lazy_pattern(
+    r"(?i)\b(?:gave up|given up|quit|stopped (?:drinking|eating|having|using|taking|playing|smoking|going to|doing)"
+    r"|no longer (?:drink|eat|have|use|take|play|smoke|do)) (?:the |my |all |any )?(?P<what>[a-z]+)\b"
+)
+_END_TRIGGERS = frozenset("give quit stop longer".split())
 _HANGUL = lazy_pattern("[\uac00-\ud7a3]")  # its subject is often left out
+_ASKING = frozenset(
+    "live lives living reside resides residing based move moved relocate relocated settle settled home address residence "
+    "work works working company employer firm job occupation profession workplace status married single engaged divorced "
+    "dating seeing relationship girlfriend boyfriend husband wife fiance fiancee partner spouse study studies studying "
+    "school college university major degree diet vegan vegetarian pescatarian keto paleo halal kosher gluten dairy plant "
+    "meat fish car vehicle drive driving phone smartphone".split()
+)
+"""An English question for an attribute has one of these words."""
 _USERS = frozenset(("user", "me", "my", "self", "profile", "person", "personal"))
 """What the keys of facts about the user begin with."""
 _KEY_WORD = lazy_pattern(r"[^\W_]+")
@@ -97,7 +129,7 @@ _NO_NAMES = (
 )
 _CHANGE_TRIGGERS = frozenset(
     "switch chang swap upgrad replac trade convert renam reschedul postpon move rais lower increas reduc longer anymor "
-    "nowadai new quit given gave took stop ditch cancel drop sell 换成 换了 换到 改成 改为 改用 不再 戒了 现在 搬到 바꿨 바뀌 바꾸 이제 "
+    "nowadai new quit give stop ditch cancel drop sell 换成 换了 换到 改成 改为 改用 不再 戒了 现在 搬到 바꿨 바뀌 바꾸 이제 "
     "더 끊었 새로 옮겼 그만".split()
 )
 _STATEMENTS = tuple((attribute.name, statement) for attribute in ATTRIBUTES for statement in attribute.stated)
@@ -106,6 +138,8 @@ _TRIGGERS: dict[str, list[int]] = {}
 for _number, (_, _statement) in enumerate(_STATEMENTS):
     for _trigger in _statement.triggers:
         _TRIGGERS.setdefault(_trigger, []).append(_number)
+_TELLING = _COUNTS | _CHANGE_TRIGGERS | _END_TRIGGERS | _TRIGGERS.keys()
+"""All terms that may tell more than a word."""
 
 
 def own(attribute: str) -> str:
@@ -123,6 +157,16 @@ def newly(term: str) -> str:
     return f"{term}!"
 
 
+def mine(term: str) -> str:
+    """The term of a text that says what is the speaker's own: "my manager is …" """
+    return f"#my-{term}"
+
+
+def ended(term: str) -> str:
+    """The term of a text that says that something is given up."""
+    return f"#ended-{term}"
+
+
 def name_of(term: str) -> str | None:
     """The attribute that a term stands for; None for a word."""
     return term.partition("-")[2] or None if term.startswith((OWN, OTHER)) else None
@@ -130,19 +174,35 @@ def name_of(term: str) -> str | None:
 
 def marks(text: str, terms: Collection[str]) -> list[str]:
     """The terms of what a text says beyond its words. `terms` are those of its words."""
-    found = []
-    if _DIGIT.search(text) or not _COUNTS.isdisjoint(terms):
+    telling = _TELLING.intersection(terms)
+    found = _short_marks(text, telling) if len(text) <= CHANGE_CHARS_MAX else []
+    if not telling and " now" not in text:
+        return [*found, QUANTITY] if _DIGIT.search(text) else found
+    if _DIGIT.search(text) or not _COUNTS.isdisjoint(telling):
         found.append(QUANTITY)
     if len(text) <= CHANGE_CHARS_MAX:
-        may_change = " now" in text or not _CHANGE_TRIGGERS.isdisjoint(terms)
+        may_change = " now" in text or not _CHANGE_TRIGGERS.isdisjoint(telling)
         if may_change and _CHANGED.search(text):
             found.append(CHANGE)
-    triggers = [term for term in terms if term in _TRIGGERS]
-    if triggers:
-        for number in sorted({number for term in triggers for number in _TRIGGERS[term]}):
-            name, statement = _STATEMENTS[number]
-            found += _statements(text, name, statement.pattern)
-        return list(dict.fromkeys(found))
+    for number in sorted({number for term in telling for number in _TRIGGERS.get(term, ())}):
+        name, statement = _STATEMENTS[number]
+        found += _statements(text, name, statement.pattern)
+    return list(dict.fromkeys(found))
+
+
+def _short_marks(text: str, telling: Collection[str]) -> list[str]:
+    """That a short text adds to what was said, says what is the speaker's own, or that something is given up."""
+    found = []
+    if (not text.isascii() or "lso " in text or " too" in text or "as well" in text or "addition" in text) and (
+        _ADDING.search(text)
+    ):
+        found.append(ADDS)
+    if (" is " in text or " are " in text) and ("y " in text or "ur " in text):
+        for match in _MINE.finditer(text):
+            term = mine(stem(match["what"]))
+            found += [term, newly(term)] if match["new"] else [term]
+    if not _END_TRIGGERS.isdisjoint(telling):
+        found += [ended(stem(match["what"].casefold())) for match in _ENDED.finditer(text)]
     return found
 
 
@@ -150,19 +210,23 @@ def _statements(text: str, name: str, pattern: re.Pattern[str]) -> list[str]:
     """Whose attribute the text states in this way, and whether as something new."""
     found = []
     for match in pattern.finditer(text):
-        said = _said(text, match.start(), name)
+        said = _said(text, match, name)
         if said is not None:
             found += [said, newly(said)] if _NEWLY.search(match[0]) else [said]
     return found
 
 
-def _said(text: str, at: int, attribute: str) -> str | None:
+def _said(text: str, match: re.Match[str], attribute: str) -> str | None:
     """Whose attribute is stated there; None where it is only thought of."""
-    start = 0
+    start, at = 0, match.start()
     for end in _SENTENCE.finditer(text, max(0, at - 400), at):
         start = end.end()
     if _DOUBT.search(text, max(start, at - _DOUBT_CHARS), at):
         return None
+    if not text.isascii():
+        stop = _SENTENCE.search(text, match.end())
+        if _DOUBT_AFTER.search(text, match.end(), min(match.end() + _DOUBT_CHARS, stop.start() if stop else len(text))):
+            return None
     is_own = True
     for subject in _SUBJECT.finditer(text, start, at):
         name = subject["name"]
@@ -183,6 +247,8 @@ class Asked(NamedTuple):
 
 def asked_attributes(text: str, *, names_speaker: bool = False) -> list[Asked]:
     """What a question asks for: of the speaker, of somebody else, or, where it names somebody, of either."""
+    if text.isascii() and _ASKING.isdisjoint(ascii_words(text)):
+        return []
     wanted = [each for each in ATTRIBUTES if each.asked.search(text)]
     if not wanted:
         return []

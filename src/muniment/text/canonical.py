@@ -28,6 +28,7 @@ __all__ = [
     "Written",
     "canonical_bytes",
     "canonical_text",
+    "check_text",
     "child_path",
     "ordered_members",
     "parse_json",
@@ -183,11 +184,16 @@ def _format_float(value: float) -> str:
     return f"{sign}{head}e{'+' if point > 0 else '-'}{abs(point - 1)}"
 
 
+def check_text(text: str, path: str) -> None:
+    """Refuse a text that no JSON, no row and no page can hold."""
+    if not text.isascii() and _SURROGATE.search(text):
+        raise InvalidJson("a lone surrogate has no UTF-8 form", path=path, hint="decode the text properly first")
+
+
 def _explain(value: Any, path: str, depth: int) -> None:
     """Walk a value that may not be encodable and raise for the first offending place."""
     if isinstance(value, str):
-        if _SURROGATE.search(value):
-            raise InvalidJson("a lone surrogate has no UTF-8 form", path=path, hint="decode the text properly first")
+        check_text(value, path)
     elif value is None or isinstance(value, bool):
         return
     elif isinstance(value, int):

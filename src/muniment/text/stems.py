@@ -6,8 +6,6 @@ else's stemmer would silently split an index in two. It holds no state and reads
 
 from __future__ import annotations
 
-import re
-
 __all__ = ["IRREGULAR", "porter_stem", "stem"]
 
 _FORMS = """
@@ -18,16 +16,18 @@ write: wrote written; stand: stood; hear: heard; let: let; mean: meant; meet: me
 sit: sat; speak: spoke spoken; lead: led; read: read; grow: grew grown; lose: lost; fall: fell fallen;
 send: sent; build: built; understand: understood; draw: drew drawn; break: broke broken; spend: spent; cut: cut;
 rise: rose risen; drive: drove driven; wear: wore worn; choose: chose chosen; eat: ate eaten; sleep: slept;
-win: won; teach: taught; catch: caught; fight: fought; sell: sold; sing: sang sung; swim: swam swum; fly: flew flown;
-forget: forgot forgotten; know: knew known; throw: threw thrown; ride: rode ridden; drink: drank drunk; ring: rang rung;
-shake: shook shaken; steal: stole stolen; wake: woke woken; seek: sought; shoot: shot; dig: dug; hang: hung;
-stick: stuck; strike: struck; swear: sworn swore; tear: torn; hide: hid hidden; bite: bit bitten; blow: blew blown;
+win: won; teach: taught; catch: caught; fight: fought; sell: sold; sing: sang sung; swim: swam swum;
+fly: flew flown flies; forget: forgot forgotten; know: knew known; throw: threw thrown; ride: rode ridden;
+drink: drank drunk; ring: rang rung; shake: shook shaken; steal: stole stolen; wake: woke woken; seek: sought;
+shoot: shot; dig: dug; hang: hung; stick: stuck; strike: struck; swear: sworn swore; tear: torn; hide: hid hidden;
+bite: bit bitten; blow: blew blown;
 freeze: froze frozen; deal: dealt; dream: dreamt; learn: learnt; burn: burnt; lend: lent; bend: bent; feed: fed;
 breed: bred; bleed: bled; light: lit; show: shown; sew: sewn; sink: sank sunk; shrink: shrank shrunk; spin: spun;
-die: died dies dying; tie: tied tying; lie: lied lying; citizen: citizenship; friend: friendship;
+die: died dies dying; tie: tied tying; lie: lied lying; try: tries tried; cry: cries cried; dry: dries dried;
+fry: fries fried; sky: skies; citizen: citizenship; friend: friendship;
 relation: relationship relationships; child: children; man: men; woman: women;
 person: people persons; foot: feet; tooth: teeth; mouse: mice; goose: geese;
-wife: wives; life: lives; knife: knives; leaf: leaves; half: halves; shelf: shelves; loaf: loaves; wolf: wolves;
+wife: wives; live: lives; knife: knives; leave: leaves; half: halves; shelf: shelves; loaf: loaves; wolf: wolves;
 marry: marriage married; photo: photograph photographs pic pics; mother: mom mum mommy moms mama;
 father: dad daddy dads papa; kid: kiddo kiddos; grandmother: grandma granny nana; grandfather: grandpa granddad;
 television: tv; bicycle: bike bikes; refrigerator: fridge; phone: telephone telephones; university: uni;
@@ -42,20 +42,31 @@ IRREGULAR: dict[str, str] = {
 }
 """A form → the word it is filed under; the stem of that word is the term."""
 
-_VOWEL = re.compile(r"[aeiou]|(?<![aeiou])y(?!\Z)|(?<=[^aeiou])y")
-_CONSONANTS_AFTER_VOWELS = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)(?:[^aeiouy]|(?<![^aeiou])y)")
-_SHORT_END = re.compile(r"(?:\A|[^aeiou])[aeiouy][^aeiouwxy]\Z")
-
+_CLASSES = bytes(ord("v") if char in b"aeiou" else ord("y") if char == ord("y") else ord("c") for char in range(256))
+"""Letter → vowel, consonant, or a y, which is either."""
+_VOWELS, _VOWELS_OR_Y, _NO_SHORT_END = frozenset("aeiou"), frozenset("aeiouy"), frozenset("aeiouwxy")
 _STEP_2_TEXT = (
     "ational>ate tional>tion enci>ence anci>ance izer>ize bli>ble alli>al entli>ent eli>e ousli>ous "
     "ization>ize ation>ate ator>ate alism>al iveness>ive fulness>ful ousness>ous aliti>al iviti>ive biliti>ble logi>log"
 )
 _STEP_3_TEXT = "icate>ic ative> alize>al iciti>ic ical>ic ful> ness>"
-_STEP_2 = {suffix: new for suffix, _, new in (pair.partition(">") for pair in _STEP_2_TEXT.split())}
-_STEP_3 = {suffix: new for suffix, _, new in (pair.partition(">") for pair in _STEP_3_TEXT.split())}
-_LAST_SUFFIXES = "ement al ance ence er ic able ible ant ment ent sion tion ou ism ate iti ous ive ize"
-_STEP_4 = tuple(_LAST_SUFFIXES.split())  # longest first where one ends another
-_ENDS_2, _ENDS_3 = tuple(_STEP_2), tuple(_STEP_3)
+_STEP_4_TEXT = "ement al ance ence er ic able ible ant ment ent sion tion ou ism ate iti ous ive ize"
+"""The longer first where one ends another."""
+
+
+def _by_end(text: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Suffixes and what replaces them, by their last two letters: a word is compared with one or two of them."""
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for suffix, _, new in (pair.partition(">") for pair in text.split()):
+        found[suffix[-2:]] = (*found.get(suffix[-2:], ()), (suffix, new))
+    return found
+
+
+_STEP_2, _STEP_3, _STEP_4 = _by_end(_STEP_2_TEXT), _by_end(_STEP_3_TEXT), _by_end(_STEP_4_TEXT)
+_ENDS = _STEP_2.keys() | _STEP_3.keys() | _STEP_4.keys()
+_PAST_ENDS = frozenset(("ed", "ng"))
+_MENDED_BY_E = frozenset(("at", "bl", "iz"))
+_DOUBLED = frozenset(letter * 2 for letter in "bcdfghjkmnpqrtvwxy")
 
 
 def stem(word: str) -> str:
@@ -69,75 +80,80 @@ def porter_stem(word: str) -> str:
     """Porter (1980), with the two departures of his own later program (`bli`, `logi`)."""
     if len(word) < 3:
         return word
-    word = _plural(word)
-    word = _past(word)
-    if word.endswith("y") and _has_vowel(word[:-1]):
+    if word[-1] == "s":
+        word = _singular(word)
+    if word[-2:] in _PAST_ENDS:
+        word = _present(word)
+    if word[-1] == "y" and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    if word.endswith(_ENDS_2):
-        word = _replace(word, _STEP_2)
-    if word.endswith(_ENDS_3):
-        word = _replace(word, _STEP_3)
-    if word.endswith(_STEP_4):
-        word = _drop(word)
-    if word.endswith("e"):
+    if word[-2:] in _ENDS:
+        word = _without_suffixes(word)
+    if word[-1] == "e":
         size = _measure(word[:-1])
-        if size > 1 or (size == 1 and not _SHORT_END.search(word[:-1])):
+        if size > 1 or (size == 1 and not _ends_short(word[:-1])):
             word = word[:-1]
-    if word.endswith("ll") and _measure(word) > 1:
+    if word[-2:] == "ll" and _measure(word) > 1:
         word = word[:-1]
     return word
 
 
 def _has_vowel(text: str) -> bool:
-    return _VOWEL.search(text) is not None
+    """A y is one behind a consonant, or before anything."""
+    classes = text.encode().translate(_CLASSES)
+    return b"v" in classes or (len(text) > 1 and b"y" in classes)
 
 
 def _measure(text: str) -> int:
-    """How often a vowel is followed by a consonant: Porter's m."""
-    return len(_CONSONANTS_AFTER_VOWELS.findall(text))
+    """How often a vowel is followed by a consonant: Porter's m. A y is a vowel behind anything but a vowel."""
+    classes = text.encode().translate(_CLASSES)
+    if b"y" in classes:
+        if classes.startswith(b"y"):
+            classes = b"c" + classes[1:]
+        classes = classes.replace(b"vy", b"vc").replace(b"y", b"v")
+    return classes.count(b"vc")
 
 
-def _plural(word: str) -> str:
-    if not word.endswith("s"):
-        return word
+def _ends_short(text: str) -> bool:
+    """Does it end as "hop" does: a consonant or nothing, a vowel, a consonant but w and x?"""
+    return text[-2:-1] in _VOWELS_OR_Y and text[-1] not in _NO_SHORT_END and text[-3:-2] not in _VOWELS
+
+
+def _singular(word: str) -> str:
     if word.endswith("sses") or (word.endswith("ies") and len(word) > 4):
         return word[:-2]
-    if word.endswith("ies"):
-        return word[:-1]
     return word if word.endswith("ss") else word[:-1]
 
 
-def _past(word: str) -> str:
-    if word.endswith("eed"):
+def _present(word: str) -> str:
+    """Without -ed and -ing."""
+    end = word[-3:]
+    if end == "eed":
         return word[:-1] if _measure(word[:-3]) else word
-    for suffix in ("ed", "ing"):
-        if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return _mended(rest) if _has_vowel(rest) else word
-    return word
+    rest = word[:-3] if end == "ing" else word[:-2] if end[-1] == "d" else ""
+    return _mended(rest) if _has_vowel(rest) else word
 
 
 def _mended(word: str) -> str:
     """What is left after -ed and -ing gets its e back, or loses its doubled consonant."""
-    if word.endswith(("at", "bl", "iz")):
+    end = word[-2:]
+    if end in _MENDED_BY_E:
         return word + "e"
-    if len(word) > 1 and word[-1] == word[-2] and word[-1] not in "aeioulsz":
+    if end in _DOUBLED:
         return word[:-1]
-    if _measure(word) == 1 and _SHORT_END.search(word):
+    if _measure(word) == 1 and _ends_short(word):
         return word + "e"
     return word
 
 
-def _replace(word: str, table: dict[str, str]) -> str:
-    for suffix, new in table.items():
-        if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return rest + new if _measure(rest) else word
-    return word
-
-
-def _drop(word: str) -> str:
-    for suffix in _STEP_4:
+def _without_suffixes(word: str) -> str:
+    """Each step takes the first of its suffixes that the word has, if enough is left before it."""
+    for step in (_STEP_2, _STEP_3):
+        for suffix, new in step.get(word[-2:], ()):
+            if word.endswith(suffix):
+                rest = word[: -len(suffix)]
+                word = rest + new if _measure(rest) else word
+                break
+    for suffix, _ in _STEP_4.get(word[-2:], ()):
         if word.endswith(suffix):
             rest = word[:-3] if suffix in ("sion", "tion") else word[: -len(suffix)]
             return rest if _measure(rest) > 1 else word

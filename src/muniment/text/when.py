@@ -1,125 +1,190 @@
-"""Time in words: what "yesterday" meant when it was said, and what "last May" means when it is asked.
+"""Time in words: what "yesterday" meant when it was said.
 
-`resolve` reads the relative expressions of a text against the day it was said on; `date_terms` gives their index terms;
-`query_window` reads the one stretch of time that a question is about. English, and the simple forms of Chinese and
-Korean. Pure: the day is always an argument, and nothing here looks at a clock.
+`resolve` reads the relative expressions of a text against the day it was said on; `date_terms` gives their index terms.
+What a question asks about is read by `text.asked_when`. English, and the simple forms of Chinese and Korean; what
+cannot be read surely stays unread. Pure: the day is always an argument, and nothing here looks at a clock.
 """
+
+# ruff: noqa: E501 - patterns read best with one to a line
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from muniment.text.analyzer import MONTHS, day_term, month_term, year_term
+from muniment.text.analyzer import MONTHS, ascii_words, day_term, month_term, year_term
 from muniment.text.patterns import lazy_pattern
+from muniment.text.stretches import (
+    WEEKEND,
+    Grain,
+    Window,
+    day_from,
+    exact_day,
+    month_of,
+    part_of,
+    shifted,
+    weekday_from,
+    weekend_from,
+)
 
-__all__ = ["Grain", "Window", "date_terms", "query_window", "resolve", "window_terms"]
+__all__ = [
+    "CJK_PART",
+    "CUE_WORDS",
+    "MONTH",
+    "NUMBER",
+    "PART",
+    "WEEKDAY",
+    "ZH_DAY",
+    "Relative",
+    "Window",
+    "date_terms",
+    "find_spans",
+    "likely_ways",
+    "part_in",
+    "read_number",
+    "read_weekday",
+    "resolve",
+    "window_terms",
+]
 
-Grain = Literal["day", "week", "month", "season", "year", "before", "after"]
-
-
-class Window(NamedTuple):
-    """A stretch of days, both ends included, and how exactly it was named."""
-
-    start: date
-    end: date
-    grain: Grain
-
-
-_WEEKDAY_NAMES = ("monday mon", "tuesday tue tues", "wednesday wed", "thursday thu thurs", "friday fri", "saturday sat")
-_WEEKDAYS = {name: number for number, names in enumerate((*_WEEKDAY_NAMES, "sunday sun")) for name in names.split()}
-_ZH_WEEKDAYS = {sign: number for number, sign in enumerate("一二三四五六日")} | {"天": 6}
-_KO_WEEKDAYS = {sign: number for number, sign in enumerate("월화수목금토일")}
+_WEEKDAY_NAMES = (
+    "monday mon, tuesday tue tues, wednesday wed, thursday thu thur thurs, friday fri, saturday sat, sunday sun"
+)
+_WEEKDAYS = {name: number for number, names in enumerate(_WEEKDAY_NAMES.split(",")) for name in names.split()}
+_SIGNS = {sign: place % 7 for place, sign in enumerate("一二三四五六日월화수목금토일")} | {
+    "天": 6,
+    "末": WEEKEND,
+    "말": WEEKEND,
+}
 _SEASONS = {"spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12}
 _COUNTS = {
     word: value
     for value, words in {
-        1: "a an one 一 한 일",
-        2: "two couple 两 二 두 이",
-        3: "three few several 三 几 세 삼 몇",
-        4: "four 四 네 사",
-        5: "five 五 다섯 오",
-        6: "six 六 여섯 육",
-        7: "seven 七 일곱 칠",
-        8: "eight 八 여덟 팔",
-        9: "nine 九 아홉 구",
-        10: "ten 十 열 십",
+        1: "a an one 한 일 하루",
+        2: "two couple 两 두 이 이틀",
+        3: "three few several 几 세 석 삼 몇 사흘",
+        4: "four 네 넉 나흘",
+        5: "five 다섯 닷새",
+        6: "six 여섯 엿새",
+        7: "seven 일곱 이레",
+        8: "eight 여덟 여드레",
+        9: "nine 아홉 아흐레",
+        10: "ten 열 열흘",
+        11: "eleven",
+        12: "twelve",
+        15: "보름",
+        20: "twenty",
+        30: "thirty",
     }.items()
     for word in words.split()
 }
+_HAN_DIGITS = {sign: value for value, sign in enumerate("一二三四五六七八九", 1)}
+_ORDINALS = {
+    word: value
+    for value, words in {
+        1: "first 1st 第一 첫째 첫",
+        2: "second 2nd 第二 둘째",
+        3: "third 3rd 第三 셋째",
+        4: "fourth 4th 第四 넷째",
+        5: "fifth 5th 第五 다섯째",
+        -1: "last final 最后 마지막",
+    }.items()
+    for word in words.split()
+}
+_STEPS = {
+    which: steps
+    for steps, words in {
+        -2: "上上 지지난 저저번",
+        -1: "last past previous 上 지난 저번",
+        0: "this the 这 本 이번",
+        1: "next coming 下 다음",
+        2: "下下 다다음",
+    }.items()
+    for which in words.split()
+} | {"this past": -1, "the coming": 1}
 _UNIT_NAMES: dict[Grain, str] = {
-    "day": "day days 天 日 일",
+    "day": "day days 天 일",
     "week": "week weeks 周 星期 礼拜 주 주일",
     "month": "month months 月 달 개월",
     "year": "year years 年 년 해",
 }
 _UNITS: dict[str, Grain] = {word: grain for grain, words in _UNIT_NAMES.items() for word in words.split()}
 
-_COUNT = r"(?P<n>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|(?:a )?couple(?: of)?|(?:a )?few|several)"
+_COUNT = (
+    r"(?P<n>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
+    r"|(?:a )?couple(?: of)?|(?:a )?few|several)"
+)
 _UNIT = r"(?P<unit>days?|weeks?|months?|years?)"
-_WEEKDAY = r"(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|sat|sun)"
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+_DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+WEEKDAY = rf"(?P<weekday>{_DAY_NAMES})"
+_WEEKDAY = rf"(?P<weekday>{_DAY_NAMES}|mon|tues?|wed|thurs?|fri|sat|sun)"
+MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _WHICH = r"(?P<which>last|past|previous|this past|this|next|coming|the coming)"
+PART = (
+    r"\b(?P<nth>first|second|third|fourth|fifth|last|final|[1-5](?:st|nd|rd|th))"
+    rf" (?P<part>day|weekend|week|half|{_DAY_NAMES}) (?:of|in)"
+)
+ZH_DAY = "一(?![起直样些定共])|[二三四五六]|日(?![程子期常记历])|天(?![气空])"
+CJK_PART = (
+    r"[的의]? ?(?:(?P<nth>第[一二三四五]|最后)一?个?(?P<part>天|周末|(?:周|星期|礼拜)[一二三四五六日天]?)"
+    r"|(?P<nth_ko>첫째|첫|둘째|셋째|넷째|다섯째|마지막) ?(?P<part_ko>날|주말|주|[월화수목금토일]요일))"
+)
+NUMBER = r"\d{1,2}|[一二三四五六七八九十]{1,3}"
+_ZH_WHICH = r"(?P<which>(?<![晚早路网线马以])上上?|[这本]|下下?)"
+_KO_WHICH = r"(?P<which>지지난|저저번|지난|저번|이번|다다음|다음)"
+_KO_END = "(?=[^가-힣]|$|에|의|은|는|도|부|까|쯤|만|이|내|동|중|초|간)"
+
+_UNIT_WORDS = "day days week weeks month months year years"
+_WEEKDAY_WORDS = " ".join(_WEEKDAYS)
+_WHICH_WORDS = "last past previous this next coming"
 
 Maker = Callable[[re.Match[str], date], Window | None]
 
 
-# -- stretches of the calendar ------------------------------------------------------------------------
+# -- words and signs ----------------------------------------------------------------------------------
 
 
-def _day(moment: date, offset: int) -> Window | None:
-    try:
-        day = moment + timedelta(days=offset)
-    except OverflowError:
+def read_number(text: str) -> int:
+    """Digits, Chinese numbers up to 99, and the counting words above; 0 for anything else."""
+    if text.isdecimal():
+        return int(text)
+    if text in _COUNTS:
+        return _COUNTS[text]
+    tens, ten, ones = text.rpartition("十")
+    if any(sign not in _HAN_DIGITS for sign in (tens, ones) if sign):
+        return 0
+    return (_HAN_DIGITS.get(tens, 1) * 10 if ten else 0) + _HAN_DIGITS.get(ones, 0)
+
+
+def read_weekday(text: str) -> int:
+    """Monday 0 … Sunday 6, or `WEEKEND`: by an English name, by a sign, by a name that ends or begins with one."""
+    known = _WEEKDAYS.get(text)
+    if known is None:
+        known = _SIGNS[text[0] if text.endswith("요일") else text[-1]]
+    return known
+
+
+def part_in(match: re.Match[str], whole: Window) -> Window | None:
+    """The part of a month or a year that a match of `PART` or of `CJK_PART` names."""
+    groups = match.groupdict()
+    nth, part = groups["nth"] or groups.get("nth_ko"), groups["part"] or groups.get("part_ko")
+    if nth is None or part is None:
         return None
-    return Window(day, day, "day")
-
-
-def _week(moment: date, offset: int) -> Window | None:
-    """The week from Monday to Sunday, `offset` weeks away."""
-    try:
-        monday = moment + timedelta(days=7 * offset - moment.weekday())
-        return Window(monday, monday + timedelta(days=6), "week")
-    except OverflowError:
-        return None
-
-
-def _month(year: int, month: int) -> Window | None:
-    """Month 1…12 of a year; other numbers run on into the years around it."""
-    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
-    if not 1 <= year <= 9998:
-        return None
-    after = date(year + month // 12, month % 12 + 1, 1)
-    return Window(date(year, month, 1), after - timedelta(days=1), "month")
-
-
-def _year(year: int) -> Window | None:
-    return Window(date(year, 1, 1), date(year, 12, 31), "year") if 1 <= year <= 9999 else None
-
-
-def _shifted(moment: date, grain: Grain, steps: int) -> Window | None:
-    if grain == "day":
-        return _day(moment, steps)
-    if grain == "week":
-        return _week(moment, steps)
-    return _month(moment.year, moment.month + steps) if grain == "month" else _year(moment.year + steps)
-
-
-def _exact(year: int, month: int, day: int) -> Window | None:
-    try:
-        found = date(year, month, day)
-    except ValueError:
-        return None
-    return Window(found, found, "day")
-
-
-def _sign(which: str) -> int:
-    return -1 if which in ("last", "past", "previous", "this past") else 0 if which == "this" else 1
+    unit: str | int
+    if part in ("day", "天", "날"):
+        unit = "day"
+    elif part in ("week", "half"):
+        unit = part
+    elif part in _UNITS:
+        unit = "week"
+    else:
+        unit = WEEKEND if part == "weekend" else read_weekday(part)
+    return part_of(whole, _ORDINALS[nth], unit)
 
 
 # -- relative expressions -----------------------------------------------------------------------------
@@ -127,163 +192,204 @@ def _sign(which: str) -> int:
 
 def _from_count(match: re.Match[str], said: date, sign: int) -> Window | None:
     text = match["n"].removeprefix("a ").removesuffix(" of") if len(match["n"]) > 1 else match["n"]
-    count = int(text) if text.isdecimal() else _COUNTS.get(text, 0)
-    return _shifted(said, _UNITS[match["unit"]], sign * count) if count else None
+    count = read_number(text)
+    return shifted(said, _UNITS[match["unit"].removeprefix("个")], sign * count) if count else None
 
 
 def _from_weekday(match: re.Match[str], said: date) -> Window | None:
-    wanted, which = _WEEKDAYS[match["weekday"]], match["which"]
-    ahead = (wanted - said.weekday()) % 7
-    if which and _sign(which) >= 0:
-        return _day(said, ahead or 7)
-    return _day(said, ahead - 7)
+    ahead = (_WEEKDAYS[match["weekday"]] - said.weekday()) % 7
+    if match["which"] and _STEPS[match["which"]] >= 0:
+        return day_from(said, ahead or 7)
+    return day_from(said, ahead - 7)
+
+
+def _weekday_of_week(match: re.Match[str], said: date) -> Window | None:
+    return weekday_from(said, _STEPS[match["which"]] if match["which"] else -2, _WEEKDAYS[match["weekday"]])
+
+
+def _weekday_before_last(match: re.Match[str], said: date) -> Window | None:
+    return day_from(said, (_WEEKDAYS[match["weekday"]] - said.weekday()) % 7 - 14)
 
 
 def _from_weekend(match: re.Match[str], said: date) -> Window | None:
-    saturday = _day(said, 5 - said.weekday() + 7 * (_sign(match["which"]) if match["which"] else 0))
-    if saturday is None or saturday.start == date.max:
-        return None
-    return Window(saturday.start, saturday.start + timedelta(days=1), "day")
+    return weekend_from(said, _STEPS[match["which"]] if match["which"] else 0)
+
+
+def _before_last(match: re.Match[str], said: date) -> Window | None:
+    unit = match["unit"]
+    return weekend_from(said, -2) if unit == "weekend" else shifted(said, _UNITS[unit], -2)
 
 
 def _from_month_name(match: re.Match[str], said: date) -> Window | None:
-    month, sign = MONTHS[match["month"]], _sign(match["which"])
+    month, steps = MONTHS[match["month"]], _STEPS[match["which"]]
     year = said.year
-    if sign < 0 and month >= said.month:
+    if steps < 0 and month >= said.month:
         year -= 1
-    elif sign > 0 and month <= said.month:
+    elif steps > 0 and month <= said.month:
         year += 1
-    return _month(year, month)
+    return month_of(year, month)
 
 
 def _from_season(match: re.Match[str], said: date) -> Window | None:
-    first, sign = _SEASONS[match["season"]], _sign(match["which"])
+    first, steps = _SEASONS[match["season"]], _STEPS[match["which"]]
     year = said.year
-    if sign < 0 and first + 2 >= said.month:
+    if steps < 0 and first + 2 >= said.month:
         year -= 1
-    elif sign > 0 and first <= said.month:
+    elif steps > 0 and first <= said.month:
         year += 1
-    start, end = _month(year, first), _month(year, first + 2)
+    start, end = month_of(year, first), month_of(year, first + 2)
     return Window(start.start, end.end, "season") if start and end else None
 
 
 def _unit_maker(match: re.Match[str], said: date) -> Window | None:
-    return _shifted(said, _UNITS[match["unit"]], _sign(match["which"]))
+    return shifted(said, _UNITS[match["unit"]], _STEPS[match["which"]])
+
+
+def _part_maker(match: re.Match[str], said: date) -> Window | None:
+    whole = _unit_maker(match, said)
+    return None if whole is None else part_in(match, whole)
 
 
 def _days(offset: int) -> Maker:
-    return lambda _, said: _day(said, offset)
+    return lambda _, said: day_from(said, offset)
 
 
-def _steps(grain: Grain, offset: int) -> Maker:
-    return lambda _, said: _shifted(said, grain, offset)
+def _years(offset: int) -> Maker:
+    return lambda _, said: shifted(said, "year", offset)
 
 
-def _zh_weekday(match: re.Match[str], said: date) -> Window | None:
-    weeks = {"上": -1, "下": 1}.get(match["which"] or "", 0)
-    return _day(said, 7 * weeks + _ZH_WEEKDAYS[match["weekday"]] - said.weekday())
+def _cjk_week(match: re.Match[str], said: date) -> Window | None:
+    steps, day = _STEPS[match["which"]], match["weekday"]
+    return weekday_from(said, steps, read_weekday(day)) if day else shifted(said, "week", steps)
+
+
+def _cjk_month(match: re.Match[str], said: date) -> Window | None:
+    """A month, a day of it by its number, or a part of it."""
+    month = shifted(said, "month", _STEPS[match["which"]])
+    if month is None:
+        return None
+    if match["day"]:
+        return exact_day(month.start.year, month.start.month, read_number(match["day"]))
+    return part_in(match, month) or month
 
 
 def _ko_weekday(match: re.Match[str], said: date) -> Window | None:
-    weeks = {"지난": -1, "다음": 1}.get((match["which"] or "")[:2], 0)
-    return _day(said, 7 * weeks + _KO_WEEKDAYS[match["weekday"]] - said.weekday())
+    steps, weekday = _STEPS[match["which"]], read_weekday(match["weekday"])
+    if steps == -1:
+        return day_from(said, (weekday - said.weekday()) % 7 - 7)
+    return weekday_from(said, steps, weekday)
 
 
-_RELATIVE: tuple[tuple[re.Pattern[str], Maker], ...] = tuple(
-    (lazy_pattern(pattern), maker)
-    for pattern, maker in (
-        (r"\bday before yesterday\b|前天|그저께|그제", _days(-2)),
-        (r"\byesterday\b|\blast night\b|昨天|昨晚|昨日|어제|어젯밤", _days(-1)),
-        (r"\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今日|오늘", _days(0)),
-        (r"\bday after tomorrow\b|后天|모레", _days(2)),
-        (r"\btomorrow\b|明天|明日|내일", _days(1)),
-        (rf"\b{_COUNT} {_UNIT} (?:ago|back|before)\b", lambda match, said: _from_count(match, said, -1)),
-        (rf"\bin {_COUNT} {_UNIT}\b|\b{_COUNT.replace('?P<n>', '?P<n2>')} {_UNIT.replace('?P<unit>', '?P<unit2>')} "
-         r"from now\b", lambda match, said: _from_count(match, said, 1) if match["n"] else None),
-        (rf"\b{_WHICH} {_WEEKDAY}\b", _from_weekday),
-        (rf"\b(?P<which>)on {_WEEKDAY}\b", _from_weekday),
-        (rf"\b{_WHICH} weekend\b|\b(?:over )?the weekend\b", _from_weekend),
-        (rf"\b{_WHICH} (?P<unit>week|month|year)\b", _unit_maker),
-        (rf"\b{_WHICH} {_MONTH}\b", _from_month_name),
-        (rf"\b{_WHICH} (?P<season>spring|summer|fall|autumn|winter)\b", _from_season),
-        (r"(?P<which>上|下|这|本)(?:个)?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])", _zh_weekday),
-        (r"(?:上(?:个)?(?:周|星期|礼拜)|지난 ?주)(?![一二三四五六日天말])", _steps("week", -1)),
-        (r"(?:下(?:个)?(?:周|星期|礼拜)|다음 ?주)(?![一二三四五六日天말])", _steps("week", 1)),
-        (r"上(?:个)?月|지난 ?달", _steps("month", -1)),
-        (r"下(?:个)?月|다음 ?달", _steps("month", 1)),
-        (r"前年|재작년", _steps("year", -2)),
-        (r"去年|(?<!재)작년|지난 ?해", _steps("year", -1)),
-        (r"今年|올해", _steps("year", 0)),
-        (r"明年|내년", _steps("year", 1)),
-        (r"(?P<n>\d{1,3}|[一两二三四五六七八九十几])(?:个)?(?P<unit>天|周|星期|礼拜|月|年)(?:以)?前",
+class Relative(NamedTuple):
+    """A way to name a time by another."""
+
+    needed: tuple[frozenset[str], ...]
+    """An English text that does so has a word of each of these. Empty for what only other languages do."""
+    pattern: re.Pattern[str]
+    maker: Maker
+
+
+def _word_sets(text: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(words.split()) for words in text.split("+") if words)
+
+
+_WAYS: tuple[Relative, ...] = tuple(
+    Relative(_word_sets(words), lazy_pattern(pattern), maker)
+    for words, pattern, maker in (
+        ("", r"(?<![\d.])(?P<n>\d{1,3}|[一两二三四五六七八九十]{1,3}|几)(?P<unit>天|周|个?星期|个?礼拜|个月|年)(?:[之以])?前",
          lambda match, said: _from_count(match, said, -1)),
-        (r"(?P<n>\d{1,3}|한|두|세|네|다섯|여섯|몇) ?(?P<unit>일|주|주일|달|개월|년) ?전",
-         lambda match, said: _from_count(match, said, -1)),
-        (r"(?P<which>지난|이번|다음) ?주? (?P<weekday>[월화수목금토일])요일", _ko_weekday),
+        ("", r"(?<![\d.])(?P<n>\d{1,3}|[一两二三四五六七八九十]{1,3})(?P<unit>天|周|个?星期|个?礼拜|个月|年)(?:[之以])?后(?![天来])",
+         lambda match, said: _from_count(match, said, 1)),
+        ("", r"大前天|그끄저께", _days(-3)),
+        ("", r"大后天|글피", _days(3)),
+        ("yesterday", r"\bday before yesterday\b|前天|그저께|그제", _days(-2)),
+        ("yesterday night", r"\byesterday\b|\blast night\b|昨[天晚日夜]|어제|어젯밤|어저께", _days(-1)),
+        ("today tonight morning afternoon evening",
+         r"\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今[天晚日早]|오늘", _days(0)),
+        ("tomorrow", r"\bday after tomorrow\b|后天|(?:내일 ?)?모레", _days(2)),
+        ("tomorrow", r"\btomorrow\b|明[天日晚早]|내일", _days(1)),
+        (f"{_UNIT_WORDS} + ago back before",
+         rf"\b{_COUNT} {_UNIT} (?:ago|back|before)\b", lambda match, said: _from_count(match, said, -1)),
+        (f"{_UNIT_WORDS} + in", rf"\bin {_COUNT} {_UNIT}\b", lambda match, said: _from_count(match, said, 1)),
+        (f"{_UNIT_WORDS} + now today", rf"\b{_COUNT} {_UNIT} from (?:now|today)\b",
+         lambda match, said: _from_count(match, said, 1)),
+        ("first second third fourth fifth last final 1st 2nd 3rd 4th 5th + of in + month year",
+         rf"{PART} (?P<which>last|previous|this|the|next) (?P<unit>month|year)\b", _part_maker),
+        (f"{_WEEKDAY_WORDS} + week",
+         rf"\b{_WEEKDAY} (?:of |in )?(?:(?P<which>last|this|next) week|the week before last)\b", _weekday_of_week),
+        (f"{_WEEKDAY_WORDS} + week", rf"\b(?P<which>last|this|next) week(?:'s|,| on)? {_WEEKDAY}\b", _weekday_of_week),
+        (f"{_WEEKDAY_WORDS} + before", rf"\b{_WEEKDAY} before last\b", _weekday_before_last),
+        ("week weekend month year + before + last", r"\b(?P<unit>weekend|week|month|year) before last\b", _before_last),
+        (f"{_WEEKDAY_WORDS} + {_WHICH_WORDS}", rf"\b{_WHICH} {_WEEKDAY}\b", _from_weekday),
+        (f"{_WEEKDAY_WORDS} + on", rf"\b(?P<which>)on {_WEEKDAY}\b", _from_weekday),
+        ("weekend", rf"\b{_WHICH} weekend\b|\b(?:over )?the weekend\b", _from_weekend),
+        (f"week month year + {_WHICH_WORDS}", rf"\b{_WHICH} (?P<unit>week|month|year)\b", _unit_maker),
+        (f"{' '.join(MONTHS)} + {_WHICH_WORDS}", rf"\b{_WHICH} {MONTH}\b", _from_month_name),
+        (f"{' '.join(_SEASONS)} + {_WHICH_WORDS}",
+         rf"\b{_WHICH} (?P<season>spring|summer|fall|autumn|winter)\b", _from_season),
+        ("", rf"{_ZH_WHICH}一?个?(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})?", _cjk_week),
+        ("", rf"{_KO_WHICH} ?주 ?(?:(?P<weekday>말|[월화수목금토일]요일)|{_KO_END})", _cjk_week),
+        ("", rf"{_KO_WHICH} ?(?P<weekday>[월화수목금토일]요일)", _ko_weekday),
+        ("", rf"{_ZH_WHICH}(?:一?个)?月(?:份|{CJK_PART}|(?P<day>{NUMBER})[日号])?", _cjk_month),
+        ("", rf"(?:{_KO_WHICH} ?|(?<![가-힣])(?P<this>이))달(?: ?(?:{CJK_PART}|(?P<day>\d{{1,2}}) ?일)|{_KO_END})",
+         lambda match, said: _cjk_month(match, said) if match["which"] else shifted(said, "month", 0)),
+        ("", r"前年|재작년", _years(-2)),
+        ("", r"去年|(?<!재)작년|지난 ?해", _years(-1)),
+        ("", r"今年|올해", _years(0)),
+        ("", r"明年|(?<!내)내년", _years(1)),
+        ("", r"后年|내후년", _years(2)),
+        ("", rf"(?P<n>하루|이틀|사흘|나흘|닷새|엿새|이레|여드레|아흐레|열흘|보름) ?(?P<way>전|후|뒤){_KO_END}",
+         lambda match, said: day_from(said, read_number(match["n"]) * (-1 if match["way"] == "전" else 1))),
+        ("", r"(?<![\d월])(?<!월 )(?P<n>\d{1,3}|한|두|세|석|네|넉|다섯|여섯|일곱|여덟|아홉|열|일|이|삼|몇) ?"
+         rf"(?P<unit>일|주일|주|달|개월|년|해) ?(?P<way>전|후|뒤){_KO_END}",
+         lambda match, said: _from_count(match, said, -1 if match["way"] == "전" else 1)),
     )
 )  # fmt: skip
+"""Earlier ones win where two would read the same words."""
 _ANY_RELATIVE = lazy_pattern(
     r"yesterday|today|tonight|tomorrow|last |past |previous |this |next |coming |ago|back|before|from now|in \w+ \w|"
-    r"weekend|on [mtwfs]|[前昨今明后上下去这本]|어제|어젯밤|그제|그저께|오늘|내일|모레|지난|다음|이번|작년|올해|내년|전"
+    r"weekend|on [mtwfs]|(?:day|week|half) (?:of|in) |[前昨今明后上下去这本]|어제|어젯밤|어저께|그제|그저께|그끄저께|오늘"
+    r"|내일|모레|글피|지난|다음|이번|저번|이달|작년|올해|내년|내후년|[전후뒤]"
 )
 
-
-_AFTER_WHICH = (
-    "(?:weekend|night|week|month|year|spring|summer|fall|autumn|winter|mon|tue|wed|thu|fri|sat|sun"
-    "|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-)
-_AGO = "(?:ago|back|before|from now)"
-_ANY_ENGLISH = lazy_pattern(
-    rf"yesterday|today|tonight|tomorrow|weekend|days? {_AGO}|weeks? {_AGO}|months? {_AGO}|years? {_AGO}"
-    r"|in (?:\d|an? |one|two|three|four|five|six|seven|eight|nine|ten|couple|few|several)"
-    rf"|last {_AFTER_WHICH}|past {_AFTER_WHICH}|previous {_AFTER_WHICH}|this {_AFTER_WHICH}|this (?:mor|aft|eve|past)"
-    rf"|next {_AFTER_WHICH}|coming {_AFTER_WHICH}|on (?:mon|tue|wed|thu|fri|sat|sun)"
-)
-"""What an English text must hold to name a time. Its parts begin with letters, which makes it fast to miss."""
-_ENGLISH = tuple(pair for pair in _RELATIVE if r"\b" in pair[0].pattern)
-_MAY_MATCH = {
-    word: places
-    for words, places in (
-        ("yesterday", (0, 1)),
-        ("night", (1,)),
-        ("today tonight mor aft eve", (2,)),
-        ("tomorrow", (3, 4)),
-        ("ago back before", (5,)),
-        ("now", (6,)),
-        ("mon tue wed thu fri sat sun", (7, 8)),
-        ("weekend", (9,)),
-        ("week month year", (10,)),
-        ("jan feb mar apr may jun jul aug sep oct nov dec", (11,)),
-        ("spring summer fall autumn winter", (12,)),
-        ("past", (7, 10, 11, 12)),
-    )
-    for word in words.split()
+_ENGLISH = tuple(each for each in _WAYS if each.needed)
+_CUES = {
+    word: tuple(place for place, each in enumerate(_ENGLISH) if word in each.needed[0])
+    for each in _ENGLISH
+    for word in each.needed[0]
 }
-"""The last word of what `_ANY_ENGLISH` finds → which of `_ENGLISH` may match there; what comes after "in" is not: 6."""
+"""Word → places in `_ENGLISH` of what it may be part of."""
+CUE_WORDS = frozenset(_CUES)
 
 
-def resolve(text: str, said: date) -> list[Window]:
-    """The stretches that a text's relative expressions name, seen from the day it was said on."""
+def resolve(text: str, said: date, words: Sequence[str] | None = None) -> list[Window]:
+    """The stretches that a text's relative expressions name, seen from the day it was said on.
+
+    `words` are the `ascii_words` of an ASCII text, where the caller has them.
+    """
     folded = text.casefold()
-    return [window for _, window in _spans(folded, said, _likely(folded))]
+    likely = likely_ways(folded, words)
+    return [window for _, window in find_spans(folded, said, likely)] if likely else []
 
 
-def _likely(folded: str) -> Sequence[tuple[re.Pattern[str], Maker]]:
-    """The patterns that may match."""
+def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Relative]:
+    """Those that may be found."""
     if not folded.isascii():
-        return _RELATIVE if _ANY_RELATIVE.search(folded) else ()
-    cues = _ANY_ENGLISH.findall(folded)
+        return _WAYS if _ANY_RELATIVE.search(folded) else ()
+    if words is None:
+        words = ascii_words(folded)
+    cues = CUE_WORDS.intersection(words)
     if not cues:
         return ()
-    places = sorted({place for cue in cues for place in _MAY_MATCH.get(cue.split()[-1], (6,))})
-    return [_ENGLISH[place] for place in places]
+    held = frozenset(words)
+    ways = [_ENGLISH[place] for place in sorted({place for cue in cues for place in _CUES[cue]})]
+    return [each for each in ways if not any(map(held.isdisjoint, each.needed))]
 
 
-def _spans(
-    folded: str, said: date, patterns: Sequence[tuple[re.Pattern[str], Maker]]
-) -> Iterator[tuple[tuple[int, int], Window]]:
+def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tuple[tuple[int, int], Window]]:
+    """Where a text names a time, and which; no two of them share a letter."""
     taken: list[tuple[int, int]] = []
-    for pattern, maker in patterns:
+    for _, pattern, maker in ways:
         for match in pattern.finditer(folded):
             start, end = match.span()
             if any(start < other_end and other_start < end for other_start, other_end in taken):
@@ -302,9 +408,8 @@ def window_terms(window: Window) -> list[str]:
     if window.grain == "year":
         return years
     first, last = window.start.month, window.end.month
-    months = [first] if first == last else [first, first % 12 + 1] if window.grain == "season" else [first, last]
-    if window.grain == "season":
-        months.append(last)
+    lasting = (window.end.year - window.start.year) * 12 + last - first
+    months = [(first - 1 + step) % 12 + 1 for step in range(lasting + 1)] if lasting < 3 else []
     terms = [month_term(month) for month in months] + years
     if (window.end - window.start).days <= 6:
         for offset in range((window.end - window.start).days + 1):
@@ -313,92 +418,7 @@ def window_terms(window: Window) -> list[str]:
     return terms
 
 
-def date_terms(text: str, said: date) -> list[str]:
+def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> list[str]:
     """The index terms of a text's relative expressions; dates written out are the analyzer's."""
-    return [term for window in resolve(text, said) for term in window_terms(window)]
-
-
-# -- questions ----------------------------------------------------------------------------------------
-
-_FULL = lazy_pattern(
-    rf"(?P<y>\d{{4}})[-/.](?P<m>\d{{1,2}})[-/.](?P<d>\d{{1,2}})(?!\d)"
-    rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?(?:,? (?P<y1>\d{{4}}))?"
-    rf"|\b{_MONTH.replace('?P<month>', '?P<month2>')}\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b"
-    r"(?:,? (?P<y2>\d{4}))?"
-    rf"|\b{_MONTH.replace('?P<month>', '?P<month3>')}\b,?(?: of)? (?P<y3>\d{{4}})\b"
-    r"|(?:(?P<zy>\d{4}) ?[年년] ?)?(?P<zm>\d{1,2}) ?[月월](?: ?(?P<zd>\d{1,2}) ?[日号일])?"
-    r"|(?P<oy>(?:19|20)\d{2}) ?[年년]"
-)
-_PLAIN_MONTH = lazy_pattern(
-    rf"\b(?:in|of|during|since|after|before|by|early|late|mid|until)[ -](?:early |late |mid[ -]?)?{_MONTH}\b"
-)
-_PLAIN_YEAR = lazy_pattern(
-    r"\b(?:in|of|during|since|after|before|by|until)[ -](?:early |late |mid[ -]?)?(?P<y>(?:19|20)\d{2})\b"
-)
-_DIGIT = re.compile(r"\d")
-"""Every date written out has one, but for a month alone."""
-_SIDE_AFTER = lazy_pattern(r"\s*(?P<side>之前|以前|之后|以后|이전|이후|전에|후에)")
-
-
-def query_window(text: str, now: date) -> Window | None:
-    """The stretch of time a question names, or None; of several the first. "before" and "after" open one end."""
-    folded = text.casefold()
-    found = _named(folded, now)
-    if found is None:
-        span_and_window = min(_spans(folded, now, _likely(folded)), default=None, key=lambda pair: pair[0])
-        if span_and_window is None:
-            return None
-        found = span_and_window
-    (start, end), window = found
-    after = _SIDE_AFTER.match(folded, end)
-    before = re.search(r"\b(before|after|since|until|by)[ -](?:early |late |mid[ -]?)?\Z", folded[:start])
-    side = after["side"] if after else before[1] if before else ""
-    if side in ("before", "until", "by", "之前", "以前", "이전", "전에"):
-        return Window(date.min, window.start if side != "by" else window.end, "before")
-    if side in ("after", "since", "之后", "以后", "이후", "후에"):
-        return Window(window.end if side != "since" else window.start, date.max, "after")
-    return window
-
-
-def _named(folded: str, now: date) -> tuple[tuple[int, int], Window] | None:
-    """The first date written out: a day, a month of a year, a month, a year."""
-    best: tuple[tuple[int, int], Window] | None = None
-    has_digit = _DIGIT.search(folded) is not None
-    for match in _FULL.finditer(folded) if has_digit else ():
-        window = _from_full(match, now)
-        if window is not None:
-            best = (match.span(), window)
-            break
-    for pattern in (_PLAIN_MONTH, _PLAIN_YEAR) if has_digit else (_PLAIN_MONTH,):
-        plain = pattern.search(folded)
-        if plain is None or (best is not None and best[0][0] <= plain.end()):
-            continue
-        group = "month" if pattern is _PLAIN_MONTH else "y"
-        month = MONTHS[plain[group]] if group == "month" else 0
-        window = _latest_month(month, now) if month else _year(int(plain["y"]))
-        if window is not None:
-            best = (plain.span(group), window)
-    return best
-
-
-def _latest_month(month: int, now: date) -> Window | None:
-    return _month(now.year if month <= now.month else now.year - 1, month)
-
-
-def _from_full(match: re.Match[str], now: date) -> Window | None:
-    if match["oy"]:
-        return _year(int(match["oy"]))
-    name = match["month"] or match["month2"] or match["month3"]
-    month = MONTHS[name] if name else int(match["m"] or match["zm"])
-    year_text = match["y"] or match["y1"] or match["y2"] or match["y3"] or match["zy"]
-    day_text = match["d"] or match["d1"] or match["d2"] or match["zd"]
-    if not 1 <= month <= 12:
-        return None
-    if not day_text:
-        return _month(int(year_text), month) if year_text else _latest_month(month, now)
-    if year_text:
-        return _exact(int(year_text), month, int(day_text))
-    this_year = _exact(now.year, month, int(day_text))
-    if this_year is not None and this_year.start <= now:
-        return this_year
-    return _exact(now.year - 1, month, int(day_text)) or this_year
+    windows = resolve(text, said, words)
+    return [term for window in windows for term in window_terms(window)] if windows else []

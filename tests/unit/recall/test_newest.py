@@ -182,3 +182,65 @@ def test_what_was_said_beside_it_is_as_old() -> None:
 )
 def test_what_asks_for_a_state_that_may_change(text: str, is_state: bool) -> None:
     assert read_query(text, (), NOW).state is is_state
+
+
+@pytest.mark.parametrize(
+    ("query", "old", "new"),
+    [
+        ("Who is her manager?", "My manager is Helen Ortiz.", "My new manager is Tomas Bergqvist."),
+        ("When is the meeting?", "The meeting is at 3pm.", "The meeting was moved to 4pm."),
+        (
+            "When does the conference start?",
+            "The conference starts on May 12.",
+            "The conference now starts on May 19, not May 12.",
+        ),
+        ("Does she drink coffee?", "I drink coffee every morning.", "I gave up coffee."),
+    ],
+)
+def test_what_is_replaced_in_few_words_is_ended(query: str, old: str, new: str) -> None:
+    found = ask(sessions(old, new), query)
+    at = places(found)
+    assert at[NEW] < at[OLD]
+    assert found[at[OLD]].superseded_by == NEW
+
+
+@pytest.mark.parametrize(
+    ("query", "old", "new"),
+    [
+        ("她喜欢什么？", "我喜欢茶。", "我喜欢爵士乐。"),
+        ("무엇을 좋아해요?", "저는 차를 좋아해요.", "저는 재즈를 좋아해요."),
+        ("What does she love?", "I love green tea.", "I love modern jazz."),
+        ("Where does she work?", "I work at Acme.", "I also work at Beta on weekends."),
+        ("她在哪里工作？", "我在银行工作。", "我也在书店工作。"),
+        ("她对什么过敏？", "我对芒果过敏。", "我对花生也过敏。"),
+        (
+            "When is the meeting?",
+            "The meeting with Bob in the annex is at 3pm.",
+            "The meeting with Ann was moved to 4pm.",
+        ),
+        ("Who is her manager?", "Her manager praised the report.", "My new desk is beside the manager."),
+    ],
+)
+def test_what_stands_beside_it_ends_nothing(query: str, old: str, new: str) -> None:
+    assert all(hit.superseded_by is None for hit in ask(sessions(old, new), query))
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "wish"),
+    [
+        ("她住在哪里？", "我住在深圳。", "要是我住在北京就好了。"),
+        ("她住在哪里？", "我住在深圳。", "我住在北京的话会更开心。"),
+        ("어디에 살아요?", "저는 서울에 살아요.", "제주도에 살고 싶어요."),
+        ("어디에 살아요?", "저는 서울에 살아요.", "제주도에 살면 좋을 텐데요."),
+    ],
+)
+def test_what_is_only_wished_for_stands_below_what_is(query: str, answer: str, wish: str) -> None:
+    found = ask(sessions(answer, wish), query)
+    assert found[0].ordinal == OLD
+    assert all(hit.superseded_by is None for hit in found)
+
+
+def test_what_is_asked_of_a_time_is_not_turned_round() -> None:
+    index = sessions("I swim 2 times a week.", "I swim 5 times a week now.")
+    first = START.date().isoformat()
+    assert ask(index, f"How often do I swim, on {first}?")[0].ordinal == OLD

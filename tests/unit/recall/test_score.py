@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from muniment.recall.index import MemoryIndex, Passage, passage_terms
 from muniment.recall.query import read_query
 from muniment.recall.rank import rank, top
-from muniment.recall.score import Dense, Scores, score, spread
+from muniment.recall.score import Dense, Scores, score
+from muniment.recall.words import spread
 from muniment.records.recall_policy import RecallPolicy
 from muniment.text.analyzer import term_hash
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from muniment.errors import IntegrityFailure
 from muniment.recall import stored
-from muniment.recall.index import MemoryIndex, Passage, passage_terms
+from muniment.recall.index import MemoryIndex, Passage, passage_hashes
 from muniment.recall.rank import rank
 from muniment.recall.segments import (
     IndexedTurn,
@@ -78,7 +78,7 @@ def conversations(draw: st.DrawFn) -> list[Said]:
 
 def _indexed(said: Said) -> IndexedTurn:
     passage = said.passage
-    terms, length = passage_terms(passage.text, passage.said_at.date())
+    terms, length = passage_hashes(passage.text, passage.said_at.date())
     return IndexedTurn(
         id=said.id,
         session_id=passage.session,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from muniment.adapters.embed_hash import HashEmbedder
-from muniment.errors import InvalidInput, InvalidRecord, MunimentError
+from muniment.errors import DuplicateId, InvalidInput, InvalidRecord, MunimentError
 from muniment.ports.engine import Engine, Transaction
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.memory import Memory
@@ -66,10 +66,10 @@ def test_many_at_once_are_found_as_one_by_one(make: Callable[..., Memory], embed
 @pytest.mark.parametrize(
     ("bad", "error", "path"),
     [
-        (_given("two", 7), InvalidInput, "$.text"),
+        (_given("two", 7), InvalidInput, "$[3].text"),
         (_given("two", "fine", metadata={"a": {1}}), MunimentError, None),
         (_given("", "no name"), InvalidRecord, None),
-        (_given("one", "A second text for the same one."), MunimentError, None),  # each document once
+        (_given("one", "A second text for the same one."), DuplicateId, "$[3].document_id"),  # each document once
     ],
 )
 def test_one_that_is_refused_refuses_all(
@@ -107,3 +107,68 @@ def test_a_failure_at_the_end_leaves_nothing(any_mem: Memory, counts: Counts, mo
     Corpus._add_many(_many(any_mem))
     assert [hit.text for hit in any_mem.corpus("birds").search("heron")] == [TEXTS[0]]
     assert any_mem.verify().ok
+
+
+def test_a_document_that_is_given_twice_is_named(any_mem: Memory) -> None:
+    corpus = any_mem.corpus("birds")
+    twice = [(corpus, _given(name, TEXTS[0])) for name in ("one", "two", "one")]
+    with pytest.raises(DuplicateId, match="the document 'one' is given twice for the corpus 'birds', at 0 and 2"):
+        Corpus._add_many(twice)
+    with pytest.raises(DuplicateId, match="the same text is given twice for the corpus 'birds', at 0 and 1"):
+        Corpus._add_many([(corpus, _given(None, TEXTS[0]))] * 2)
+    assert corpus.documents() == []
+    Corpus._add_many([(corpus, _given("one", TEXTS[0])), (any_mem.corpus("towers"), _given("one", TEXTS[0]))])
+
+
+def test_documents_are_added_to_corpora_by_name(any_mem: Memory) -> None:
+    asked = [
+        {"corpus_id": "birds", "text": TEXTS[0], "document_id": "one"},
+        {"corpus_id": "own", "user_id": "ana", "text": TEXTS[1], "title": "Lamp", "metadata": {"a": 1}},
+        {"corpus_id": "birds", "text": TEXTS[2]},
+    ]
+    added = any_mem.add_documents(asked)
+    own, birds = any_mem.corpus("own", user_id="ana"), any_mem.corpus("birds")
+    assert added[1] == own.get(added[1].document_id)
+    assert [added[0], added[2]] == [birds.get("one"), birds.get(added[2].document_id)]
+    assert any_mem.add_documents(asked) == added, "the same again is the same"
+    assert any_mem.add_documents([]) == []
+    assert any_mem.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ({"corpus_id": "x", "text": "y"}, "$"),
+        ("text", "$"),
+        ([7], "$[0]"),
+        ([{"corpus_id": "x"}], "$[0].text"),
+        ([{"text": "y"}], "$[0].corpus_id"),
+        ([{"corpus_id": "x", "text": "y"}, {"corpus_id": "a b", "text": "y"}], "$[1].corpus_id"),
+        ([{"corpus_id": "x", "text": "y", "colour": "red"}], "$[0]"),
+        ([{"corpus_id": "x", "text": "y"}, {"corpus_id": "x", "text": "z", "title": 7}], "$[1].title"),
+    ],
+)
+def test_documents_that_cannot_be_added_are_named_by_their_place(
+    any_mem: Memory, counts: Counts, asked: Any, path: str
+) -> None:
+    before = counts(any_mem)
+    with pytest.raises(InvalidInput) as caught:
+        any_mem.add_documents(asked)
+    assert caught.value.path == path
+    assert counts(any_mem) == before
+
+
+def test_documents_are_listed_by_their_ids(any_mem: Memory) -> None:
+    corpus = any_mem.corpus("birds")
+    for name in ("one", "two", "three"):
+        corpus.add(f"{TEXTS[0]} {name}", document_id=name)
+    corpus.add(TEXTS[1], document_id="two")
+    corpus.retract("three", "no longer so")
+    asked = ["two", "nowhere", "three", "two"]
+    assert corpus.documents(document_ids=asked) == [corpus.get("two")]
+    told = [(each.document_id, each.revision) for each in corpus.documents(include_all=True, document_ids=asked)]
+    assert told == [("three", 1), ("two", 1), ("two", 2)]
+    assert corpus.documents(document_ids=[]) == []
+    for wrong in ("two", [7], 7):
+        with pytest.raises(InvalidInput):
+            corpus.documents(document_ids=wrong)  # type: ignore[arg-type]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.text.analyzer import analyze, term_hash
+from muniment.text import analyzer, stems
+from muniment.text.analyzer import analyze, ascii_words, term_hash
 from muniment.text.kinds import widen
 from muniment.text.stems import porter_stem, stem
 
@@ -19,6 +21,14 @@ def test_any_text_has_terms_and_always_the_same(text: str) -> None:
     assert terms == analyze(text)
     assert all(terms)
     assert all(0 <= term_hash(term) < 1 << 64 for term in terms)
+
+
+@given(st.text(alphabet="abstdnrhAZ0129 .,:-/_'\n") | st.text(alphabet=st.characters(max_codepoint=127)))
+def test_where_no_sign_joins_digits_the_words_of_ascii_are_its_tokens(text: str) -> None:
+    if analyzer._MORE_THAN_WORDS.search(text) is None:
+        assert ascii_words(text) == analyzer._ASCII_TOKEN.findall(text.lower())
+        assert analyzer._MAY_BE_DATE.search(text) is None
+    assert analyze(text, ascii_words(text)) == analyze(text)
 
 
 @given(st.text(alphabet=st.characters(categories=("Cs", "Nd", "Lo", "Mn", "Po", "Sc"))))
@@ -37,6 +47,34 @@ def test_surrogates_foreign_digits_and_marks_are_no_trouble(text: str) -> None:
 )  # fmt: skip
 def test_porter(word: str, root: str) -> None:
     assert porter_stem(word) == root
+
+
+_VOWEL = re.compile(r"[aeiou]|(?<![aeiou])y(?!\Z)|(?<=[^aeiou])y")
+_CONSONANTS_AFTER_VOWELS = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)(?:[^aeiouy]|(?<![^aeiou])y)")
+_SHORT_END = re.compile(r"(?:\A|[^aeiou])[aeiouy][^aeiouwxy]\Z")
+
+
+@given(st.text(alphabet="aeiouybcdlstwxz", max_size=12))
+def test_what_porter_says_of_letters(text: str) -> None:
+    """His definitions, written as patterns: a y is a consonant at the start and behind a vowel."""
+    assert stems._measure(text) == len(_CONSONANTS_AFTER_VOWELS.findall(text))
+    assert stems._has_vowel(text) == (_VOWEL.search(text) is not None)
+    assert stems._ends_short(text) == (_SHORT_END.search(text) is not None)
+
+
+_SUFFIXES = [
+    suffix for step in (stems._STEP_2, stems._STEP_3, stems._STEP_4) for each in step.values() for suffix, _ in each
+]
+
+
+@given(
+    st.text(alphabet="aeiouybcdlstz", max_size=5), st.lists(st.sampled_from([*_SUFFIXES, "s", "ed", "ing"]), max_size=3)
+)
+def test_a_stem_is_never_longer_than_its_word(start: str, suffixes: list[str]) -> None:
+    word = start + "".join(suffixes)
+    root = porter_stem(word)
+    assert len(root) <= len(word)
+    assert bool(root) == bool(word)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +148,10 @@ def test_it_is_fast_enough_to_index_with() -> None:
     start = time.process_time()
     analyze(text)
     assert len(text.split()) / (time.process_time() - start) > 20_000
+
+
+@pytest.mark.parametrize(
+    ("form", "verb"), [("lives", "live"), ("leaves", "leave"), ("flies", "fly"), ("tries", "try"), ("cried", "cry")]
+)
+def test_what_somebody_does_is_the_verb(form: str, verb: str) -> None:
+    assert analyze(form) == analyze(verb)

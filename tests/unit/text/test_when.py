@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.text import when
-from muniment.text.when import Window, date_terms, query_window, resolve, window_terms
+from muniment.text.asked_when import query_window
+from muniment.text.when import Window, date_terms, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
 
@@ -65,10 +66,10 @@ def test_a_resolved_day_has_the_terms_of_that_date() -> None:
         ("What happened on May 9th?", "2022-05-09", "2022-05-09", "day"),
         ("What happened in August?", "2022-08-01", "2022-08-31", "month"),
         ("What happened in 2021?", "2021-01-01", "2021-12-31", "year"),
-        ("before May 2022", "0001-01-01", "2022-05-01", "before"),
-        ("after 2021-03-04", "2021-03-04", "9999-12-31", "after"),
+        ("before May 2022", "0001-01-01", "2022-04-30", "before"),
+        ("after 2021-03-04", "2021-03-05", "9999-12-31", "after"),
         ("5月去了哪里", "2023-05-01", "2023-05-31", "month"),
-        ("2022년 3월 이후", "2022-03-31", "9999-12-31", "after"),
+        ("2022년 3월 이후", "2022-03-01", "9999-12-31", "after"),
         ("what did I do two weeks ago", "2023-04-24", "2023-04-30", "week"),
     ],
 )
@@ -159,6 +160,7 @@ def test_odd_expressions_at_the_ends_of_the_calendar(text: str, said: date) -> N
                 "tue",
                 "wed",
                 "thursday",
+                "thur",
                 "fri",
                 "sat",
                 "sunday",
@@ -184,4 +186,12 @@ def test_the_quick_look_misses_nothing(words: list[str]) -> None:
     """`resolve` skips texts by a cheap look; it must find what the patterns find."""
     folded = " ".join(words).casefold()
     said = date(2024, 5, 8)
-    assert resolve(folded, said) == [window for _, window in when._spans(folded, said, when._RELATIVE)]
+    assert resolve(folded, said) == [window for _, window in when.find_spans(folded, said, when._WAYS)]
+
+
+@pytest.mark.parametrize("name", ["thursday", "thu", "thur", "thurs", "tue", "tues"])
+def test_a_day_of_the_week_however_it_is_cut_short(name: str) -> None:
+    said = date(2024, 5, 8)
+    found = resolve(f"see you on {name}", said)
+    assert all(window.start == window.end < said for window in found)
+    assert found or name == "thu"

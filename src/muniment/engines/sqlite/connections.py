@@ -10,8 +10,6 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -127,19 +125,31 @@ class Connections:
             self._writer.close()
             self._writer = None
 
-    @contextmanager
-    def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection of one's own. Comes back without a transaction, or is closed."""
+    def take_reader(self) -> sqlite3.Connection:
+        """A connection of one's own, until `leave_reader`."""
         with self._guard:
             self.refuse_closed()
-            connection = self._idle.pop() if self._idle else None
             self._reading += 1
+            if self._idle:
+                return self._idle.pop()
+        taken = False
         try:
-            if connection is None:
-                connection = self._new_reader()
-            yield connection
+            connection = self._new_reader()
+            taken = True
+            return connection
         finally:
-            self._take_back(connection)
+            if not taken:
+                self._end_reading()
+
+    def leave_reader(self, connection: sqlite3.Connection) -> None:
+        """It comes back without a transaction, or is closed."""
+        with self._guard:
+            if not self.is_closed and not connection.in_transaction and len(self._idle) < _IDLE_READERS_MAX:
+                self._idle.append(connection)
+                self._reading -= 1
+                return
+        connection.close()
+        self._end_reading()
 
     def _new_reader(self) -> sqlite3.Connection:
         try:
@@ -147,14 +157,7 @@ class Connections:
         except sqlite3.Error as error:
             raise translate(error, self.place.path) from error
 
-    def _take_back(self, connection: sqlite3.Connection | None) -> None:
-        if connection is not None:
-            with self._guard:
-                keep = not self.is_closed and not connection.in_transaction and len(self._idle) < _IDLE_READERS_MAX
-                if keep:
-                    self._idle.append(connection)
-            if not keep:
-                connection.close()
+    def _end_reading(self) -> None:
         with self._guard:
             self._reading -= 1
             if self.is_closed and not self._reading:

@@ -126,8 +126,9 @@ class SqliteEngine:
     @contextmanager
     def _view(self, tenant_id: str) -> Iterator[SqliteReader]:
         connections = self._here()
-        with connections.reader() as connection:
-            location = connections.place.path
+        location = connections.place.path
+        connection = connections.take_reader()
+        try:
             try:
                 connection.execute("BEGIN")
             except sqlite3.Error as error:
@@ -138,10 +139,12 @@ class SqliteEngine:
             finally:
                 reader.end()
                 self._end_reading(connection)
+        finally:
+            connections.leave_reader(connection)
 
     @staticmethod
     def _end_reading(connection: sqlite3.Connection) -> None:
-        """A reader that cannot end its view stays in it, and is closed for that by `Connections.reader`."""
+        """A reader that cannot end its view stays in it, and is closed for that by `Connections.leave_reader`."""
         try:
             connection.execute("COMMIT")
         except sqlite3.Error:
@@ -154,13 +157,16 @@ class SqliteEngine:
 
     def tenants(self) -> list[str]:
         connections = self._here()
-        with self._turns, connections.reader() as connection:
+        with self._turns:
+            connection = connections.take_reader()
             try:
                 return [name for (name,) in connection.execute("SELECT tenant_id FROM tenants ORDER BY tenant_id")]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
+            finally:
+                connections.leave_reader(connection)
 
-    def scrub(self, needles: Sequence[bytes]) -> ScrubReport:
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         connections = self._here()
         self._refuse_read_only(connections)
         with self._turns:
@@ -168,7 +174,7 @@ class SqliteEngine:
             try:
                 from muniment.engines.sqlite.residue import scrub
 
-                return scrub(connections.place, needles)
+                return scrub(connections.place, needles, thorough=thorough)
             finally:
                 connections.leave_writer()
 

@@ -114,7 +114,7 @@ class SqliteTransaction(SqliteReader):
             if len(rows) == 1:
                 self._connection.execute(statement, (tenant_id, *rows[0]))
             else:
-                self._connection.executemany(statement, [(tenant_id, *row) for row in rows])
+                self._connection.executemany(statement, ((tenant_id, *row) for row in rows))
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
 

@@ -1,0 +1,62 @@
+"""The cue words that a query is looked through for first never hide what the patterns behind them would find."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muniment.recall import query as reading
+from muniment.recall.query import read_query
+from muniment.text.analyzer import ascii_words
+from muniment.text.asked_when import query_window
+from muniment.text.attribute_table import ATTRIBUTES
+from muniment.text.attributes import _ASKING
+
+SIGNS = {name: value for name, value in vars(reading).items() if isinstance(value, reading._Sign)}
+CUES = sorted({cue for sign in SIGNS.values() for cue in sign.cues} | _ASKING)
+NOW = date(2026, 5, 9)
+TIMES = ["in", "last", "next", "may", "sept", "june", "3", "days", "ago", "weekend", "on", "friday", "2024", "before"]
+
+
+def _ascii(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+@pytest.mark.parametrize("name", sorted(SIGNS))
+@given(data=st.data())
+def test_what_a_pattern_matches_has_a_cue(name: str, data: st.DataObject) -> None:
+    sign = SIGNS[name]
+    text = data.draw(st.from_regex(_ascii(sign.pattern.pattern), alphabet=st.characters(max_codepoint=126)))
+    folded = text.casefold()
+    if sign.pattern.search(folded):
+        assert sign.is_in(folded, frozenset(ascii_words(text)))
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda each: each.name)
+@given(data=st.data())
+def test_a_question_for_an_attribute_has_a_cue(attribute, data: st.DataObject) -> None:  # type: ignore[no-untyped-def]
+    text = data.draw(st.from_regex(_ascii(attribute.asked.pattern), alphabet=st.characters(max_codepoint=126)))
+    if attribute.asked.search(text):
+        assert not _ASKING.isdisjoint(ascii_words(text))
+
+
+@given(st.lists(st.sampled_from([*CUES, "to", "of", "the", "is", "how", "what", "dogs", "my"]), max_size=8))
+def test_signs_are_told_alike_with_and_without_cues(words: list[str]) -> None:
+    text = " ".join(words)
+    for sign in SIGNS.values():
+        assert sign.is_in(text, frozenset(ascii_words(text))) == (sign.pattern.search(text) is not None)
+
+
+@given(st.lists(st.sampled_from(TIMES), max_size=6))
+def test_a_time_is_read_alike_in_ascii_and_beyond(words: list[str]) -> None:
+    text = " ".join(words)
+    assert query_window(text, NOW) == query_window(f"{text} ·", NOW)
+
+
+def test_a_month_that_is_no_month_names_no_time() -> None:
+    assert query_window("in sepember", NOW) is None
+    assert read_query("what did I do on 5 sepember", ("user",), NOW).window is None
