@@ -15,6 +15,8 @@ from muniment.ports.engine import Engine
 
 __all__ = ["open_engine"]
 
+_OWN = ("schema", "pool_size")
+_POOL_SIZE_MAX = 1000
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 
 
@@ -26,7 +28,8 @@ def open_engine(
 ) -> Engine:
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
-    `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`).
+    `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
+    many connections it may have at once (by default 8).
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
     """
     if durability not in ("normal", "full"):
@@ -68,21 +71,42 @@ def _sqlite(path: str, durability: Literal["normal", "full"], read_only: bool) -
 
 def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
     try:
-        from muniment.engines.postgres.engine import PostgresEngine
+        from muniment.engines.postgres.engine import POOL_MAX, PostgresEngine
     except ImportError as error:
         if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
             raise
         raise MissingDependency(
             "PostgreSQL needs psycopg, which is not installed", hint='pip install "muniment[postgres]"'
         ) from error
-    url, schema = _without_schema(dsn)
-    return PostgresEngine(url, schema=schema, durability=durability, read_only=read_only)
+    url, own = _split(dsn)
+    return PostgresEngine(
+        url,
+        schema=own.get("schema", "muniment"),
+        pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
+        durability=durability,
+        read_only=read_only,
+    )
 
 
-def _without_schema(url: str) -> tuple[str, str]:
-    """`?schema=name` is ours: which schema of the database holds the store. The driver would refuse it."""
+def _split(url: str) -> tuple[str, dict[str, str]]:
+    """The URL that the driver takes, which would refuse what is ours, and that: where one stands twice, the last."""
     base, _, query = url.partition("?")
-    options = query.split("&") if query else []
-    names = [option.removeprefix("schema=") for option in options if option.startswith("schema=")]
-    rest = "&".join(option for option in options if not option.startswith("schema="))
-    return (f"{base}?{rest}" if rest else base), (names[-1] if names else "muniment")
+    own: dict[str, str] = {}
+    rest: list[str] = []
+    for option in query.split("&") if query else ():
+        name, _, value = option.partition("=")
+        if name in _OWN:
+            own[name] = unquote(value)
+        else:
+            rest.append(option)
+    return (f"{base}?{'&'.join(rest)}" if rest else base), own
+
+
+def _pool_size(given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > 4 or not 1 <= int(given) <= _POOL_SIZE_MAX:
+        raise InvalidInput(
+            f"pool_size is a whole number from 1 to {_POOL_SIZE_MAX}, not {given!r:.40}",
+            path="$.target",
+            hint="such as postgresql://host/database?pool_size=16",
+        )
+    return int(given)

@@ -153,6 +153,8 @@ class ScrubReport(NamedTuple):
     """No needle is left in any file the engine owns; False where the engine cannot know."""
     vacuumed: bool
     note: str
+    due: bool = False
+    """Something was left that a thorough scrub takes, at a later time or by another role."""
 
 
 class EngineInfo(NamedTuple):
@@ -197,8 +199,12 @@ class Engine(Protocol):
         """Every tenant with a row in `tenants`, sorted."""
         ...
 
-    def scrub(self, needles: Sequence[bytes]) -> ScrubReport:
-        """After a forget: leave none of these byte strings in any file the engine owns."""
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        """After a forget: leave none of these byte strings in any file the engine owns.
+
+        It may leave to a thorough one what would keep everybody waiting, and says so. A thorough one leaves nothing
+        that was emptied, whatever its needles, and takes the time it takes.
+        """
         ...
 
     def close(self) -> None: ...

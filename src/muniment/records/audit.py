@@ -2,7 +2,7 @@
 
 from muniment.records.base import Count, Items, Record
 
-__all__ = ["BrokenLink", "ImportReport", "RebuildReport", "VerifyReport"]
+__all__ = ["BrokenLink", "ImportReport", "RebuildReport", "ScrubbedFiles", "VerifyReport"]
 
 
 class BrokenLink(Record):
@@ -47,3 +47,15 @@ class RebuildReport(Record):
     repaired: Items[str]
     turns: Count
     """Turns that were indexed again."""
+
+
+class ScrubbedFiles(Record):
+    """What a thorough scrub has done to the store's files (LG-07)."""
+
+    clean: bool
+    """Nothing that was forgotten is left in any file of the store; False where the engine cannot know."""
+    due: bool
+    """Something is still there that another scrub could take, at another time or by another role."""
+    receipts: Count
+    """Receipts of forgets that had waited for it."""
+    note: str

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from muniment.compaction.snapshots import snapshots_id
 from muniment.errors import InvalidInput, NotFound, UnknownScope
-from muniment.ports.engine import Condition, Delete, Get, Patch, Reader, Row, Select, Transaction, Value
+from muniment.ports.engine import Condition, Delete, Get, Patch, Reader, Row, ScrubReport, Select, Transaction, Value
 from muniment.ports.schema import TABLES, Table, column_names
 from muniment.records.entry import Erased, Receipt, Trust
 from muniment.runtime.carriers import carriers_of, origins_of
@@ -27,9 +27,11 @@ from muniment.runtime.vectoring import remove_vectors
 from muniment.semantics.corpora import is_corpus, owner_of
 from muniment.semantics.owners import RESERVED_PREFIXES, holder_of, is_reserved
 
-__all__ = ["Selector", "forget", "names_of", "receipt_change"]
+__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
 
 CHUNK = 500
+SCRUB_DUE = "scrub_due"
+"""The status of a receipt for what may still lie in the store's files."""
 NEEDLES_MAX = 100_000
 """How many salts the engine is given to look for; of more than that, an even sample."""
 
@@ -91,10 +93,15 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     ctx.turns.clear()
     ctx.line_counts.clear()
     ctx.rules.clear()
-    report = ctx.engine.scrub(haul.needles)
-    receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
-    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [receipt_change(receipt)]))
+    receipt, change = scrubbed(receipt, ctx.engine.scrub(haul.needles))
+    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [change]))
     return receipt
+
+
+def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
+    """The receipt with what was done to the files, and how it is written."""
+    receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
 
 
 def _erase(
@@ -127,7 +134,7 @@ def _erase(
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
-    write_changes(tx, [receipt_change(receipt)])
+    write_changes(tx, [receipt_change(receipt, SCRUB_DUE)])
     return haul, receipt
 
 
@@ -150,11 +157,11 @@ def _versions(tx: Transaction, item_id: str) -> list[Item]:
     return [Item._make(cast("Any", row)) for row in rows]
 
 
-def receipt_change(receipt: Receipt) -> Change:
+def receipt_change(receipt: Receipt, status: str) -> Change:
     return Change(
         id=receipt.receipt_id,
         kind="receipt",
-        status="issued",
+        status=status,
         body=receipt.to_wire(),
         created_at=receipt.requested_at,
         trust="user",

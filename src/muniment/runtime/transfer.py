@@ -27,6 +27,7 @@ from muniment.runtime.ingest import enter_tenant
 from muniment.runtime.items import latest, write_changes
 from muniment.runtime.lineage import links_of
 from muniment.runtime.project_learning import trace_id_of
+from muniment.runtime.scrubbing import note_scrub
 from muniment.text.canonical import canonical_bytes
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -159,8 +160,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         if progress is not None:
             progress(len(batch))
     ctx.rules.clear()
-    if emptied:
-        ctx.engine.scrub(emptied)
+    if emptied and (report := ctx.engine.scrub(emptied)).due:
+        ctx.engine.write(dump.tenant_id, lambda tx: note_scrub(tx, sorted(set(gone.values())), report))
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
 
 
@@ -359,7 +360,8 @@ def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
         if item is not None and item.kind == "receipt":
             receipt = Receipt.from_wire(item.plain())
             erased = (Erased(kind="event", id=id_, hash=hash_.hex()) for id_, hash_ in entries.items())
-            write_changes(tx, [receipt_change(receipt.model_copy(update={"erased": (*receipt.erased, *erased)}))])
+            longer = receipt.model_copy(update={"erased": (*receipt.erased, *erased)})
+            write_changes(tx, [receipt_change(longer, item.status)])
     return salts
 
 

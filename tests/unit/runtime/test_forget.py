@@ -629,6 +629,29 @@ def test_the_next_forget_cleans_up_behind_a_reader_that_left(
 
 
 @pytest.mark.req("LG-07")
+def test_a_scrub_settles_the_receipts_that_waited_for_a_reader(
+    tmp_path: Path, reader: Callable[[], Callable[[], None]]
+) -> None:
+    word = markers("settled")[0]
+    with muniment.open(tmp_path / "store.db") as mem:
+        mem.run(user_id="ana", session_id="s1").observe_many([{"role": "user", "content": word}] * 50)
+        let_go = reader()
+        receipt = mem.forget(user_id="ana")
+        assert not receipt.scrubbed
+        held = mem.scrub()
+        assert (held.due, held.receipts) == (True, 0)
+        assert "reader" in held.note
+        let_go()
+        done = mem.scrub()
+        assert (done.clean, done.due, done.receipts) == (True, False, 1)
+        assert word.encode() not in bytes_of(tmp_path)
+        stored = mem._ctx.engine.read("default", lambda tx: latest(tx, receipt.receipt_id))
+        assert stored is not None
+        assert stored.plain() == receipt.to_wire() | {"scrubbed": True, "note": done.note}
+        assert mem.scrub().receipts == 0
+
+
+@pytest.mark.req("LG-07")
 def test_asking_again_while_the_reader_is_still_there_is_answered_truthfully(
     tmp_path: Path, reader: Callable[[], Callable[[], None]]
 ) -> None:

@@ -208,10 +208,10 @@ class MemoryEngine:
                 name for name, tables in self._tenants.items() if (table := tables.get("tenants")) and table.rows
             )
 
-    def scrub(self, needles: Sequence[bytes]) -> ScrubReport:
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         with self._turns, self._lock:
             self._refuse_closed()
-        del needles
+        del needles, thorough
         return ScrubReport(clean=True, vacuumed=False, note="the store has no files")
 
     def close(self) -> None:

@@ -27,9 +27,8 @@ from muniment.engines.sql import Statements
 from muniment.engines.turns import Turns
 from muniment.errors import Closed, InvalidInput, StorageBusy, StorageFailure, StorageLost, StorageReadOnly
 from muniment.ports.engine import EngineInfo, Reader, ScrubReport, Transaction
-from muniment.ports.schema import TABLES
 
-__all__ = ["PostgresEngine"]
+__all__ = ["POOL_MAX", "PostgresEngine"]
 
 R = TypeVar("R")
 Pool = psycopg_pool.ConnectionPool[Connection]
@@ -39,10 +38,14 @@ _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_TENANT}"
 _READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_TENANT}"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
+POOL_MAX = 8
 
 
 class PostgresEngine:
-    """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask."""
+    """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
+
+    A table of more than `rebuild_bytes_max` is rebuilt by a thorough scrub alone, not after each forget.
+    """
 
     is_shared_between_processes = True
     is_walled_by_the_server = True
@@ -54,11 +57,12 @@ class PostgresEngine:
         schema: str = "muniment",
         app_role: str = "muniment_app",
         pool_min: int = 1,
-        pool_max: int = 8,
+        pool_max: int = POOL_MAX,
         durability: Literal["normal", "full"] = "normal",
         read_only: bool = False,
         connect_timeout_s: int = 5,
         busy_timeout_s: float = 30.0,
+        rebuild_bytes_max: int = 16 << 20,
     ) -> None:
         for name in (schema, app_role):
             if _NAME.fullmatch(name) is None:
@@ -66,6 +70,7 @@ class PostgresEngine:
         self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only)
         self._durability = durability
         self._pool_sizes = (pool_min, pool_max)
+        self._rebuild_bytes_max = rebuild_bytes_max
         self._ready: Ready = prepare(self._target)
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
@@ -142,40 +147,21 @@ class PostgresEngine:
             asked = f'SELECT tenant_id FROM "{self._target.schema}".tenants ORDER BY tenant_id'
             return [name for (name,) in reader._run("tenants", asked, ())]
 
-    def scrub(self, needles: Sequence[bytes]) -> ScrubReport:
-        """Rebuild the tables that hold content. What the server's own log and backups keep, only its operator knows."""
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        """Rebuild the tables that hold content, the large ones only if `thorough`.
+
+        What the server's own log and backups keep, only its operator knows.
+        """
         del needles
         if self._target.read_only:
             raise StorageReadOnly(f"{self._ready.location} was opened for reading only")
         with self._turns:
             self._here()
-        notes: list[str] = []
-        vacuumed = True
-        with connect(self._target) as connection:
-            connection.add_notice_handler(lambda notice: notes.append(str(notice.message_primary)))
-            connection.execute("SET lock_timeout = '5s'")
-            for spec in TABLES:
-                if any(column.content for column in spec.columns):
-                    vacuumed = self._vacuum(connection, spec.name, notes) and vacuumed
-            try:
-                connection.execute("CHECKPOINT")
-            except psycopg.Error as error:
-                notes.append(f"no checkpoint: {error.diag.message_primary}")
-        vacuumed = vacuumed and not any("vacuum" in note for note in notes)
-        notes.append("the server's write-ahead log, replicas and backups are its operator's to expire")
-        return ScrubReport(clean=False, vacuumed=vacuumed, note="; ".join(notes))
+        from muniment.engines.postgres.residue import scrub
 
-    def _vacuum(self, connection: Connection, table: str, notes: list[str]) -> bool:
-        """FULL where nobody is in the way, else the plain kind, which frees without overwriting."""
-        name = f'"{self._target.schema}"."{table}"'
-        try:
-            connection.execute(f"VACUUM (FULL) {name}")
-            return True
-        except psycopg.errors.LockNotAvailable:
-            notes.append(f"{table} was in use and not rebuilt")
-        except psycopg.Error as error:
-            raise translate(error, self._ready.location) from error
-        return False
+        with connect(self._target) as connection:
+            bytes_max = None if thorough else self._rebuild_bytes_max
+            return scrub(connection, self._target.schema, self._ready.location, bytes_max=bytes_max)
 
     def close(self) -> None:
         with self._turns, self._forking:

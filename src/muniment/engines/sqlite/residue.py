@@ -28,30 +28,37 @@ _FEW = 16
 _CHECKPOINT_WAIT_S = 2.0
 
 
-def scrub(place: Place, needles: Sequence[bytes]) -> ScrubReport:
-    """Empty the log, look, rebuild if anything is found, look again. The caller keeps other writers out."""
+def scrub(place: Place, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+    """Empty the log, look, rebuild if anything is found, look again. The caller keeps other writers out.
+
+    A thorough one rebuilds whatever is found.
+    """
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=0)) as connection:
             emptied = _empty_log(connection, place)
-            if not found_in(_files(place), traces_of(needles)):
-                note = "nothing found" if emptied else "nothing found; a reader kept the write-ahead log from emptying"
-                return ScrubReport(clean=emptied or bool(needles), vacuumed=False, note=note)
-            if not emptied:
-                return ScrubReport(
-                    clean=False, vacuumed=False, note="a reader holds the write-ahead log: scrub again when it is done"
+            if not thorough and not found_in(_files(place), traces_of(needles)):
+                clean = emptied or bool(needles)
+                note = (
+                    "no residue found"
+                    if emptied
+                    else "no residue found; a reader kept the write-ahead log from emptying"
                 )
+                return ScrubReport(clean, vacuumed=False, note=note, due=not clean)
+            if not emptied:
+                note = "a reader holds the write-ahead log: scrub again when it is done"
+                return ScrubReport(clean=False, vacuumed=False, note=note, due=True)
             connection.execute("PRAGMA temp_store = FILE")  # a rebuild may be larger than memory
             patiently(connection, "VACUUM", deadline, place.path)
             emptied = _empty_log(connection, place)
     except sqlite3.Error as error:
-        return ScrubReport(clean=False, vacuumed=False, note=str(translate(error, place.path)))
+        return ScrubReport(clean=False, vacuumed=False, note=str(translate(error, place.path)), due=True)
     except StorageFailure as error:
-        return ScrubReport(clean=False, vacuumed=False, note=str(error))
-    if found_in(_files(place), needles):
+        return ScrubReport(clean=False, vacuumed=False, note=str(error), due=True)
+    if found_in(_files(place), needles) or not (emptied or needles):
         note = "rebuilt; still in rows that were not forgotten" if emptied else "rebuilt; a reader holds the old log"
-        return ScrubReport(clean=False, vacuumed=True, note=note)
-    return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file")
+        return ScrubReport(clean=False, vacuumed=True, note=note, due=not emptied)
+    return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file", due=False)
 
 
 def _empty_log(connection: sqlite3.Connection, place: Place) -> bool:

@@ -1,0 +1,141 @@
+"""What a forget leaves in the pages of a PostgreSQL server: little work each time, nothing after a thorough scrub."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+import muniment
+from muniment.engines.postgres.engine import PostgresEngine
+from muniment.ports.engine import Insert, Patch, Select
+from muniment.runtime.context import Context
+from muniment.runtime.forget import SCRUB_DUE
+from muniment.runtime.items import latest
+from muniment.runtime.memory import Memory
+from muniment.testing.rows import row_with
+
+pytestmark = pytest.mark.req("LG-07")
+
+
+@pytest.fixture
+def admin(postgres_dsn: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def engine(postgres_dsn: str, postgres_schema: str) -> Iterator[PostgresEngine]:
+    """Of which every table is too large to be rebuilt at each forget."""
+    engine = PostgresEngine(postgres_dsn, schema=postgres_schema, rebuild_bytes_max=0)
+    yield engine
+    engine.close()
+
+
+_FILES = """SELECT pg_relation_filepath(each)
+            FROM pg_class AS tables, LATERAL (VALUES (oid), (reltoastrelid)) AS two (each)
+            WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND each <> 0"""
+
+
+def files(admin: psycopg.Connection[Any], schema: str) -> list[str]:
+    return [path for (path,) in admin.execute(_FILES, (schema,))]
+
+
+def page_bytes(admin: psycopg.Connection[Any], schema: str) -> bytes:
+    """Of every table, and of where its long values lie, as the server's files hold them."""
+    admin.execute("CHECKPOINT")
+    read = "SELECT pg_read_binary_file(%s)"
+    return b"".join(admin.execute(read, (path,)).fetchone()[0] for path in files(admin, schema))  # type: ignore[index]
+
+
+def fill(engine: PostgresEngine) -> list[str]:
+    """Sixty words of many that stand in rows; all of them are emptied, their neighbours stay."""
+    chance = random.Random(7)
+    words = [f"secret-{number}-" + chance.randbytes(12).hex() for number in range(600)]
+    rows = [row_with("entries", number, body=word, salt=b"s") for number, word in enumerate(words)]
+    engine.write("t1", lambda tx: tx.do(Insert("entries", rows)))
+    gone = tuple(range(0, 600, 10))
+    engine.write("t1", lambda tx: tx.do(Patch("entries", (("seq", "in", gone),), {"body": None, "salt": None})))
+    return [words[number] for number in gone]
+
+
+def left(words: list[str], content: bytes) -> int:
+    return sum(word.encode() in content for word in words)
+
+
+def test_large_tables_are_left_to_a_thorough_scrub(
+    engine: PostgresEngine, admin: psycopg.Connection[Any], postgres_schema: str
+) -> None:
+    gone = fill(engine)
+    before = files(admin, postgres_schema)
+    report = engine.scrub([word.encode() for word in gone])
+    assert files(admin, postgres_schema) == before, "no table was written anew"
+    assert (report.due, report.vacuumed, report.clean) == (True, False, False)
+    assert "too large to be rebuilt at every forget: entries, blobs, items" in report.note
+    assert left(gone, page_bytes(admin, postgres_schema)), "VACUUM overwrites nothing: else there were no need for more"
+
+    report = engine.scrub([], thorough=True)
+    assert (report.due, report.vacuumed, report.clean) == (False, True, False)
+    assert files(admin, postgres_schema) != before, "now they were"
+    assert left(gone, page_bytes(admin, postgres_schema)) == 0
+    kept = engine.read("t1", lambda reader: reader.do(Select("entries", columns=("body",))))
+    assert sum(body is not None for (body,) in kept) == 540
+
+
+def test_small_tables_are_rebuilt_at_once(
+    postgres_dsn: str, admin: psycopg.Connection[Any], postgres_schema: str
+) -> None:
+    engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
+    try:
+        gone = fill(engine)
+        report = engine.scrub([word.encode() for word in gone])
+        assert not report.due
+        assert left(gone, page_bytes(admin, postgres_schema)) == 0
+    finally:
+        engine.close()
+
+
+def test_rows_that_an_older_transaction_may_read_are_told(
+    engine: PostgresEngine, admin: psycopg.Connection[Any], postgres_schema: str
+) -> None:
+    with psycopg.connect(admin.info.dsn) as other:
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        gone = fill(engine)
+        report = engine.scrub([], thorough=True)
+        assert report.due
+        assert "entries was rebuilt with 60 rows that an older transaction may still read" in report.note
+        assert left(gone, page_bytes(admin, postgres_schema))
+    assert not engine.scrub([], thorough=True).due
+    assert left(gone, page_bytes(admin, postgres_schema)) == 0
+
+
+def test_receipts_wait_for_the_scrub(
+    postgres_dsn: str, engine: PostgresEngine, admin: psycopg.Connection[Any], postgres_schema: str
+) -> None:
+    url = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}"
+    with muniment.open(url) as opened:
+        mem = Memory(Context(engine=engine, policy=opened.policy, clock=opened._ctx.clock, ids=opened._ctx.ids))
+        receipts = []
+        for tenant in ("acme", "globex"):
+            said = mem.run(tenant_id=tenant, user_id="ana", session_id="s1").observe("user", "the word is xyzzyplugh")
+            receipts.append(mem.forget(event=said.id, tenant_id=tenant))
+        assert all("too large" in receipt.note for receipt in receipts)
+        assert [_status(mem, receipt) for receipt in receipts] == [SCRUB_DUE] * 2
+
+        done = mem.scrub()
+        assert (done.due, done.receipts) == (False, 2)
+        assert [_status(mem, receipt) for receipt in receipts] == ["issued"] * 2
+        assert b"xyzzyplugh" not in page_bytes(admin, postgres_schema)
+        assert mem.scrub().receipts == 0
+        assert mem.verify().ok
+
+
+def _status(mem: Memory, receipt: Any) -> str:
+    item = mem._ctx.engine.read(receipt.tenant_id, lambda reader: latest(reader, receipt.receipt_id))
+    assert item is not None
+    assert ("too large" in item.plain()["note"]) == (item.status == SCRUB_DUE)
+    return item.status
