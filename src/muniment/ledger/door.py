@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from muniment.errors import InvalidInput, TooLarge
+from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import may_hold_secret, redact_value
-from muniment.ledger.trust import reads_like_instructions, trust_of
+from muniment.ledger.trust import trust_of
 from muniment.records.entry import EntryDraft, Trust
 from muniment.records.policy import LedgerPolicy
 from muniment.text.canonical import canonical_bytes, canonical_text

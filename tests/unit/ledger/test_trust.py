@@ -8,7 +8,8 @@ import time
 import pytest
 
 from muniment.errors import InvalidInput
-from muniment.ledger.trust import reads_like_instructions, trust_of
+from muniment.ledger.orders import reads_like_instructions
+from muniment.ledger.trust import trust_of
 from muniment.records.entry import ROLES, TRUST_ORDER, Role, Trust
 from muniment.semantics.trust import lowest_trust
 
