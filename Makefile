@@ -5,14 +5,16 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# A third of the suite's time is waiting, for servers, locks and processes: one worker more than there are cores.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
 # Bytecode is kept: tests start many processes, and each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite inspector chromium lint format bench bench-quick soak serve schemas openapi reference stubs clean setup
+.PHONY: demo test suite beside integrations browser inspector chromium lint format bench bench-quick soak serve \
+	schemas openapi reference stubs clean setup
 
 setup: $(STAMP)
 
@@ -25,15 +27,26 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/muniment demo
 
-test: setup inspector chromium
-	@$(MAKE) --no-print-directory -j2 lint suite
+# Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
+test:
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium
+	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --ignore tests/integrations --ignore tests/browser
-	$(BIN)/python -m pytest -n $(CORES) tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
-	$(BIN)/python -m pytest -n $(CORES) tests/browser
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser
 
-# Browser tests keep an event loop running, and frameworks leave connections open: each in processes of its own.
+# Browser tests keep an event loop running, and frameworks leave connections open: each in a process of its own.
+beside: setup
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory integrations
+	@$(MAKE) --no-print-directory browser
+
+integrations: setup
+	$(BIN)/python -m pytest tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
+
+browser: setup
+	$(BIN)/python -m pytest tests/browser
+
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
 
@@ -85,7 +98,8 @@ soak: setup
 		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py \
 		tests/property/test_packets.py tests/property/test_learning_recall.py tests/contract tests/fault/test_learning_kill.py \
 		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
-		tests/unit/runtime/test_corpora.py tests/fault/test_serve_kill.py
+		tests/unit/runtime/test_corpora.py tests/fault/test_serve_kill.py tests/unit/runtime/test_transfer.py \
+		tests/surfaces/test_cli_recall.py
 
 serve: setup inspector
 	$(BIN)/muniment serve

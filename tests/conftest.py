@@ -18,6 +18,11 @@ settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("soak" if SOAK else "suite")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def postgres_dsn() -> str:
     try:

@@ -16,12 +16,15 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.append(str(Path(__file__).parent.parent))  # it is run by itself too
+
+from free_ports import free_port
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHOWN = re.compile(r"\s*^```(text|json)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -127,9 +130,7 @@ class Player:
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._folder = folder
         self._shell: Shell | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = str(free.getsockname()[1])
+        self._port = str(free_port())
 
     def play(self, page: str, block: Block) -> str:
         body = block.body.replace(_PORT, self._port)

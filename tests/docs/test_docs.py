@@ -56,6 +56,7 @@ def own_database(dsn: str) -> Iterator[str]:
                 connection.execute(f'DROP ROLE "{role}"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if played(page)], ids=lambda page: page.name)
 def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     body = played(page)

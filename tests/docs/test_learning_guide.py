@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import muniment
 from muniment.surfaces.cli.bank import bank
 from muniment.surfaces.cli.plan import plan
@@ -18,6 +20,7 @@ from muniment.surfaces.cli.reuse import reuse
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
 
 
+@pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from muniment.surfaces.cli.research import COMMANDS
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "research.md"
@@ -21,6 +23,7 @@ def python_text(name: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "rollouts.md"
 SOLVER = """
 def agent(task):
@@ -19,6 +21,7 @@ def verifier(output, task):
 """
 
 
+@pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import muniment
 from muniment.surfaces.cli.rules import COMMANDS
 from muniment.testing.rule_story import RuleStory
@@ -37,6 +39,7 @@ with muniment.open("agent.db") as mem:
 """
 
 
+@pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable
@@ -46,8 +47,8 @@ junk = st.recursive(
 
 
 @cache
-def gated() -> tuple[RuleStory, str]:
-    """One rule that has passed its gate and its replay, for all that are thrown at it."""
+def gated(_by: str) -> tuple[RuleStory, str]:
+    """One rule that has passed its gate and its replay, for all that one test throws at it."""
     story, rule_id = at("gate")
     story.book.replay(rule_id, story.agent, story.verifier)
     return story, rule_id
@@ -104,7 +105,7 @@ DOORS: dict[str, Callable[[Rulebook, str, Any], Any]] = {
 )
 @given(bad=junk)
 def test_what_is_nonsense_changes_nothing(door: str, bad: Any) -> None:
-    story, rule_id = gated()
+    story, rule_id = gated("nonsense")
     before = (story.book.revision, story.book.get(rule_id))
     try:
         DOORS[door](story.book, rule_id, bad)
@@ -142,19 +143,22 @@ NEVER: dict[str, Callable[[RuleStory, str], Any]] = {
 
 @pytest.mark.parametrize("name", sorted(NEVER))
 def test_what_is_never_right_is_refused(name: str) -> None:
-    story, rule_id = gated()
+    story, rule_id = gated("never right")
     before = (story.book.revision, story.book.get(rule_id), len(story.book.reports(rule_id)))
     with pytest.raises(InvalidInput):
         NEVER[name](story, rule_id)
     assert (story.book.revision, story.book.get(rule_id), len(story.book.reports(rule_id))) == before
 
 
+numbers = itertools.count()
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_draft_with_something_wrong_in_it_is_a_draft_or_refused(data: st.DataObject) -> None:
     """Any part of a good draft in place of which something else stands."""
-    story, _ = gated()
-    good = story.memory.bank(user_id="ana").drafts()[0].to_wire() | {"draft_id": f"d{time.monotonic_ns()}"}
+    story, _ = gated("drafts")
+    good = story.memory.bank(user_id="ana").drafts()[0].to_wire() | {"draft_id": f"d{next(numbers)}"}
     places = [(name,) for name in good] + [
         ("proposed_rule", name) for name in ("type", "title", "body", "applicability")
     ]

@@ -27,6 +27,7 @@ def found(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path) -> None:
     way, block, _, calls = found(search(tmp_path / "whole.db"))
     path = tmp_path / "killed.db"

@@ -104,18 +104,20 @@ def modules() -> Modules:
     return {name: (tree, walk(tree)) for name, tree in sorted(trees.items())}
 
 
+def names_in(node: ast.AST) -> set[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.ImportFrom(names=aliases):
+            return {alias.name for alias in aliases}
+        case ast.Constant(value="rule_id" | "Rulebook"):
+            return {"RuleRecord"}
+    return set()
+
+
 def of_banks(tree: ast.Module) -> bool:
     """Does a module deal in records of banks? No other can make a rule."""
-    for node in ast.walk(tree):
-        names = {
-            ast.Name: lambda node: {node.id},
-            ast.Attribute: lambda node: {node.attr},
-            ast.ImportFrom: lambda node: {alias.name for alias in node.names},
-            ast.Constant: lambda node: {"rule_id", "Rulebook"} & {node.value} and {"RuleRecord"},
-        }.get(type(node), lambda _node: set())(node)
-        if RULE_MAKERS & names:
-            return True
-    return False
+    return any(RULE_MAKERS & names_in(node) for node in ast.walk(tree))
 
 
 @pytest.mark.req("RC-14", "RC-18")

@@ -13,6 +13,7 @@ from sandbox_helpers import as_ordinary_user
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.req("RC-25")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["test_attacks.py", "test_tools.py", "test_harness.py"])

@@ -24,6 +24,8 @@ __all__ = ["VARIABLE", "Unavailable", "fresh_schema", "server_dsn", "throwaway_s
 
 VARIABLE = "MUNIMENT_TEST_POSTGRES"
 _PREFIX = "muniment-pg-"
+_NOT_KEPT = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
+"""What a server does for data that outlives it; this one is thrown away."""
 _counter = itertools.count(1)
 
 
@@ -54,7 +56,8 @@ def _start() -> str | Unavailable:
             folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
             dsn = str(get_server(folder, cleanup_mode="delete").get_uri())
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM SET fsync = off")  # it is thrown away
+            for setting in _NOT_KEPT:
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
             connection.execute("SELECT pg_reload_conf()")
     except (ImportError, OSError, AssertionError, RuntimeError, subprocess.SubprocessError) as error:
         return Unavailable(f"no PostgreSQL server: {type(error).__name__}: {error} (or set {VARIABLE})")
