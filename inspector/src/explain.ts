@@ -64,9 +64,9 @@ export function candidates(pool: Pool): Map<string, Candidate> {
   const all = [
     ...named(
       "fact",
-      pool.facts.map(({ fact, recorded_at }) => [
+      pool.facts.map(({ fact, since, recorded_at }) => [
         fact.fact_id,
-        { text: `${fact.fact_key} = ${shown(fact.value)}`, ts: recorded_at, sources: fact.sources },
+        { text: `${fact.fact_key} = ${shown(fact.value)}`, ts: since ?? recorded_at, sources: fact.sources },
       ]),
     ),
     ...named(

@@ -61,7 +61,7 @@ message, a `hint` saying what to do, and where it helps a JSON `path` and `detai
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 __all__ = [
     "ArtifactEdited",
@@ -121,6 +121,10 @@ __all__ = [
 ]
 
 
+_ISSUES_SHOWN = 3
+_ISSUE_CHARS_MAX = 200
+
+
 class Issue(NamedTuple):
     """One thing wrong at one place of a document; `path` is a JSONPath such as `$.meta.budget`."""
 
@@ -160,6 +164,13 @@ class MunimentError(Exception):
     def __str__(self) -> str:
         where = f" (at {self.path})" if self.path else ""
         return f"{self.message}{where}"
+
+    def within(self, place: str) -> Self:
+        """This error, of a part of what was given: its paths begin at `place`, such as `$[3]`."""
+        self.path = f"{place}{(self.path or '$')[1:]}"
+        for issue in self.details.get("issues", ()):
+            issue["path"] = f"{place}{issue['path'][1:]}"
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The one shape every surface shows. Absent parts are absent."""
@@ -210,6 +221,20 @@ class InvalidRecord(InvalidInput):
     @property
     def issues(self) -> tuple[Issue, ...]:
         return tuple(Issue(**issue) for issue in self.details.get("issues", ()))
+
+    def __str__(self) -> str:
+        """The message and the first issues, in one line; `issues` has them all, uncut."""
+        issues = self.details.get("issues", ())
+        if not issues:
+            return super().__str__()
+        shown = [_clipped(f"{issue['path']}: {issue['message']}") for issue in issues[:_ISSUES_SHOWN]]
+        more = [f"and {len(issues) - _ISSUES_SHOWN} more"] if len(issues) > _ISSUES_SHOWN else []
+        return f"{self.message}: {'; '.join([*shown, *more])}"
+
+
+def _clipped(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _ISSUE_CHARS_MAX else line[: _ISSUE_CHARS_MAX - 1] + "…"
 
 
 class UnknownKind(InvalidInput):
@@ -499,7 +524,7 @@ class SandboxDenied(SandboxFailure):
 
 class Closed(MunimentError):
     code = "closed"
-    status = 500
+    status = 503
     usual_hint = "open the store again with muniment.open(...)"
 
 

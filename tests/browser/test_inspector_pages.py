@@ -57,7 +57,7 @@ def test_a_packet_says_why_and_leads_to_the_event(reader: Reader, story: Path) -
     meter = page.get_by_role("meter", name="Short term")
     assert int(meter.get_attribute("aria-valuenow")) <= int(meter.get_attribute("aria-valuemax")) == 130
     item = page.locator(".items > li", has_text="the mushroom dumplings").first
-    assert item.get_by_text("says canal, kitchen, jiwoo, best").is_visible()
+    assert item.get_by_text("says Canal, Kitchen, Jiwoo, best").is_visible()
     assert item.get_by_text("words").is_visible()  # a part of its score
     item.get_by_role("button", name="Show source").click()
     source = item.locator("blockquote")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from muniment.engines.opening import open_engine
+from muniment.engines.postgres.engine import PostgresEngine
 from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
 from muniment.ports.engine import Count, Insert
 from muniment.testing.postgres_server import throwaway_schema
@@ -54,6 +55,29 @@ def test_postgres_with_a_schema_in_the_url(postgres_dsn: str) -> None:
         engine.close()
     with pytest.raises(InvalidInput):
         open_engine(f'{postgres_dsn}&schema=not"a"name')
+
+
+def test_postgres_with_a_pool_size_in_the_url(postgres_dsn: str) -> None:
+    """What is the driver's goes to the driver."""
+    with throwaway_schema(postgres_dsn) as target:
+        engine = open_engine(f"{target}&pool_size=2&options=-csearch_path%3Dmine")
+        try:
+            assert isinstance(engine, PostgresEngine)
+            assert engine._pool.max_size == 2
+            with engine.snapshot("t1"), engine.snapshot("t1"):
+                assert engine._pool.get_stats()["pool_size"] == 2
+            with engine._pool.connection() as connection:
+                assert connection.execute("SHOW search_path").fetchone() == ("mine",)
+        finally:
+            engine.close()
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "", "many", "1001", "8.0", "٣", "1" * 5000])
+def test_what_is_no_pool_size(given: str) -> None:
+    with pytest.raises(InvalidInput, match="pool_size is a whole number from 1 to 1000") as caught:
+        open_engine(f"postgresql://nobody:secret@127.0.0.1:1/none?pool_size={given}")
+    assert "secret" not in str(caught.value.to_dict())
+    assert len(caught.value.message) < 120
 
 
 @pytest.mark.parametrize(

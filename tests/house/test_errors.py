@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+import muniment
 from muniment import errors
 from muniment.errors import InvalidRecord, Issue, MunimentError
 
@@ -34,3 +35,27 @@ def test_each_error_has_a_hint_in_every_shape(cls: type[MunimentError]) -> None:
 
 def test_what_an_instance_says_is_better() -> None:
     assert errors.NotFound("no build", hint="list them").to_dict()["hint"] == "list them"
+
+
+def test_an_invalid_record_printed_alone_says_what_is_wrong() -> None:
+    issues = [Issue(f"$.parts[{number}]", f"wanted a string,\nfound {number}", "string_type") for number in range(5)]
+    told = "not a valid Thing: $.parts[0]: wanted a string, found 0; $.parts[1]: wanted a string, found 1; "
+    told += "$.parts[2]: wanted a string, found 2"
+    assert str(InvalidRecord("not a valid Thing", issues[:3])) == told
+    assert str(InvalidRecord("not a valid Thing", issues)) == f"{told}; and 2 more"
+    assert str(pickle.loads(pickle.dumps(InvalidRecord("not a valid Thing", issues)))) == f"{told}; and 2 more"
+    assert str(InvalidRecord("not a valid Thing", [])) == "not a valid Thing"
+
+
+def test_what_an_invalid_record_prints_is_bounded() -> None:
+    error = InvalidRecord("not a valid Thing", [Issue("$." + "k" * 1000, "x" * 100_000)] * 1000)
+    assert len(str(error)) < 700
+    assert len(error.issues[0].message) == 100_000, "the issues themselves are whole"
+
+
+def test_what_the_library_refuses_says_why_and_quotes_little() -> None:
+    with muniment.open() as mem, pytest.raises(InvalidRecord) as caught:
+        mem.run(user_id="ana").observe("king" * 1000, "the words that were said")
+    assert str(caught.value).startswith("this cannot be recorded: $.role: wanted 'user', 'assistant'")
+    assert "the words that were said" not in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -21,6 +21,7 @@ import muniment
 from muniment.adapters.system import CountingIds, TickingClock
 from muniment.errors import (
     Conflict,
+    DuplicateId,
     Forbidden,
     InvalidInput,
     InvalidJson,
@@ -226,6 +227,32 @@ def test_agents_run_at_home_and_learn_there(serve: Serve) -> None:
         path = Path(__file__)
         added = mem.corpus("code", user_id="ana").add_file(path)
         assert added.document_id == path.as_posix()
+
+
+def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All of it or nothing, whichever corpora it goes to; and what stood there before is asked for at once."""
+    from muniment.integrations.drawer import Drawer, Put, put_all
+
+    asked: list[str] = []
+    with muniment.open() as mem, running(mem, tmp_path) as url, muniment.connect(url) as far:
+        monkeypatch.setattr(far._connection, "_before", lambda: asked.append("a request"))
+        drawers = [Drawer(far, "notes"), Drawer(far, "notes", user_id="ana"), Drawer(far, "other")]
+        puts = [Put(drawer, f"key {n}", {"n": n}, f"text {n}") for drawer in drawers for n in range(10)]
+        put_all(puts)
+        assert len(asked) == 1
+        asked.clear()
+        stood = drawers[1].get_many([f"key {n}" for n in range(20)])
+        assert [kept.value for kept in stood.values()] == [{"n": n} for n in range(10)]
+        assert len(asked) == 1
+        asked.clear()
+        with pytest.raises(DuplicateId, match="'key 3' is given twice"):
+            put_all([*(put._replace(value={"n": 0}) for put in puts), puts[3]])
+        assert drawers[0].get_many(["key 3"])["key 3"].value == {"n": 3}
+        assert drawers[0].history("key 3")[0][1] == "live"
+        long = {"\u00e4" * 250 + str(n): n for n in range(60)}
+        put_all([Put(drawers[0], key, {"n": n}, "x") for key, n in long.items()])
+        assert {key: kept.value["n"] for key, kept in drawers[0].get_many(list(long)).items()} == long
+        assert mem.verify().ok
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from http_support import ANA, TENANT, Serve
 from starlette.testclient import TestClient
 
+import muniment
 from muniment.runtime.memory import Memory
 from muniment.surfaces.http.compression import choose_encoding
 from muniment.surfaces.http.logs import JsonFormatter
@@ -333,3 +334,25 @@ def test_closing_waits_for_what_is_under_way(serve: Serve, monkeypatch: pytest.M
     threading.Timer(0.2, release.set).start()
     client.__exit__(None, None, None)
     assert release.is_set()
+
+
+def test_a_server_that_is_being_stopped_says_when_to_come_back(serve: Serve) -> None:
+    client = serve()
+    said(client)
+    client.app.state.live.end()  # type: ignore[attr-defined]
+    work = client.post(f"{TENANT}/rebuild", headers={"Prefer": "respond-async"})
+    for answer in (said(client), client.get("/v1/info"), work):
+        assert (answer.status_code, answer.json()["code"]) == (503, "closed")
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert int(answer.headers["retry-after"]) > 0
+        assert answer.json()["detail"] == "the server is closing"
+    assert client.get("/v1/health").status_code == 200
+
+
+def test_a_store_that_was_closed_is_not_there_for_now(serve: Serve) -> None:
+    memory = muniment.open()
+    client = serve(memory)
+    memory.close()
+    answer = said(client)
+    assert (answer.status_code, answer.json()["code"]) == (503, "closed")
+    assert int(answer.headers["retry-after"]) > 0

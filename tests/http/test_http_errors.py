@@ -128,6 +128,15 @@ def test_every_error_survives_the_way_there_and_back(cls: type[MunimentError]) -
     assert error_of({"code": "of_a_newer_server", "detail": "no"}).details == {"code": "of_a_newer_server"}
 
 
+@pytest.mark.parametrize(
+    "issues", [7, {"a": 1}, ["no issue"], [{"path": "$"}], [{"path": 1, "message": [], "code": ""}]]
+)
+def test_issues_of_another_form_are_left_out(issues: Any) -> None:
+    problem = {"code": "invalid_record", "detail": "no", "path": "$.x", "details": {"issues": issues, "more": 1}}
+    error = error_of(problem)
+    assert (str(error), error.details) == ("no (at $.x)", {"more": 1})
+
+
 def test_codes_are_unique_so_that_each_names_its_class() -> None:
     assert len({cls.code for cls in CLASSES}) == len(CLASSES)
     assert muniment.errors.Refused("x").to_dict()["code"] == "refused"

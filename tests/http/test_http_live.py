@@ -85,7 +85,7 @@ class Listener:
             if name in ("event", "id", "data"):
                 said[name] = value
             if not line and "data" in said:
-                self.last_id = said["id"]
+                self.last_id = said.get("id", "")
                 return said["event"], json.loads(said["data"])
         return None
 
@@ -309,6 +309,75 @@ def test_a_key_reads_its_own_and_ends_with_it(start: Start, memory: Memory, keys
         assert listener.next() is not None
         keys.revoke(ana.key.key_id)
         assert listener.next() is None
+
+
+@pytest.fixture
+def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Rebuilding does not end until this is set."""
+    from muniment.runtime import rebuild as rebuilding
+
+    release, real = threading.Event(), rebuilding.rebuild
+
+    def slow(*args: Any) -> Any:
+        release.wait(20)
+        return real(*args)
+
+    monkeypatch.setattr(rebuilding, "rebuild", slow)
+    yield release
+    release.set()
+
+
+def begin_work(url: str, token: str) -> str:
+    """The address of the events of some long work."""
+    begun = httpx2.post(f"{url}/v1/tenants/default/rebuild", headers=bearer(token) | {"Prefer": "respond-async"})
+    return f"{url}{begun.headers['location']}/events"
+
+
+@pytest.mark.req("LG-02")
+def test_the_progress_of_a_work_is_told_to_a_key_that_holds(
+    start: Start, memory: Memory, keys: KeyFile, held_up: threading.Event
+) -> None:
+    url = start(memory, auth="on")
+    gone, kept = (keys.create(name, tenant="default", access="admin") for name in ("gone", "kept"))
+    events = begin_work(url, kept.token)
+    with (
+        Listener(events, Authorization=f"Bearer {gone.token}") as revoked,
+        Listener(events, Authorization=f"Bearer {kept.token}") as follower,
+    ):
+        assert [revoked.next()[0], follower.next()[0]] == ["running", "running"]  # type: ignore[index]
+        keys.revoke(gone.key.key_id)
+        assert revoked.next() is None, "the work still runs; it is no longer told"
+        held_up.set()
+        told = follower.next()
+        assert told is not None
+        assert told[0] == "done"
+        assert follower.next() is None
+    assert httpx2.get(events, headers=bearer(gone.token)).status_code == 401
+
+
+def test_who_follows_a_work_is_one_of_so_many_streams(
+    start: Start, memory: Memory, keys: KeyFile, held_up: threading.Event
+) -> None:
+    url = start(memory, auth="on", streams_per_key_max=1)
+    token = keys.create("k", tenant="default", access="admin").token
+    events = begin_work(url, token)
+    with Listener(events, Authorization=f"Bearer {token}") as follower:
+        follower.next()
+        refused = httpx2.get(events, headers=bearer(token))
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        held_up.set()
+        assert follower.next()[0] == "done"  # type: ignore[index]
+
+
+def test_a_work_is_told_to_its_end_while_the_server_stops(
+    memory: Memory, tmp_path: Path, held_up: threading.Event
+) -> None:
+    with ExitStack() as stack:
+        with running(memory, keys=str(tmp_path / "keys.json"), research_dir=str(tmp_path / "research")) as url:
+            follower = stack.enter_context(Listener(begin_work(url, "none")))
+            assert follower.next()[0] == "running"  # type: ignore[index]
+            threading.Timer(0.5, held_up.set).start()
+        assert follower.next()[0] == "done"  # type: ignore[index]
 
 
 def test_so_many_streams_and_no_more(start: Start, memory: Memory, keys: KeyFile) -> None:

@@ -180,6 +180,7 @@ def test_working_sets_run_out_and_end_with_the_run(mem: Memory, clock: Hand) -> 
 # -- sizes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.req("RC-21")
 @pytest.mark.parametrize(("most", "method"), one_in(2, list(product((1, 7, 24), ("lru", "score_decay", "hybrid")))))
 def test_no_store_exceeds_its_size(most: int, method: str) -> None:
@@ -238,6 +239,7 @@ def told(mem: Memory) -> tuple[list[bytes], list[Any]]:
     return list(mem.export()), answers
 
 
+@pytest.mark.slow
 @pytest.mark.req("RC-05", "RC-08")
 def test_engines_and_dumps_agree(tmp_path: Path) -> None:
     dumps, answers = [], []

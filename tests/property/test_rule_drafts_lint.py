@@ -13,8 +13,8 @@ from muniment.adapters.token_counters import load_token_counter
 from muniment.fold.contrast import contrast, window
 from muniment.fold.drafts import drafts
 from muniment.fold.wording import Writer
+from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import redact_text
-from muniment.ledger.trust import reads_like_instructions
 from muniment.promotion.consolidation import rule_of
 from muniment.records.learn_policy import FoldPolicy
 from muniment.records.learning import IntentParts, RunFacts, StepFacts

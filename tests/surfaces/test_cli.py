@@ -129,6 +129,22 @@ def test_extract_proposes_facts_with_their_quotes(folder: Path) -> None:
     assert failure(call("extract", "--json"))["hint"]
 
 
+def test_extract_tells_whose_words_it_leaves_aside(folder: Path) -> None:
+    said = [("Ana", "I live in Lisbon."), ("Bob", "I live in Oslo."), ("Bob", "I like tea.")]
+    both = [{"role": "user", "name": name, "content": text} for name, text in said]
+    (folder / "alone.json").write_text(json.dumps(both[:1]), "utf-8")
+    (folder / "both.json").write_text(json.dumps(both), "utf-8")
+    assert call("ingest", "alone.json", "--user", "u-1").exit_code == 0
+    assert "user.location: Lisbon" in call("extract", "--user", "u-1").stdout
+    assert call("ingest", "both.json", "--user", "u-2").exit_code == 0
+    told = json.loads(call("extract", "--user", "u-2", "--json").stdout)
+    assert told["candidates"] == []
+    assert [(each["speaker"], each["messages"]) for each in told["unheard"]] == [("Ana", 1), ("Bob", 2)]
+    shown = call("extract", "--user", "u-2").stdout
+    assert "left aside: 2 of 'Bob'" in shown
+    assert "user.name" in shown
+
+
 def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
     lines = "".join(
         json.dumps({"role": "user", "content": f"{user} {session}", "user_id": user, "session_id": session}) + "\n"
@@ -248,6 +264,25 @@ def test_forget_asks_and_gives_a_receipt(folder: Path) -> None:
     assert failure(call("forget", "--user", "ana", "--json"))["hint"] == "add --yes to forget"
     assert failure(call("forget", "--event", "evt_x", "--json", "--yes"))["code"] == "not_found"
     assert failure(call("forget", "--fact", "fact_x", "--json", "--yes"))["code"] == "not_found"
+
+
+def test_scrub_rebuilds_and_says_what_waited(folder: Path) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
+    call("forget", "--user", "ana", "--json", "--yes")
+    result = call("scrub", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {"clean": True, "due": False, "note": "rebuilt the file", "receipts": 0}
+    assert "0 receipts had waited" in call("scrub").stdout
+    with closing(sqlite3.connect(folder / "muniment.db", isolation_level=None)) as held:
+        held.execute("BEGIN")
+        held.execute("SELECT count(*) FROM entries").fetchone()
+        call("ingest", "events.jsonl", "--user", "bob")
+        result = call("scrub")
+    assert result.exit_code == 1
+    assert "something is left: scrub again" in result.stdout
 
 
 def _wal(folder: Path) -> bytes:

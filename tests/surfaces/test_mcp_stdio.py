@@ -47,6 +47,7 @@ def talk_to(
     anyio.run(main)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_process_for_one_user(tmp_path: Path, mode: str) -> None:
     events: list[str] = []
@@ -146,10 +147,7 @@ def test_an_interrupt_ends_it_at_once_and_loses_nothing(tmp_path: Path) -> None:
     ("arguments", "code"),
     [
         ([], "invalid_input"),
-        (["--user", ""], "invalid_input"),
         (["--user", "ana", "--level", "world"], "invalid_input"),
-        (["--user", "corpus:x"], "invalid_input"),
-        (["--user", "a" * 300], "invalid_record"),
         (["--user", "ana", "--db", "notes.txt"], "not_a_database"),
     ],
 )
@@ -166,6 +164,24 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, arguments: list[str
     )
     assert done.returncode in (1, 2)
     assert done.stdout == b"", "standard output belongs to the protocol"
+    assert json.loads(done.stderr)["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--user", ""], "invalid_input"),
+        (["--user", "corpus:x"], "invalid_input"),
+        (["--user", "a" * 300], "invalid_record"),
+    ],
+)
+def test_whose_memory_it_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["mcp", "--json", *arguments])
+    assert done.exit_code in (1, 2)
+    assert done.stdout == "", "standard output belongs to the protocol"
     assert json.loads(done.stderr)["code"] == code
 
 

@@ -40,7 +40,8 @@ CONVENTIONS = """## Conventions
 ERRORS = """## Errors
 
 `application/problem+json` with `code`, `detail`, `hint`, `request_id`, and `path` and `details` where they help. What
-each code means is in [Errors](errors.md).
+each code means is in [Errors](errors.md). `rate_limited` and `closed` (the server is being stopped) come with a
+`Retry-After`.
 """
 
 
@@ -56,6 +57,7 @@ def _errors() -> Iterator[str]:
         for status, group in groupby(by_status, lambda cls: cls.status)
     ]
     rows.append((f"412 {titled(412)}", "`stale_state` where `If-Match` did not hold"))
+    rows.append((f"431 {titled(431)}", "`too_large`, of a request's head"))
     yield from table(("status", "codes"), sorted(rows))
 
 

@@ -39,7 +39,7 @@ export function Explained({ build, inputs, place }: { build: Build; inputs: Buil
         {left.length === 0 ? <Empty word="nothing_left" /> : null}
         <LeftOut left={left} place={place} />
         <Notes title={w("steps_down")} lines={report.degradations.map((each) => `${each.action}: ${each.reason}`)} />
-        <Notes title={w("conflicts")} lines={explain.conflicts.map((each) => `${each.type}: ${each.detail}`)} />
+        <Notes title={w("conflicts")} lines={explain.conflicts.map(conflictLine)} />
         {build.rules ? (
           <>
             <h3>{w("rules_given")}</h3>
@@ -59,6 +59,12 @@ export function Explained({ build, inputs, place }: { build: Build; inputs: Buil
       </section>
     </div>
   );
+}
+
+/** What contradicts what, by its ids where the note has them. */
+function conflictLine(note: Build["packet"]["explain"]["conflicts"][number]): string {
+  const { evidence_id: older, superseded_by: newer } = note as Record<string, unknown>;
+  return `${note.type}: ${note.detail}${older && newer ? ` (${older} → ${newer})` : ""}`;
 }
 
 function Notes({ title, lines }: { title: string; lines: string[] }) {

@@ -91,7 +91,7 @@ class Drawer:
     def history(self, key: str) -> list[tuple[Kept, str]]:
         """Every revision that was not erased and how it stands, oldest first."""
         document_id = _document_id(key)
-        revisions = [each for each in self._corpus.documents(include_all=True) if each.document_id == document_id]
+        revisions = self._corpus.documents(include_all=True, document_ids=[document_id])
         return [(_kept(each), each.status) for each in sorted(revisions, key=lambda each: each.revision)]
 
 

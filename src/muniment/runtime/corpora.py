@@ -10,7 +10,7 @@ mem.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip install"
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,6 +19,7 @@ from muniment.errors import InvalidInput, InvalidRecord, TooLarge
 from muniment.ports.engine import Select
 from muniment.records.base import ValidationError, issues_of
 from muniment.records.scope import scope_of
+from muniment.runtime.numbers import whole
 from muniment.runtime.shelves import Shelf
 from muniment.semantics.corpora import is_corpus, owner_of
 from muniment.semantics.evidence import LEDGER_CORPUS
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from muniment.runtime.documents import NewDocument
     from muniment.runtime.searching import Found
 
-__all__ = ["Corpus", "read_text_file", "standing_of"]
+__all__ = ["Corpus", "add_to_corpora", "read_text_file", "standing_of"]
 
 Standing = Literal["live", "superseded", "retracted", "forgotten"]
 
@@ -42,6 +43,7 @@ _CORPUS_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED = (LEDGER_CORPUS, "url")
 """Evidence that is no document's has its id derived under these."""
 _ASKED = 500
+_GIVEN = ("corpus_id", "user_id", "text", "document_id", "media_type", "title", "source", "ts", "metadata")
 
 
 def standing_of(reader: Reader, _tenant_id: str, chunk_ids: Sequence[str]) -> dict[str, Standing]:
@@ -140,8 +142,7 @@ class Corpus:
         """`add`, with its arguments, to this and other corpora of the tenant: each document once, one transaction."""
         from muniment.runtime.documents import add_documents
 
-        documents = [(corpus._shelf, corpus._read(**given)) for corpus, given in added]
-        add_documents(added[0][0]._ctx, documents)
+        add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _shelf, session_id: session_id)
 
     def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
         """Those of some documents that are live, by their ids."""
@@ -191,13 +192,24 @@ class Corpus:
             metadata=metadata,
         )
 
-    def documents(self, *, include_all: bool = False) -> list[CorpusDocument]:
-        """The live documents by id; with `include_all`, every revision that was not forgotten."""
+    def documents(
+        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
+    ) -> list[CorpusDocument]:
+        """The live documents by id; with `include_all`, every revision that was not forgotten.
+
+        With `document_ids`, those of them that are there.
+        """
         from muniment.runtime.shelves import list_documents
 
         shelf = self._shelf
+        if document_ids is not None:
+            if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
+                raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
+            for index, document_id in enumerate(document_ids):
+                _check_text(document_id, f"$.document_ids[{index}]")
         return self._ctx.engine.read(
-            shelf.tenant_id, lambda reader: list_documents(reader, shelf, include_all=include_all)
+            shelf.tenant_id,
+            lambda reader: list_documents(reader, shelf, include_all=include_all, document_ids=document_ids),
         )
 
     def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
@@ -206,6 +218,7 @@ class Corpus:
 
         shelf = self._shelf
         _check_text(document_id, "$.document_id")
+        revision = whole(revision)
         if revision is not None and (type(revision) is not int or revision < 1):
             raise InvalidInput("a revision is a whole number from 1", path="$.revision")
         return self._ctx.engine.read(
@@ -226,7 +239,7 @@ class Corpus:
         from muniment.runtime.shelves import ended_sessions
 
         ctx, shelf = self._ctx, self._shelf
-        query, moment = check_search(ctx, query, k, now)
+        query, k, moment = check_search(ctx, query, k, now)
 
         def work(reader: Reader) -> list[Hit]:
             ended = ended_sessions(reader, shelf)
@@ -263,6 +276,47 @@ class Corpus:
 
 
 # -- adding -------------------------------------------------------------------------------------------
+
+
+def add_to_corpora(ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str) -> list[CorpusDocument]:
+    """See `Memory.add_documents`."""
+    from muniment.runtime.documents import add_documents
+    from muniment.runtime.shelves import view_session
+
+    if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
+        raise InvalidInput("wanted a list of documents", path="$", hint="wrap a single one in a list")
+    added = [_document_in(ctx, tenant_id, given, f"$[{index}]") for index, given in enumerate(documents)]
+    return add_documents(ctx, _read_all(added), view_session) if added else []
+
+
+def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[Shelf, NewDocument]]:
+    documents: list[tuple[Shelf, NewDocument]] = []
+    for index, (corpus, given) in enumerate(added):
+        try:
+            documents.append((corpus._shelf, corpus._read(**given)))
+        except InvalidInput as error:
+            raise error.within(f"$[{index}]") from None
+    return documents
+
+
+def _document_in(ctx: Context, tenant_id: str, given: Any, path: str) -> tuple[Corpus, dict[str, Any]]:
+    """Where a document goes, and the arguments of `Corpus.add` that it is."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"a document should be an object, found {type(given).__name__}", path=path)
+    for name in ("corpus_id", "text"):
+        if name not in given:
+            raise InvalidInput(f"{name} is missing", path=f"{path}.{name}")
+    for name in given:
+        if name not in _GIVEN:
+            raise InvalidInput(
+                f"{name!r:.60} is nothing that is said of a document", path=path, hint=f"one of {', '.join(_GIVEN)}"
+            )
+    rest: dict[str, Any] = dict.fromkeys(("document_id", "media_type", "title", "source"))
+    rest |= {name: value for name, value in given.items() if name not in ("corpus_id", "user_id")}
+    try:
+        return Corpus(ctx, given["corpus_id"], tenant_id, given.get("user_id")), rest
+    except InvalidInput as error:
+        raise error.within(path) from None
 
 
 def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> NewDocument:

@@ -19,7 +19,7 @@ from muniment.records.run_events import RUN_FINISHED
 from muniment.records.scope import Scope
 from muniment.runtime.context import Context
 from muniment.runtime.ingest import Batch, append_in, append_many, opening_draft, prepare
-from muniment.runtime.items import Item, digest_name, latest
+from muniment.runtime.items import Item, digest_name
 from muniment.runtime.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.patches import check_open, draft_patch
@@ -30,7 +30,9 @@ from muniment.runtime.shelves import (
     revisions_named,
     revisions_of,
     view_document,
+    view_session,
 )
+from muniment.text.canonical import canonical_text
 from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
@@ -79,21 +81,35 @@ Added = tuple[Shelf, NewDocument]
 def add_document(ctx: Context, shelf: Shelf, new: NewDocument) -> CorpusDocument:
     """Add the document, or answer the one that is there already."""
 
-    def look(reader: Reader, session_id: str) -> CorpusDocument:
-        item = latest(reader, session_id)
-        assert item is not None  # it was written, or seen, in this transaction
-        return view_document(reader, shelf, item)
-
-    (document,) = _add(ctx, [(shelf, new)], look)
+    (document,) = _add(ctx, [(shelf, new)], view_session)
     return document
 
 
-def add_documents(ctx: Context, added: Sequence[Added]) -> None:
-    """Add documents of one tenant, of one corpus or of several and each once, in one transaction."""
-    _add(ctx, added, lambda _, session_id: session_id)
+def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
+    """Add documents of one tenant, of one corpus or of several and each once, in one transaction.
+
+    Answers what `look` sees of each in that transaction, by its session.
+    """
+    _check_once(added)
+    return _add(ctx, added, look)
 
 
-def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, str], R]) -> list[R]:
+def _check_once(added: Sequence[Added]) -> None:
+    """Of two texts for one document nobody could say which is the later."""
+    seen: dict[tuple[Shelf, str], int] = {}
+    for index, (shelf, new) in enumerate(added):
+        is_same = canonical_text([new.said.get(key) for key in _COMPARED]) if new.is_anonymous else new.document_id
+        first = seen.setdefault((shelf, is_same), index)
+        if first != index:
+            what = "the same text" if new.is_anonymous else f"the document {new.document_id!r:.80}"
+            raise DuplicateId(
+                f"{what} is given twice for the corpus {shelf.corpus_id!r}, at {first} and {index}",
+                path=f"$[{index}].document_id",
+                hint="give each document once",
+            )
+
+
+def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
     """What takes time is done before the transaction. Answers what `look` sees of each session when it is there."""
     tenant_id = added[0][0].tenant_id
     while True:
@@ -131,7 +147,7 @@ def _named(reader: Reader, shelf: Shelf, new: NewDocument, found: Mapping[str, d
 
 
 def _add_as(
-    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, str], R]
+    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, Shelf, str], R]
 ) -> list[R] | None:
     """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
     sessions: list[str] = []
@@ -152,11 +168,14 @@ def _add_as(
         if _plans(tx, added) != plans:
             return None
         append_many(ctx, tx, batches)
-        return [look(tx, session_id) for session_id in sessions]
+        return seen(tx)
+
+    def seen(reader: Reader) -> list[R]:
+        return [look(reader, shelf, session_id) for (shelf, _), session_id in zip(added, sessions, strict=True)]
 
     tenant_id = added[0][0].tenant_id
     if not batches:
-        return ctx.engine.read(tenant_id, lambda reader: [look(reader, session_id) for session_id in sessions])
+        return ctx.engine.read(tenant_id, seen)
     try:
         return ctx.engine.write(tenant_id, work)
     except KeyTaken:

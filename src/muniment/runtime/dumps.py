@@ -48,7 +48,7 @@ EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "idempote
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "idempotency": 2}
 _ALTERED = "the dump was altered; export it again"
 
-Source = str | PathLike[str] | Callable[[], Iterable[bytes]]
+Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
 
 
 class Header(NamedTuple):
@@ -77,14 +77,16 @@ class Dump:
 
 
 def check_dump(source: Source) -> Dump:
-    """Read a dump (a path, or a function that opens its lines) from end to end; raises for the first thing wrong."""
+    """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first thing wrong."""
     if callable(source):
         opened = source
+    elif isinstance(source, list | tuple):
+        opened = lambda: source  # noqa: E731
     elif isinstance(source, str | PathLike):
         opened = lambda: _file_lines(source)  # noqa: E731
     else:
         raise InvalidInput(
-            f"a dump is a path or a function that opens its lines, not {type(source).__name__}", path="$"
+            f"a dump is a path, its lines or a function that opens them, not {type(source).__name__}", path="$"
         )
     check = _Check()
     count = 0

@@ -20,8 +20,8 @@ from muniment.fold.praxis import praxis_update
 from muniment.fold.run_logs import Finished, Recalled, build_capsule, build_event_log, build_facts, without_words
 from muniment.fold.triggers import Moment, triggers_of
 from muniment.fold.wording import Wording
+from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import redact_text
-from muniment.ledger.trust import reads_like_instructions
 from muniment.ports.engine import Condition, Select
 from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.fold import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord

@@ -117,8 +117,7 @@ def _record(given: Any, kind: type[R], path: str) -> R:
     try:
         return kind.from_wire(plain)
     except InvalidRecord as error:
-        issues = [issue._replace(path=f"{path}{issue.path[1:]}") for issue in error.issues]
-        raise InvalidRecord(error.message, issues) from None
+        raise error.within(path) from None
 
 
 def _settled(wording: Wording) -> Wording:

@@ -16,6 +16,7 @@ from muniment.records.base import RULECRAFT_VERSION
 from muniment.records.learning import STORES, MemoryKind, Store
 from muniment.records.memory import ConditionalTactic, ReasoningBank, ReasoningMemory, ReuseBuffer, ReuseStateRecord
 from muniment.runtime.banks import find_memory, list_memories
+from muniment.runtime.numbers import whole
 from muniment.semantics.banks import PREFIX, level_of
 from muniment.text.hashing import short_id
 
@@ -127,6 +128,7 @@ class Bank:
         from muniment.records.runs import EventLog
         from muniment.runtime.folding import list_event_logs
 
+        newest = whole(newest)
         if newest is not None and (type(newest) is not int or newest < 1):
             raise InvalidInput("newest is a whole number from 1", path="$.newest")
         bodies = self._ctx.engine.read(

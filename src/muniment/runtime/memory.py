@@ -15,6 +15,7 @@ from muniment.records.policy import Policy
 from muniment.records.scope import DEFAULT_TENANT, scope_of
 from muniment.runtime.context import Context
 from muniment.runtime.memory_learning import MemoryLearning, granted
+from muniment.runtime.policies import policy_given, policy_named
 from muniment.runtime.run import Run
 from muniment.semantics.owners import is_reserved
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from muniment.ports.engine import EngineInfo
     from muniment.ports.outside import Clock, Ids
     from muniment.ports.tokens import TokenCounter
-    from muniment.records.audit import ImportReport, RebuildReport, VerifyReport
+    from muniment.records.audit import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
     from muniment.records.changes import Changes
+    from muniment.records.corpus import CorpusDocument
     from muniment.records.drift import DriftReport
     from muniment.records.entry import LedgerEntry, Receipt, RunState
     from muniment.records.pointer import Pointer
@@ -58,7 +60,7 @@ def open(
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
 ) -> Memory:
-    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address.
+    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
@@ -69,7 +71,8 @@ def open(
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
     _check_ports(ids, embedder, tokens)
-    chosen = _policy(policy)  # before the store is opened, so that nothing is left open behind an error
+    # before the store is opened, so that nothing is left open behind an error
+    chosen = Policy.model_construct() if policy is None else policy_given(policy)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
     engine = open_engine(target, durability=durability, read_only=read_only)
@@ -128,12 +131,6 @@ def _embedder(name: str) -> Embedder:
     from muniment.adapters.embedders import load_embedder
 
     return load_embedder(name)
-
-
-def _policy(given: Policy | Mapping[str, Any] | None) -> Policy:
-    if given is None:
-        return Policy.model_construct()
-    return given if isinstance(given, Policy) else Policy.from_wire(given)
 
 
 class Memory(MemoryLearning):
@@ -276,6 +273,17 @@ class Memory(MemoryLearning):
 
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
 
+    def add_documents(
+        self, documents: Iterable[Mapping[str, Any]], *, tenant_id: str = DEFAULT_TENANT
+    ) -> list[CorpusDocument]:
+        """Add documents to one corpus or several, all of them or none, each once.
+
+        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`.
+        """
+        from muniment.runtime.corpora import add_to_corpora
+
+        return add_to_corpora(self._ctx, documents, tenant_id)
+
     def research(
         self,
         question: str,
@@ -414,6 +422,15 @@ class Memory(MemoryLearning):
         )
         return forgetting.forget(self._ctx, tenant if tenant is not None else tenant_id, selector)
 
+    def scrub(self) -> ScrubbedFiles:
+        """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.
+
+        Most forgets see to it themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
+        """
+        from muniment.runtime.scrubbing import scrub
+
+        return scrub(self._ctx)
+
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""
         from muniment.runtime import rebuild as rebuilding
@@ -430,11 +447,11 @@ class Memory(MemoryLearning):
 
     def import_(
         self,
-        source: str | PathLike[str] | Callable[[], Iterable[bytes]] | transfer.Dump,
+        source: str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]] | transfer.Dump,
         *,
         progress: Callable[[int], None] | None = None,
     ) -> ImportReport:
-        """Bring in a dump (a path, or a function that opens its lines), checked before anything is written."""
+        """Bring in a dump (a path, its lines, or a function that opens them), checked before anything is written."""
         from muniment.runtime import transfer
 
         dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
@@ -455,13 +472,16 @@ class Memory(MemoryLearning):
 
         return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
 
-    def compare(self, build_id: str, policy: Policy, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
+    def compare(
+        self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT
+    ) -> BuildDiff:
         """What a kept build would have been under another policy, on the same request and candidates."""
         from muniment.runtime.builds import recompose
         from muniment.runtime.comparing import diff_builds
 
+        other = policy_named(self._ctx, policy)
         build = self.replay(build_id, tenant_id=tenant_id)
-        return diff_builds(build, recompose(self._ctx, build, policy))
+        return diff_builds(build, recompose(self._ctx, build, other))
 
     def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
         """Which builds told a model this text, newest first: from which event, under which policy."""

@@ -21,8 +21,16 @@ from muniment.rulebook.publishing import published
 from muniment.rulebook.statistics import RuleStats, stats_of
 from muniment.rulebook.uses import window
 from muniment.runtime.banks import list_memories
+from muniment.runtime.numbers import whole
 from muniment.runtime.plans import version_of
-from muniment.runtime.rule_reading import list_reports, list_revisions, list_uses, newest_report
+from muniment.runtime.rule_reading import (
+    ENDED,
+    list_reports,
+    list_revisions,
+    list_uses,
+    newest_report,
+    standing_rules,
+)
 from muniment.runtime.rulebook_writing import Book, Turn, find_rule, report_draft, turn_page
 
 if TYPE_CHECKING:
@@ -54,18 +62,18 @@ def list_rules(book: Book, *, stage: RuleStage | None, include_all: bool) -> lis
         raise InvalidInput("no such stage", path="$.stage", hint=", ".join(get_args(RuleStage)))
 
     def read(reader: Reader) -> list[StoredMemory]:
-        return [held.memory for held in list_memories(reader, book.owner, "rule")]
+        if stage == "retired" or (stage is None and include_all):
+            return [held.memory for held in list_memories(reader, book.owner, "rule")]
+        return standing_rules(reader, book.owner)
 
     found = book.ctx.engine.read(book.tenant_id, read)
     if stage is not None:
         found = [memory for memory in found if _stage(memory) == stage]
-    elif not include_all:
-        found = [memory for memory in found if memory.status not in ("retired", "pruned")]
     return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
 
 def _stage(memory: StoredMemory) -> str:
-    if memory.status in ("retired", "pruned"):
+    if memory.status in ENDED:
         return "retired"
     return memory.stage or "drafted"
 
@@ -247,7 +255,7 @@ def _narrowed(
 ) -> Iterator[tuple[StoredMemory, Any]]:
     """The active rules that advise the opposite where this one applies: each must have passed its gate in a smaller
     place, and is made so in the same revision."""
-    active = [held.memory for held in list_memories(tx, book.owner, "rule") if held.memory.stage == "active"]
+    active = [one for one in standing_rules(tx, book.owner) if one.stage == "active"]
     found = consolidate(rule_in(memory), [one for one in active if one.id != memory.id], now=now)
     if found.kind == "refused":
         raise Conflict(f"{memory.id} cannot stand beside what is active: {found.reasons[0]}")
@@ -304,6 +312,7 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
 def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> RulebookRevision:
     """Put an earlier revision in force again, rule by rule, in one transaction."""
     _check_name(signed_by)
+    to = whole(to)
     if type(to) is not int or to < 0:
         raise InvalidInput("a revision is a whole number from 0", path="$.to")
     _check_reason(reason)
@@ -345,7 +354,7 @@ def _restored(
         return None
     then = version_of(tx, rule_id, version) if version else None
     if then is None:
-        if current.status in ("retired", "pruned"):
+        if current.status in ENDED:
             return None
         report = _change_report(book, current, "rollback", (reason,), signed_by)
         return current, retired(current, report, policy, now), report_draft("promotion", report)

@@ -200,7 +200,7 @@ def recall(
     """Ask the banks; with `keep`, write into the run what was asked and what came."""
     ctx, scope = desk.ctx, desk.scope
     most = ctx.policy.learn.top_k if top_k is None else top_k
-    query, moment = check_search(ctx, query, most, now)
+    query, most, moment = check_search(ctx, query, most, now)
     intended, standing = intent_given(intent), state_given(state)
     stores = _stores(sources)
     own, bucket_key = features_given(features), bucket_given(bucket_key)

@@ -134,5 +134,4 @@ def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None) ->
         output = Output.from_wire({"text": answer}) if isinstance(answer, str) else answer
         return grade(spec, output, duration_ms)
     except InvalidRecord as error:
-        shown = "; ".join(f"{issue.path}: {issue.message}" for issue in error.issues)
-        return broken(spec, "error", f"{error.message}: {shown}", duration_ms)
+        return broken(spec, "error", str(error), duration_ms)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge, WrongStage
 from muniment.ledger.foreign import is_id
+from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import find_secret
-from muniment.ledger.trust import reads_like_instructions
 from muniment.promotion.activation import rule_in, staged
 from muniment.promotion.consolidation import Consolidated, consolidate, rule_of
 from muniment.promotion.digest import rule_digest
@@ -22,12 +22,13 @@ from muniment.records.learning import StoredMemory
 from muniment.records.promotion import GateReport, LintFinding, ReplayReport
 from muniment.records.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.rulebook.lint import is_clean, lint_rule
-from muniment.runtime.banks import list_memories
+from muniment.runtime.banks import find_memory, list_memories
 from muniment.runtime.items import latest
 from muniment.runtime.memory_events import DRAFT_MADE
+from muniment.runtime.numbers import whole
 from muniment.runtime.patches import draft_patch
 from muniment.runtime.rule_examples import Examples
-from muniment.runtime.rule_reading import list_tests, newest_report
+from muniment.runtime.rule_reading import list_tests, newest_report, standing_rules
 from muniment.runtime.rule_trying import Trial, replay_pairs, try_tests
 from muniment.runtime.rulebook_writing import Book, Turn, find_rule, report_draft, spec_draft, turn_page
 from muniment.semantics.banks import level_of
@@ -94,13 +95,13 @@ def submit(book: Book, given: Any) -> Submitted:
     made: list[Submitted] = []
 
     def decide(tx: Transaction) -> Turn:
-        existing = {held.memory.id: held.memory for held in list_memories(tx, owner, "rule")}
         rule_id = short_id("rule", [tenant_id, owner, draft.draft_id])
-        if rule_id in existing:
+        if find_memory(tx, (owner,), rule_id) is not None:
             raise Conflict(f"the draft {draft.draft_id!r:.80} was submitted already", details={"rule_id": rule_id})
         rule = rule_of(draft, rule_id, now)
         _must_be_clean(rule, lint(book, rule))
         near = ctx.policy.rules.select.near_duplicate
+        existing = {memory.id: memory for memory in standing_rules(tx, owner)}
         found = consolidate(rule, list(existing.values()), near_duplicate=near, now=now)
         if found.kind == "refused" or found.record is None:
             raise Conflict(f"the draft {draft.draft_id!r:.80} is refused: {found.reasons[0]}", hint="mend the draft")
@@ -397,6 +398,7 @@ def replay(
     """Earlier tasks with the rule and without; a rule that is not shown to do harm is replayed."""
     ctx, tenant_id, owner = book
     policy = ctx.policy.rules
+    tasks = whole(tasks)
     if type(tasks) is not int or tasks < 1:
         raise InvalidInput("tasks is a whole number from 1", path="$.tasks")
     if not callable(verifier):

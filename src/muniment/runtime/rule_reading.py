@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.runtime.context import Context
 
 __all__ = [
+    "ENDED",
     "RuleTest",
     "candidates_for",
     "list_reports",
@@ -31,10 +32,14 @@ __all__ = [
     "names_for",
     "newest_report",
     "revision_of",
+    "standing_rules",
     "versions_of",
 ]
 
 Report = GateReport | ReplayReport | PromotionReport
+ENDED = ("retired", "pruned")
+"""What was taken out has one of these."""
+_ASKED = 500
 _REPORTS: dict[str, type[Report]] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
 
 
@@ -73,6 +78,27 @@ def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
 
 
 # -- rules that may apply -----------------------------------------------------------------------------
+
+
+def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
+    """The rules of a bank that were not taken out, by id. Of what was, and of earlier versions, no body is read."""
+    where: tuple[Condition, ...] = (("kind", "=", "rule"), ("user_id", "=", owner))
+    columns = ("id", "version", "status", "receipt_id")
+    newest: dict[str, tuple[int, bool]] = {}
+    for id_, version, status, receipt_id in reader.stream(
+        Select("items", where=where, order=("id", "version"), columns=columns)
+    ):
+        newest[cast("str", id_)] = cast("int", version), status not in ENDED and receipt_id is None
+    wanted = [(id_, version) for id_, (version, stands) in newest.items() if stands]
+    found: list[StoredMemory] = []
+    for at in range(0, len(wanted), _ASKED):
+        asked = dict(wanted[at : at + _ASKED])
+        numbers = tuple(sorted(set(asked.values())))
+        exact: tuple[Condition, ...] = (("id", "in", tuple(asked)), ("version", "in", numbers))
+        rows = reader.do(Select("items", where=exact, order=("id", "version")))
+        items = [Item._make(cast("Any", row)) for row in rows]
+        found += [held_of(item).memory for item in items if asked[item.id] == item.version]
+    return found
 
 
 def names_for(domain_tag: str | None, task_family: str | None) -> tuple[str, ...]:

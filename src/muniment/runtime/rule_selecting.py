@@ -22,6 +22,7 @@ from muniment.rulebook.selection import Asked, Selected, select_rules
 from muniment.runtime.banks import find_memory
 from muniment.runtime.memory_events import RULES_SELECTED
 from muniment.runtime.memory_locks import lock_shared
+from muniment.runtime.numbers import whole
 from muniment.runtime.patches import Decided, draft_patch, write_patches
 from muniment.runtime.recalling import bucket_given, features_given, features_of, intent_given, state_given
 from muniment.runtime.rule_reading import candidates_for, names_for
@@ -94,7 +95,7 @@ def read_asked(
     prompt_profile: Any = None,
 ) -> RulesAsked:
     """A request for rules, checked."""
-    most = ctx.policy.rules.select.max_rules if max_rules is None else max_rules
+    most = ctx.policy.rules.select.max_rules if max_rules is None else whole(max_rules)
     if type(most) is not int or not 0 <= most <= _RULES_MAX:
         raise InvalidInput(f"max_rules is a whole number from 0 to {_RULES_MAX}", path="$.max_rules")
     known: tuple[RuleType, ...] = get_args(RuleType)

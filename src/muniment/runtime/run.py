@@ -172,11 +172,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
-        plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
-        try:
-            drafts = _drafts().validate_python(plain)
-        except ValidationError as error:
-            raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
+        drafts = _drafts_of(events)
         for index, draft in enumerate(drafts):
             if draft.kind in ("system", "state_patch"):
                 _refuse_reserved(draft, f"$[{index}]")
@@ -275,6 +271,14 @@ def _drafts() -> TypeAdapter[list[EntryDraft]]:
     return TypeAdapter(list[EntryDraft])
 
 
+def _drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
+    plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
+    try:
+        return _drafts().validate_python(plain)
+    except ValidationError as error:
+        raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
+
+
 def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
     from muniment.ledger.door import admit
@@ -358,8 +362,7 @@ def _event(event: Any, index: int) -> dict[str, Any]:
     try:
         return _with_kind(_plain(dict(event)))
     except InvalidInput as error:
-        error.path = f"$[{index}]{(error.path or '$')[1:]}"
-        raise
+        raise error.within(f"$[{index}]") from None
 
 
 def _with_kind(event: dict[str, Any]) -> dict[str, Any]:

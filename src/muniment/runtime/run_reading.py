@@ -13,6 +13,7 @@ from muniment.records.entry import RunState
 from muniment.runtime.compacting import check_snapshot
 from muniment.runtime.ingest import locked
 from muniment.runtime.items import Item, latest
+from muniment.runtime.numbers import whole
 from muniment.runtime.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
 from muniment.runtime.run import Run
 from muniment.semantics.owners import is_reserved
@@ -96,6 +97,7 @@ def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunStat
 
 
 def get_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> CompactionSnapshot:
+    sequence = whole(sequence)
     if sequence is not None and (type(sequence) is not int or sequence < 1):
         raise InvalidInput("a snapshot's sequence is a whole number from 1", path="$.sequence")
     _run(ctx, tenant_id, run_id)

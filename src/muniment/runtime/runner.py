@@ -25,6 +25,7 @@ from muniment.records.routing import RouteDecision, RouteRequest, RunMode
 from muniment.rollout.budget import Caps, Known, goal_of
 from muniment.runtime.attempts import AgentTask, RunNotes
 from muniment.runtime.bench import Bench, TaskAsked
+from muniment.runtime.numbers import whole
 from muniment.runtime.recalling import bucket_given, features_given, intent_given, state_given
 from muniment.runtime.rollouts import Rollout
 from muniment.runtime.run_plans import goal_plan, routed_plan
@@ -236,8 +237,7 @@ def _record(given: Any, kind: type[R], path: str) -> R:
     try:
         return kind.from_wire(dict(given))
     except InvalidRecord as error:
-        issues = [issue._replace(path=f"{path}{issue.path[1:]}") for issue in error.issues]
-        raise InvalidRecord(error.message, issues) from None
+        raise error.within(path) from None
 
 
 def _check_tree(tree: Any, mode: str) -> None:
@@ -258,6 +258,7 @@ def _seconds(given: Any, path: str) -> float:
 
 
 def _attempts(k: Any) -> int | None:
+    k = whole(k)
     if k is None or (type(k) is int and 1 <= k <= _K_MAX):
         return k
     raise InvalidInput(f"k is how many attempts to make, from 1 to {_K_MAX}", path="$.k")

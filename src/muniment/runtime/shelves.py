@@ -29,6 +29,7 @@ __all__ = [
     "revisions_named",
     "revisions_of",
     "view_document",
+    "view_session",
 ]
 
 _ASKED = 500
@@ -158,11 +159,28 @@ def view_document(reader: Reader, shelf: Shelf, item: Item) -> CorpusDocument:
     return _view(shelf, item, tuple(_chunk_ids(reader, shelf, item.id).get(item.id, ())))
 
 
-def list_documents(reader: Reader, shelf: Shelf, *, include_all: bool) -> list[CorpusDocument]:
-    """The live documents, or every revision, by id."""
-    items = [item for item in revisions_named(reader, shelf) if include_all or item.status == "live"]
-    chunk_ids = _chunk_ids(reader, shelf) if items else {}
-    documents = [_view(shelf, item, tuple(chunk_ids.get(item.id, ()))) for item in items]
+def view_session(reader: Reader, shelf: Shelf, session_id: str) -> CorpusDocument:
+    """The revision that a session is, as long as it was not forgotten."""
+    item = latest(reader, session_id)
+    assert item is not None  # ids are never given up
+    return view_document(reader, shelf, item)
+
+
+def list_documents(
+    reader: Reader, shelf: Shelf, *, include_all: bool, document_ids: Sequence[str] | None = None
+) -> list[CorpusDocument]:
+    """The live documents, or every revision, by id; of all, or of some."""
+    if document_ids is None:
+        found = revisions_named(reader, shelf)
+    else:
+        named = revisions_of(reader, shelf, list(dict.fromkeys(document_ids)))
+        found = [item for revisions in named.values() for item in revisions.values()]
+    items = [item for item in found if include_all or item.status == "live"]
+    if document_ids is None:
+        chunk_ids = _chunk_ids(reader, shelf) if items else {}
+        documents = [_view(shelf, item, tuple(chunk_ids.get(item.id, ()))) for item in items]
+    else:
+        documents = [view_document(reader, shelf, item) for item in items]
     return sorted(documents, key=lambda document: (document.document_id, document.revision))
 
 

@@ -15,6 +15,7 @@ from muniment.records.entry import EntryDraft, LedgerEntry
 from muniment.records.manifest import ContextManifest
 from muniment.records.run_events import PHASES
 from muniment.runtime.ingest import append_in
+from muniment.runtime.numbers import whole
 from muniment.runtime.patches import cleaned, instant_of
 from muniment.runtime.resuming import count_tail
 
@@ -67,6 +68,7 @@ def write_step(
 ) -> LedgerEntry:
     """Write one event of the step machine, numbered."""
     phase = _phase(event)
+    step = whole(step)
     if step is not None and (type(step) is not int or step < 1):
         raise InvalidInput("step should be a whole number from 1", path="$.step")
     if window is not None and event != "COMPILE_DONE":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, WrongStage
-from muniment.ledger.trust import reads_like_instructions
+from muniment.ledger.orders import reads_like_instructions
 from muniment.records.pointer import Span
 from muniment.records.research import SummaryPack
 from muniment.records.research_run import (

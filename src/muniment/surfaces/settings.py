@@ -38,7 +38,7 @@ NAMES: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Settings:
     db: str
-    """The store: a SQLite file, `:memory:`, or a `postgresql://` address."""
+    """The store: a SQLite file, `:memory:`, or a `postgresql://` address (`?schema=`, `?pool_size=`)."""
     tenant: str
     """The tenant."""
     user: str

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rule_makers import count_words, record
 
+from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import redact_text
-from muniment.ledger.trust import reads_like_instructions
 from muniment.records.promotion import LintFinding
 from muniment.records.rule_policy import LintPolicy
 from muniment.rulebook.lint import FINDINGS, is_clean, lint_rule

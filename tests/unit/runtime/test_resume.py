@@ -129,7 +129,7 @@ def test_runs_that_do_not_exist(mem: Memory, counts: Counts, run_id: Any) -> Non
     assert counts(mem) == before
 
 
-@pytest.mark.parametrize("sequence", [0, -1, 2, True, "1", 1.0])
+@pytest.mark.parametrize("sequence", [0, -1, 2, True, "1", 1.5])
 def test_snapshots_that_do_not_exist(mem: Memory, sequence: Any) -> None:
     run = begin(mem)
     run.observe("user", "begin")

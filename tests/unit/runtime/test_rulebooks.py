@@ -405,3 +405,38 @@ def test_a_runner_hands_out_rules(make):
     without = mem.runner(agent, story.verifier, {"rules": False}, user_id="ana").run("Count plums.", intent=COUNTING)
     assert not without.learned.event_log.selected_rules
     assert not seen[1].rules
+
+
+@pytest.mark.req("RC-18")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_was_taken_out_is_not_read_again(make, engine, monkeypatch):
+    """A draft is held against the rules that stand, and those are judged that act; the answers are those of all."""
+    from muniment.runtime import banks, rule_reading
+
+    mem = make(engine)
+    story = RuleStory(mem)
+    rule_id = story.canary()
+    for number in range(12):
+        made = story.book.submit(draft(f"gone{number}", body=f"Write the name of the number {number} twice."))
+        story.book.retire(made.id, reason="no longer wanted")
+    everything = story.book.rules(include_all=True)
+    standing = [one for one in everything if one.status not in ("retired", "pruned")]
+    assert len(everything) == len(standing) + 12
+    assert story.book.rules() == standing
+    decoded: list[str] = []
+    real = banks.held_of
+
+    def counted(item: Any) -> Any:
+        decoded.append(item.id)
+        return real(item)
+
+    monkeypatch.setattr(rule_reading, "held_of", counted)
+    monkeypatch.setattr(banks, "held_of", counted)
+    assert set(story.book.watch(act=False)) == {rule_id}
+    assert sorted(decoded) == sorted(one.id for one in standing), "each once, in the version that stands"
+    decoded.clear()
+    made = story.book.submit(draft("new", body="Say how sure the count is."))
+    assert not {one.id for one in everything if one not in standing} & set(decoded)
+    assert story.book.get(made.id).status == "temporary"
+    with pytest.raises(Conflict, match="submitted already"):
+        story.book.submit(draft("gone3", body="Write the name of the number 3 twice."))

@@ -282,6 +282,7 @@ def cluster() -> Iterator[Any]:
         made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.req("RC-20")
 @pytest.mark.filterwarnings("ignore")
 def test_on_a_dask_cluster(mem: Memory, cluster: Executor) -> None:

@@ -168,7 +168,7 @@ def test_much_told_of_one_phase_is_not_read_again_each_time(mem: Memory, monkeyp
         ("PLAN_DONE", 0),
         ("PLAN_DONE", -1),
         ("PLAN_DONE", True),
-        ("PLAN_DONE", 1.0),
+        ("PLAN_DONE", 1.5),
         ("PLAN_DONE", "2"),
     ],
 )

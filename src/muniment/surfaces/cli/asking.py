@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from muniment.runtime.memory import Memory
     from muniment.runtime.run import Run
 
-__all__ = ["SESSION", "a_run", "one_line", "settings_of_user", "text_given", "when"]
+__all__ = ["SESSION", "a_run", "counted", "one_line", "settings_of_user", "text_given", "when"]
 
 SESSION = "cli"
 """The session a command asks from, unless it is told another: one that holds nothing, so all others are earlier."""
@@ -49,6 +49,11 @@ def one_line(text: str, limit: int = 160) -> str:
     shown = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
     shown = " ".join(shown.split())
     return shown if len(shown) <= limit and len(text) <= 4 * limit else shown[: limit - 1].rstrip() + "…"
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something, in words: `1 event`, `2 events`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def when(ts: str | None) -> str:

@@ -6,14 +6,17 @@ from typing import Any
 
 import click
 
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, InvalidJson
 from muniment.surfaces.cli.asking import SESSION, settings_of_user, text_given
 from muniment.surfaces.cli.build_output import check_form, form_options, show_build
 from muniment.surfaces.cli.options import db_option, now_option, tenant_option, user_option
 from muniment.surfaces.cli.output import handles_errors
+from muniment.surfaces.cli.policy_file import read_policy
 from muniment.surfaces.settings import open_store
 
 __all__ = ["compose"]
+
+_CUES_HINT = 'write an object, such as {"tags": ["trip"], "keywords": ["visa"]}'
 
 
 @click.command()
@@ -29,6 +32,7 @@ __all__ = ["compose"]
 @click.option("--per-section", multiple=True, metavar="NAME=N", help="A section's share of it; may be repeated.")
 @click.option("--cues", metavar="JSON", help='Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.')
 @click.option("--task-type", metavar="NAME", help="Which procedures apply (default: generic).")
+@click.option("--policy", "policy_file", metavar="FILE", help="Another policy for this one: TOML, or JSON.")
 @now_option
 @form_options
 @handles_errors
@@ -45,6 +49,7 @@ def compose(
     per_section: tuple[str, ...],
     cues: str | None,
     task_type: str | None,
+    policy_file: str | None,
     now: str | None,
     as_text: bool,
     as_packet: bool,
@@ -69,7 +74,13 @@ def compose(
             task_type=task_type or "generic",
         )
         build = run.compose(
-            purpose, query=text_given(query), cues=given, max_tokens=max_tokens, per_section=caps, now=now
+            purpose,
+            query=text_given(query),
+            cues=given,
+            max_tokens=max_tokens,
+            per_section=caps,
+            policy="default" if policy_file is None else read_policy(policy_file),
+            now=now,
         )
     show_build(build, as_packet, as_json)
 
@@ -93,7 +104,10 @@ def _cues(text: str | None) -> dict[str, Any] | None:
 
     if text is None:
         return None
-    cues = parse_json(text)
+    try:
+        cues = parse_json(text)
+    except InvalidJson as error:
+        raise InvalidInput(f"the cues are {error.message}", path="$.cues", hint=_CUES_HINT) from None
     if not isinstance(cues, dict):
         raise InvalidInput(f"cues are an object, not {type(cues).__name__}", path="$.cues")
     return cues

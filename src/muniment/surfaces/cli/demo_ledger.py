@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from muniment.surfaces.cli.asking import counted
+
 if TYPE_CHECKING:
     from muniment.runtime.builds import Build
     from muniment.runtime.memory import Memory
@@ -31,7 +33,8 @@ def _say(text: str) -> None:
 
 def _prove(mem: Memory, path: Path) -> None:
     report = mem.verify()
-    _say(f"proof      {report.entries} events in {report.sessions} sessions, every hash chain holds: {report.ok}")
+    events, sessions = counted(report.entries, "event"), counted(report.sessions, "session")
+    _say(f"proof      {events} in {sessions}, every hash chain holds: {report.ok}")
     swap = "UPDATE entries SET body = replace(body, ?, ?) WHERE session_id = 'moving' AND seq = 2"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(swap, ("Berlin", "Munich"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.runtime.comparing import BuildDiff
     from muniment.surfaces.cli.explained import Candidate
 
-__all__ = ["diff"]
+__all__ = ["diff", "show_diff"]
 
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -39,10 +39,11 @@ def diff(a: str, b: str, db: str | None, tenant: str | None, as_json: bool) -> N
             return
         known = candidates(mem.replay(a, tenant_id=settings.tenant))
         known |= candidates(mem.replay(b, tenant_id=settings.tenant))
-    _show(found, known)
+    show_diff(found, known)
 
 
-def _show(found: BuildDiff, known: dict[str, Candidate]) -> None:
+def show_diff(found: BuildDiff, known: dict[str, Candidate]) -> None:
+    """The changes, each with its reason."""
     from muniment.surfaces.cli.explained import REASONS
 
     click.echo(f"{found.a} → {found.b}: {found.tokens_a} → {found.tokens_b} tokens")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Mapping
 from importlib import metadata, util
 from typing import Any
 
@@ -36,15 +37,17 @@ EXTRAS = {
 def doctor(db: str | None, as_json: bool) -> None:
     """Look at the installation and the store; exit 1 if something that was asked for does not work."""
     settings = load_settings({"db": db})
+    brought_by = metadata.packages_distributions()
     found: dict[str, Any] = {
         "muniment": metadata.version("muniment"),
         "python": sys.version.split()[0],
         "sqlite": sqlite3.sqlite_version,
         "packages": {name: metadata.version(name) for name in ("pydantic", "click", "rich")},
-        "extras": {extra: _extra(extra, modules) for extra, modules in EXTRAS.items()},
+        "extras": {extra: _extra(extra, modules, brought_by) for extra, modules in EXTRAS.items()},
         "tokens": _tokens(settings),
         "embedder": _embedder(settings),
         "sandbox": _sandbox(),
+        "inspector": _inspector(),
         "settings": {
             "db": _without_password(settings.db),
             "tenant": settings.tenant,
@@ -60,15 +63,11 @@ def doctor(db: str | None, as_json: bool) -> None:
         sys.exit(EXIT_FAILED)
 
 
-def _extra(extra: str, modules: tuple[str, ...]) -> dict[str, str]:
+def _extra(extra: str, modules: tuple[str, ...], brought_by: Mapping[str, list[str]]) -> dict[str, str]:
     if all(util.find_spec(module) is not None for module in modules):
-        return {"state": "installed", "version": _version(modules[0])}
+        name, *_ = brought_by.get(modules[0], [modules[0]])
+        return {"state": "installed", "version": metadata.version(name)}
     return {"state": "missing", "hint": f'pip install "muniment[{extra}]"'}
-
-
-def _version(module: str) -> str:
-    names = metadata.packages_distributions().get(module, [module])
-    return metadata.version(names[0])
 
 
 def _tokens(settings: Settings) -> dict[str, Any]:
@@ -98,6 +97,12 @@ def _sandbox() -> dict[str, Any]:
         return {"state": "ok", "bwrap": probe()}
     except MunimentError as error:
         return {"state": error.code, "error": error.to_dict()}
+
+
+def _inspector() -> dict[str, str]:
+    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
+
+    return {"state": "built"} if is_built() else {"state": "missing", "hint": NOT_BUILT}
 
 
 def _without_password(db: str) -> str:
@@ -137,6 +142,7 @@ def _show(found: dict[str, Any]) -> None:
     click.echo(f"  embedder: {embedder['identity'] or 'cannot be loaded'}{_in_brackets(embedder)}")
     sandbox = found["sandbox"]
     click.echo(f"  sandbox: {sandbox.get('bwrap') or sandbox['error']['message']}{_in_brackets(sandbox)}")
+    click.echo(f"  inspector: {found['inspector'].get('hint', 'built')}")
     store = found["store"]
     click.echo(f"store: {found['settings']['db']}")
     if store["state"] == "ok":

@@ -47,9 +47,15 @@ def _plain(episode: EpisodeCandidate) -> dict[str, object]:
     return plain
 
 
+def _minute(ts: str) -> str:
+    """With its time, at midnight too: of two that are told together neither loses it."""
+    return f"{ts[:10]} {ts[11:16]}"
+
+
 def _show(episode: EpisodeCandidate) -> None:
-    until = "" if episode.end[:16] == episode.start[:16] else f" – {when(episode.end)}"
-    head = f"{when(episode.start)}{until}  {episode.session_id}"
+    until = "" if episode.end[:16] == episode.start[:16] else f" – {_minute(episode.end)}"
+    began = _minute(episode.start) if until else when(episode.start)
+    head = f"{began}{until}  {episode.session_id}"
     labels = ", ".join([*episode.tags, *episode.entities])
     size = f"{len(episode.sources)} turns" if len(episode.sources) != 1 else "1 turn"
     click.echo(f"{click.style(head, bold=True)}  {size}{f'  ({labels})' if labels else ''}  {episode.episode_id}")

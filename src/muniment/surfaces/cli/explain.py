@@ -13,6 +13,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
+    from muniment.records.packet import ConflictNote
     from muniment.runtime.builds import Build
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
@@ -113,7 +114,7 @@ def _show_left(left: list[Left]) -> None:
 def _show_rest(build: Build) -> None:
     packet = build.packet
     _show_list("stepped down to fit", (f"{each.action}: {each.reason}" for each in packet.budget_report.degradations))
-    _show_list("conflicts", (f"{each.type}: {each.detail}" for each in packet.explain.conflicts))
+    _show_list("conflicts", map(_conflict, packet.explain.conflicts))
     how: dict[str, Any] = packet.explain.determinism or {}
     counter = how.get("token_counter", {})
     exactly = "exactly" if counter.get("is_exact") else "by an estimate that errs upwards"
@@ -122,6 +123,14 @@ def _show_rest(build: Build) -> None:
         f"replays to the same bytes: policy {how.get('policy_id')} ({str(how.get('policy_digest'))[:12]}…), "
         f"tokens counted {exactly} ({counter.get('name')}), {len(packet.citations)} pieces of evidence cited"
     )
+
+
+def _conflict(note: ConflictNote) -> str:
+    """What contradicts what, by its ids where the note has them."""
+    named = note.model_extra or {}
+    older, newer = named.get("evidence_id"), named.get("superseded_by")
+    which = f" ({older} → {newer})" if older and newer else ""
+    return f"{note.type}: {note.detail}{which}"
 
 
 def _show_list(title: str, lines: Iterable[str]) -> None:

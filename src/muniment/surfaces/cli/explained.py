@@ -169,8 +169,8 @@ def _of_kind(pool: Pool, kind: str) -> Iterator[Candidate]:
 
 def _facts(pool: Pool) -> Iterator[Candidate]:
     for each in pool.facts:
-        fact = each.fact
-        yield Candidate(fact.fact_id, "fact", fact_line(fact, _unmarked), None, each.recorded_at, fact.sources)
+        fact, said_at = each.fact, each.since or each.recorded_at
+        yield Candidate(fact.fact_id, "fact", fact_line(fact, _unmarked), None, said_at, fact.sources)
 
 
 def _procedures(pool: Pool) -> Iterator[Candidate]:

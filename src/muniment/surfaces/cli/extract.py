@@ -12,12 +12,17 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.records.candidate import Candidate
+    from muniment.records.candidate import Candidate, Unheard
 
 __all__ = ["extract"]
 
 SESSION = "extract"
 """The session that its patches stand in."""
+
+_HINT = (
+    "hint: remember the name as user.name to have its words read, or record them without a speaker\n"
+    "      run.remember('user.name', …, sources=[…])"
+)
 
 
 @click.command()
@@ -29,29 +34,37 @@ def extract(db: str | None, tenant: str | None, user: str | None, session: str |
     """Look for facts in what a user said, by patterns, and propose each as a candidate.
 
     Those that the policy is sure of become facts at once, the others wait for a decision. What was proposed before is
-    not proposed again.
+    not proposed again. Messages of role user speak for the user, unless their speaker goes by another name: how many
+    were left aside, and why, is told.
     """
     settings = settings_of_user(db, tenant, user)
     with open_store(settings, must_exist=True) as mem:
         entries = mem.entries(user_id=settings.user, session_id=session, tenant_id=settings.tenant)
         said = [entry.id for entry in entries if entry.kind == "message" and not entry.is_forgotten]
         found: list[Candidate] = []
+        unheard: list[Unheard] = []
         if said:
             run = mem.run(user_id=settings.user, agent_id=settings.agent, session_id=SESSION, tenant_id=settings.tenant)
-            found = run.extract(said)
+            found, unheard = run.extract(said), run.unheard(said)
     if as_json:
-        emit_json({"messages": len(said), "candidates": [candidate.to_wire() for candidate in found]})
+        told = {"candidates": [each.to_wire() for each in found], "unheard": [each.to_wire() for each in unheard]}
+        emit_json({"messages": len(said)} | told)
         return
     for candidate in found:
         _show(candidate)
     if not found:
         click.echo(f"{len(said)} messages, and nothing in them that is plainly a fact about {settings.user}")
+    for each in unheard:
+        click.echo(f"left aside: {each.messages} of {one_line(each.speaker, 60)!r} ({each.why})")
+    if unheard:
+        click.echo(_HINT)
 
 
 def _show(candidate: Candidate) -> None:
     from muniment.prompts.lines import shown
 
-    head = f"{candidate.key}: {one_line(shown(candidate.value))}"
+    until = f" until {when(candidate.valid_to)}" if candidate.valid_to else ""
+    head = f"{candidate.key}: {one_line(shown(candidate.value))}{until}"
     click.echo(f"{click.style(head, bold=True)}  [{candidate.status}]  {candidate.candidate_id}")
     if candidate.quote is not None:
         click.echo(f"    “{one_line(candidate.quote)}”")

@@ -14,6 +14,7 @@ import click
 
 from muniment.adapters.system import system_clock
 from muniment.errors import InvalidInput, MunimentError
+from muniment.surfaces.cli.asking import counted
 from muniment.surfaces.cli.documents import read_documents
 from muniment.surfaces.cli.options import db_option, json_option
 from muniment.surfaces.cli.output import emit_json, handles_errors
@@ -99,7 +100,7 @@ class _Tally:
         }
 
     def show(self, db: str) -> None:
-        click.echo(f"{self._events} events in {len(self._sessions)} sessions are in {db}")
+        click.echo(f"{counted(self._events, 'event')} in {counted(len(self._sessions), 'session')} are in {db}")
         if self._known:
             click.echo(f"{self._known} of them were there already; nothing was written twice")
         if self._wordless:

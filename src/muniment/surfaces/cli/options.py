@@ -31,7 +31,9 @@ def user_option(command: F) -> F:
 
 
 def now_option(command: F) -> F:
-    return click.option("--now", metavar="TIME", help="Read the question as if asked then (ISO 8601).")(command)
+    return click.option(
+        "--now", metavar="TIME", help="When the question is asked (ISO 8601); later turns are not hidden."
+    )(command)
 
 
 def scope_options(command: F) -> F:

@@ -37,8 +37,8 @@ def fail(error: MunimentError, as_json: bool) -> int:
 
         click.echo(canonical_text(error.to_dict()), err=True)
     else:
-        click.echo(f"error[{error.code}]: {error}", err=True)
-        for issue in error.details.get("issues", ()):
+        click.echo(f"error[{error.code}]: {MunimentError.__str__(error)}", err=True)
+        for issue in error.details.get("issues", ()):  # all of them, a line for each
             click.echo(f"  {issue['path']}: {issue['message']}", err=True)
         for reason in error.details.get("reasons", ()):
             if reason not in error.message:

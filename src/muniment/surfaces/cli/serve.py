@@ -40,6 +40,7 @@ def serve(db: str | None, as_json: bool, **given: Any) -> None:
     from muniment.surfaces.http.logs import LOGGER, configure_logs
     from muniment.surfaces.http.serving import check_safe, make_server
     from muniment.surfaces.http.settings import load_server_settings
+    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
 
     settings = load_server_settings(given)
     store = load_settings({"db": db})
@@ -52,18 +53,20 @@ def serve(db: str | None, as_json: bool, **given: Any) -> None:
         scheme = "https" if settings.tls_cert else "http"
         told = {"url": f"{scheme}://{settings.host}:{settings.port}", "db": memory.info.location}
         if as_json:
-            emit_json(told | {"asks_for_keys": settings.asks_for_keys})
+            emit_json(told | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
         else:
             click.echo(f"muniment at {told['url']} over {told['db']}; Ctrl-C to stop")
+            if not is_built():
+                click.echo(f"without its inspector: {NOT_BUILT}")
         server.run()
 
 
 def _beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[str, Any]:
     """The inspector at /, where it is built; MCP at /mcp, where it is installed."""
-    from muniment.surfaces.inspector.app import inspector
+    from muniment.surfaces.inspector.app import inspector, no_inspector
     from muniment.surfaces.inspector.pages import is_built
 
-    beside, lifespans = {"/": inspector()} if is_built() else {}, []
+    beside, lifespans = {"/": inspector() if is_built() else no_inspector()}, []
     if util.find_spec("mcp") is not None:
         from muniment.surfaces.mcp.settings import load_mcp_settings
         from muniment.surfaces.mcp.streamable import PATH, mcp_app

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from muniment.surfaces.cli.asking import counted
 from muniment.surfaces.cli.options import db_option, json_option
 from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
@@ -27,7 +28,8 @@ def verify(db: str | None, tenant: str | None, as_json: bool) -> None:
         emit_json({"ok": report.ok, **report.to_wire()})
     else:
         forgotten = f", {report.forgotten} of them forgotten" if report.forgotten else ""
-        click.echo(f"{report.entries} events in {report.sessions} sessions of {report.tenants} tenants{forgotten}")
+        events, sessions = counted(report.entries, "event"), counted(report.sessions, "session")
+        click.echo(f"{events} in {sessions} of {counted(report.tenants, 'tenant')}{forgotten}")
         if report.unreceipted:
             click.echo(f"{report.unreceipted} of the forgotten name a receipt that is not in this store")
         for link in report.broken:

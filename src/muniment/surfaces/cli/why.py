@@ -48,4 +48,4 @@ def _show(mem: Memory, telling: Telling, tenant: str) -> None:
         said = f"{entry.speaker or entry.role}: {one_line(entry.content or '', 100)}"
         click.echo(f"    from: {event_id}  {when(entry.ts)}  {said}  (trust {entry.trust})")
     if not telling.evidence_ids:
-        click.echo(f"    from: several pieces of evidence; `muniment explain {telling.build_id}` lists them")
+        click.echo(f"    from: no event; `muniment explain {telling.build_id}` says what the build was made of")

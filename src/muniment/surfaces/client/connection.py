@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
+from functools import cache
+from math import isfinite
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx2
+from pydantic import ConfigDict, TypeAdapter
 
-from muniment.errors import Closed, InvalidInput, InvalidJson, MunimentError, StorageFailure, StorageLost
-from muniment.records.base import Record
+from muniment.errors import (
+    Closed,
+    InvalidInput,
+    InvalidJson,
+    InvalidRecord,
+    MunimentError,
+    StorageFailure,
+    StorageLost,
+)
+from muniment.records.base import JsonValue, Record, ValidationError, issues_of
 from muniment.runtime.builds import Build
+from muniment.runtime.numbers import whole
 from muniment.surfaces.operations.problems import error_of
 from muniment.surfaces.operations.shapes import Listed, shape_of
 from muniment.surfaces.operations.table import Operation
 from muniment.surfaces.operations.works import Work
-from muniment.text.canonical import MAX_DEPTH, canonical_bytes, child_path, parse_json
+from muniment.text.canonical import MAX_DEPTH, canonical_bytes, check_text, child_path, parse_json
 from muniment.text.instants import format_instant, parse_instant
 
 __all__ = ["Ask", "Connection", "plain"]
@@ -142,6 +154,8 @@ class Connection:
         if whole is not None:
             sent = plain(ask.arguments.get(whole), "$")
         else:
+            for name in ask.arguments.keys() & _free_values(ask.operation):
+                _check_json(ask.arguments[name], f"$.{name}")
             sent = {name: plain(value, f"$.{name}") for name, value in ask.arguments.items()}
             if not ask.operation.takes_body:
                 _check_query(ask.operation, sent)
@@ -216,8 +230,7 @@ def _segment(name: str, value: Any) -> str:
     """A name as a part of a path."""
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
-    if not _is_text(value):
-        raise InvalidInput(f"{name} holds a lone surrogate", path=f"$.{name}")
+    check_text(value, f"$.{name}")
     return _DOTS.get(value) or quote(value, safe="")
 
 
@@ -240,20 +253,37 @@ def _check_query(operation: Operation, sent: Mapping[str, Any]) -> None:
         )
         if value is not None and not is_right and not (isinstance(value, list) and "'array'" in types):
             raise InvalidInput(f"{name} should be text, not {type(value).__name__}", path=f"$.{name}")
-        if isinstance(value, str) and not _is_text(value):
-            raise InvalidInput(f"{name} holds a lone surrogate", path=f"$.{name}")
+        if isinstance(value, str):
+            check_text(value, f"$.{name}")
 
 
-def _is_text(value: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in value)
+def _free_values(operation: Operation) -> set[str]:
+    """The arguments that are any JSON value: of these nothing is made into JSON that the library would refuse."""
+    return {each.name for each in operation.signature.parameters if each.hint is JsonValue}
+
+
+@cache
+def _json_values() -> TypeAdapter[Any]:
+    return TypeAdapter(JsonValue, config=ConfigDict(strict=True, allow_inf_nan=False))
+
+
+def _check_json(value: Any, path: str) -> None:
+    try:
+        _json_values().validate_python(value)
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be sent", issues_of(error, value)).within(path) from None
 
 
 def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     """What callers give, as JSON: records by their wire form, builds and recalls by their ids, moments as text."""
     if not room:
         raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path=path)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | str):
         return value
+    if isinstance(value, float):
+        if not isfinite(value):
+            _check_json(value, path)
+        return whole(value)  # as canonical JSON writes it
     if isinstance(value, Record):
         return value.to_wire()
     if isinstance(value, Build):

@@ -13,8 +13,9 @@ from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import quote
 
-from muniment.errors import Forbidden, Forgotten, InvalidInput, NotFound
+from muniment.errors import Forbidden, InvalidInput
 from muniment.records.scope import DEFAULT_TENANT, Scope
 from muniment.runtime.corpora import Corpus
 from muniment.runtime.learning import Bank
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from muniment.records.policy import Policy
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
+
+
+_ADDRESS_CHARS_MAX = 8000
 
 
 class _Remote:
@@ -229,6 +233,25 @@ class RemoteRun(_Remote, Run):
         return _streamed(self, "run", "entries", {})
 
 
+def _no_id(index: int) -> str:
+    raise InvalidInput("wanted a non-empty string", path=f"$.document_ids[{index}]")
+
+
+def _portions(names: Sequence[str]) -> Iterator[list[str]]:
+    """As many at a time as fit into an address."""
+    portion: list[str] = []
+    chars = 0
+    for name in names:
+        needs = len(quote(name, safe=""))
+        if portion and chars + needs > _ADDRESS_CHARS_MAX:
+            yield portion
+            portion, chars = [], 0
+        portion.append(name)
+        chars += needs
+    if portion:
+        yield portion
+
+
 @_derived("corpus")
 class RemoteCorpus(_Remote, Corpus):
     """A corpus' handle over a connection. See `muniment.Memory.corpus`."""
@@ -247,20 +270,34 @@ class RemoteCorpus(_Remote, Corpus):
 
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
-        """One by one: a request adds one document."""
-        for corpus, given in added:
-            corpus.add(**given)
+        """All in one request."""
+        operation = find_operation("memory", "add_documents", "tenant")
+        assert operation is not None
+        corpora = [cast("RemoteCorpus", corpus) for corpus, _ in added]
+        names = [each._names() for each in corpora]
+        documents = [
+            dict(given) | {"corpus_id": at["corpus_id"]} | ({} if at["user_id"] is None else {"user_id": at["user_id"]})
+            for at, (_, given) in zip(names, added, strict=True)
+        ]
+        tenant = {"tenant_id": names[0]["tenant_id"]}
+        corpora[0]._connection.ask(Ask(operation, operation.routes["tenant"], tenant, {"documents": documents}))
 
     def _newest(self, document_ids: Sequence[str]) -> dict[str, CorpusDocument]:
-        found: dict[str, CorpusDocument] = {}
-        for document_id in document_ids:
-            try:
-                document = self.get(document_id)
-            except (NotFound, Forgotten):
-                continue
-            if document.status == "live":
-                found[document_id] = document
-        return found
+        return {each.document_id: each for each in self.documents(document_ids=document_ids)}
+
+    def documents(
+        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
+    ) -> list[CorpusDocument]:
+        """See `Corpus.documents`: an address holds so many ids, and cannot say that it names none."""
+        if document_ids is None:
+            return cast("list[CorpusDocument]", self._ask("corpus", "documents", {"include_all": include_all}))
+        if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
+            raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
+        names = [name if isinstance(name, str) else _no_id(index) for index, name in enumerate(document_ids)]
+        found: list[CorpusDocument] = []
+        for asked in _portions(list(dict.fromkeys(names))):
+            found += self._ask("corpus", "documents", {"include_all": include_all, "document_ids": asked})
+        return sorted(found, key=lambda each: (each.document_id, each.revision))
 
     def _documents_of(self, hits: Sequence[Hit]) -> dict[str, CorpusDocument]:
         chunks = {hit.session_id or "": hit.id for hit in hits}

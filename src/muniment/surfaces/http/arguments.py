@@ -105,8 +105,7 @@ def _as_record(name: str, record: type[Record] | None, value: Any) -> Any:
     try:
         return record.from_wire(value)
     except InvalidRecord as error:
-        issues = [issue._replace(path=f"$.{name}{issue.path[1:]}") for issue in error.issues]
-        raise InvalidRecord(error.message, issues) from None
+        raise error.within(f"$.{name}") from None
 
 
 def _check_required(route: Route, given: Mapping[str, Any]) -> None:

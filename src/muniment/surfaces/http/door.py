@@ -18,7 +18,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from muniment.adapters.system import system_clock
-from muniment.errors import Forbidden, InvalidInput, MunimentError, Refused, StaleState, Unauthorized, WrongMethod
+from muniment.errors import (
+    Closed,
+    Forbidden,
+    InvalidInput,
+    MunimentError,
+    Refused,
+    StaleState,
+    Unauthorized,
+    WrongMethod,
+)
 from muniment.runtime.changes import whose
 from muniment.runtime.memory import Memory
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
@@ -27,7 +36,7 @@ from muniment.surfaces.http.bodies import read_json, spool_lines
 from muniment.surfaces.http.calls import LINES, Answer, Asked, carry_out, match_version, plain_result
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
-from muniment.surfaces.http.live import Live
+from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import Found, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
@@ -49,6 +58,8 @@ _HERE = ("127.0.0.1", "localhost")
 """What this machine is nearly always called."""
 _PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 """What a proxy says of whom it asks for."""
+_COME_BACK_S = 5
+"""After so long another server, or this one again, may be there."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -71,8 +82,9 @@ def problem_response(error: MunimentError, request_id: str, status: int | None =
         headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
     if isinstance(error, WrongMethod):
         headers["Allow"] = ", ".join(error.details["allowed"])
-    if "retry_after_s" in error.details:
-        headers["Retry-After"] = str(error.details["retry_after_s"])
+    wait_s = error.details.get("retry_after_s", _COME_BACK_S if isinstance(error, Closed) else None)
+    if wait_s is not None:
+        headers["Retry-After"] = str(wait_s)
     return Response(canonical_bytes(problem), problem["status"], headers, MEDIA_TYPE)
 
 
@@ -148,6 +160,7 @@ class Door:
             told[0] = Told("/" + "/".join(segments))
             plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
+        self.live.refuse_closing()
         caller = self.caller_of(request)
         told[0] = Told(key_id=caller.key_id)
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
@@ -259,7 +272,7 @@ class Door:
     async def _carry_out(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
         operation = asked.found.route.operation
         if operation.media == "text/event-stream":
-            return await self._stream_events(asked.found)
+            return self._stream_events(request, asked.found, caller)
         if (
             operation.is_watched
             and request.method == "GET"
@@ -305,33 +318,11 @@ class Door:
         }
         return Response(work.to_bytes(), 202, headers, "application/json")
 
-    async def _stream_events(self, found: Found) -> Response:
+    def _stream_events(self, request: HttpRequest, found: Found, caller: Caller) -> Response:
         names = {name: found.names[name] for name in ("tenant_id", "user_id") if name in found.names}
-        operation_id = found.names["operation_id"]
-        self._works.get(operation_id, **names)
-        loop, moved = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell() -> None:
-            loop.call_soon_threadsafe(moved.set)
-
-        stop = self._works.watch(operation_id, tell)
-
-        async def events() -> Any:
-            try:
-                while True:
-                    moved.clear()
-                    work = self._works.get(operation_id, **names)
-                    yield b"event: %s\ndata: %s\n\n" % (work.status.encode(), work.to_bytes())
-                    if work.is_finished:
-                        return
-                    try:
-                        await asyncio.wait_for(moved.wait(), 15)
-                    except TimeoutError:
-                        yield b": still here\n\n"
-            finally:
-                stop()
-
-        return StreamingResponse(events(), 200, _HEADERS, "text/event-stream")
+        work_of = partial(self._works.get, found.names["operation_id"], **names)
+        stream = Stream(caller, request.headers.get("authorization"))
+        return self.live.follow(self._works, work_of, stream, _HEADERS)
 
     async def _stream_changes(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
         who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])

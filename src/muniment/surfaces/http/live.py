@@ -1,5 +1,6 @@
 """Changes as they come, for whoever keeps a stream open: one watch on the store for all streams of this process.
 
+Whoever is sent the progress of long work has a seat here as well: a stream ends with the key it was opened with.
 A few times a second, while there is a stream at all, the store is asked for its mark. Where it moved, whoever wrote,
 each user that is watched is looked at once, for all streams of that user. A stream that takes nothing for a while holds
 nobody up: it leaves the watch, and when it reads again it catches up from where it was.
@@ -26,6 +27,7 @@ from muniment.runtime.changes import begin, look
 from muniment.runtime.positions import Standpoint, Who
 from muniment.surfaces.http.access import Caller
 from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.operations.works import Work, Works
 
 __all__ = ["Live", "Stream"]
 
@@ -48,16 +50,40 @@ class _Seen(NamedTuple):
 
 
 class Stream:
+    """Somebody who is sent events, for as long as their key holds."""
+
+    def __init__(self, caller: Caller, authorization: str | None) -> None:
+        self.caller, self.authorization = caller, authorization
+        self.is_over = False
+        self.on_end: Callable[[], None] = _nothing
+        self.moved = asyncio.Event()
+
+    def end(self) -> None:
+        if self.is_over:
+            return
+        self.is_over = True
+        self.moved.set()
+        self.on_end()
+
+    async def wait(self, seconds: float) -> bool:
+        """Until something has moved; False where nothing did in that time."""
+        try:
+            await asyncio.wait_for(self.moved.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+class _Follower(Stream):
     """Somebody who keeps up with a user's changes."""
 
     def __init__(self, who: Who, position: str | None, caller: Caller, authorization: str | None) -> None:
-        self.who, self.position, self.caller, self.authorization = who, position, caller, authorization
+        super().__init__(caller, authorization)
+        self.who, self.position = who, position
         self.at: Standpoint | None = None
         """What was sent; None before there was anything."""
-        self.is_joined = self.is_over = False
-        self.on_end: Callable[[], None] = _nothing
+        self.is_joined = False
         self._waiting: deque[_Seen] = deque()
-        self._moved = asyncio.Event()
 
     def tell(self, seen: _Seen) -> bool:
         """Hand over what was seen; False where too much waits already, and all of it is dropped."""
@@ -66,23 +92,14 @@ class Stream:
             self._waiting.append(seen)
         else:
             self._waiting.clear()
-        self._moved.set()
+        self.moved.set()
         return self.is_joined
-
-    def end(self) -> None:
-        if self.is_over:
-            return
-        self.is_over = True
-        self._moved.set()
-        self.on_end()
 
     async def take(self, seconds: float) -> _Seen | None:
         """The next that was seen; None where there is none, or none any more."""
         if not self._waiting and self.is_joined and not self.is_over:
-            self._moved.clear()
-            try:
-                await asyncio.wait_for(self._moved.wait(), seconds)
-            except TimeoutError:
+            self.moved.clear()
+            if not await self.wait(seconds):
                 return None
         return self._waiting.popleft() if self._waiting and not self.is_over else None
 
@@ -96,7 +113,7 @@ class _Watch:
     """A user who is watched, and by whom."""
 
     at: Standpoint
-    streams: set[Stream] = field(default_factory=set)
+    streams: set[_Follower] = field(default_factory=set)
 
 
 class Live:
@@ -119,9 +136,8 @@ class Live:
         self, who: Who, position: str | None, caller: Caller, authorization: str | None, headers: Mapping[str, str]
     ) -> StreamingResponse:
         """A stream that has begun: what is wrong with what was asked has been said."""
-        self._check_room(caller)
-        stream = Stream(who, position, caller, authorization)
-        self._streams.add(stream)
+        stream = _Follower(who, position, caller, authorization)
+        self._seat(stream)
         is_open = False
         try:
             first = await self._catch_up(stream)
@@ -129,15 +145,35 @@ class Live:
         finally:
             if not is_open:
                 self._leave(stream)
-        if self._polling is None or self._polling.done():
-            self._polling = asyncio.create_task(self._poll())
+        self._keep_polling()
         return _Streaming(self._events(stream, first), headers, stream, self._leave)
 
+    def follow(
+        self, works: Works, work_of: Callable[[], Work], stream: Stream, headers: Mapping[str, str]
+    ) -> StreamingResponse:
+        """A stream of the progress of one work, until that is finished."""
+        operation_id = work_of().operation_id
+        self._seat(stream)
+        self._keep_polling()
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(stream.moved.set)
+
+        stop = works.watch(operation_id, tell)
+
+        def leave(stream: Stream) -> None:
+            stop()
+            self._leave(stream)
+
+        return _Streaming(_progress(stream, work_of), headers, stream, leave)
+
     def end(self) -> None:
-        """Nobody is told anything any more."""
+        """Nobody is told of changes any more. Who follows a work is: the server waits for it."""
         self.is_closing = True
         for stream in tuple(self._streams):
-            stream.end()
+            if isinstance(stream, _Follower):
+                stream.end()
 
     def close(self) -> None:
         """After the last stream has ended."""
@@ -146,20 +182,30 @@ class Live:
             self._polling.cancel()
         self._thread.shutdown(wait=True)
 
-    def _check_room(self, caller: Caller) -> None:
+    def refuse_closing(self) -> None:
         if self.is_closing:
-            raise Closed("the server is closing")
-        of_key = Counter(stream.caller.key_id for stream in self._streams)[caller.key_id]
+            raise Closed("the server is closing", hint="ask again in a while: nothing was looked at")
+
+    def _seat(self, stream: Stream) -> None:
+        self.refuse_closing()
+        of_key = Counter(each.caller.key_id for each in self._streams)[stream.caller.key_id]
         if len(self._streams) >= self._streams_max or of_key >= self._per_key_max:
             raise RateLimited(
                 f"{of_key} streams are open under this key, {len(self._streams)} in all",
-                hint="close one, or ask without a stream: `after` the last position",
+                hint="close one, or ask without a stream: changes `after` the last position, a work as it stands",
                 details={"retry_after_s": 5},
             )
+        self._streams.add(stream)
+
+    def _keep_polling(self) -> None:
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.create_task(self._poll())
 
     def _leave(self, stream: Stream) -> None:
         stream.end()
         self._streams.discard(stream)
+        if not isinstance(stream, _Follower):
+            return
         watch = self._watches.get(stream.who)
         if watch is not None:
             watch.streams.discard(stream)
@@ -168,7 +214,7 @@ class Live:
 
     # -- one stream -----------------------------------------------------------------------------------
 
-    async def _events(self, stream: Stream, first: Changes) -> AsyncIterator[bytes]:
+    async def _events(self, stream: _Follower, first: Changes) -> AsyncIterator[bytes]:
         yield b"retry: %d\n\n" % _RETRY_MS
         yield _event(first)
         while not stream.is_over:
@@ -188,7 +234,7 @@ class Live:
             elif stream.is_joined and not stream.is_over:
                 yield b": still here\n\n"
 
-    async def _catch_up(self, stream: Stream) -> Changes:
+    async def _catch_up(self, stream: _Follower) -> Changes:
         """What the stream has not been sent; once that is all there is, it joins the watch at that very moment."""
         async with self._lock():
             watch = self._watches.get(stream.who)
@@ -202,7 +248,7 @@ class Live:
                 self._watches.setdefault(stream.who, _Watch(own.at)).streams.add(stream)
             return own.changes
 
-    def _looked(self, stream: Stream, watched: Standpoint | None) -> tuple[_Seen, _Seen | None]:
+    def _looked(self, stream: _Follower, watched: Standpoint | None) -> tuple[_Seen, _Seen | None]:
         """At one moment: beyond what the stream was sent, and beyond what its user's watch has seen."""
         who = stream.who
 
@@ -287,6 +333,17 @@ def _look(reader: Reader, *, who: Who, at: Standpoint) -> tuple[Standpoint, Chan
 def _event(changes: Changes) -> bytes:
     name = "reset" if changes.reset else "here" if changes.is_empty else "changed"
     return b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), changes.position.encode(), changes.to_bytes())
+
+
+async def _progress(stream: Stream, work_of: Callable[[], Work]) -> AsyncIterator[bytes]:
+    while not stream.is_over:
+        stream.moved.clear()
+        work = work_of()
+        yield b"event: %s\ndata: %s\n\n" % (work.status.encode(), work.to_bytes())
+        if work.is_finished:
+            return
+        while not stream.is_over and not await stream.wait(HEARTBEAT_S):
+            yield b": still here\n\n"
 
 
 class _Streaming(StreamingResponse):

@@ -11,9 +11,9 @@ from starlette.types import Receive, Scope, Send
 from muniment.errors import UnknownRoute, WrongMethod
 from muniment.surfaces.http.app import Beside
 from muniment.surfaces.http.door import problem_response
-from muniment.surfaces.inspector.pages import DIST, HEADERS, load_files
+from muniment.surfaces.inspector.pages import DIST, HEADERS, NOT_BUILT, load_files
 
-__all__ = ["inspector"]
+__all__ = ["inspector", "no_inspector"]
 
 
 def inspector(dist: Path = DIST) -> Beside:
@@ -34,5 +34,16 @@ def inspector(dist: Path = DIST) -> Beside:
         if file.etag in request.headers.get("if-none-match", "").split(", "):
             return Response(b"", 304, headers)
         return Response(file.body, 200, headers | {"Content-Type": file.media})
+
+    return Beside(app, asks_for_keys=False)
+
+
+def no_inspector() -> Beside:
+    """What answers where the page would be: that there is none, and how to get it."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        hint = NOT_BUILT if scope["path"] == "/" else None
+        refused = UnknownRoute("nothing answers at that address", hint=hint)
+        await problem_response(refused, "-")(scope, receive, send)
 
     return Beside(app, asks_for_keys=False)

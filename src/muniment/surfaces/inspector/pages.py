@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muniment.errors import MissingDependency
 
-__all__ = ["DIST", "HEADERS", "BuiltFile", "is_built", "load_files"]
+__all__ = ["DIST", "HEADERS", "NOT_BUILT", "BuiltFile", "is_built", "load_files"]
 
 DIST = Path(__file__).parent / "dist"
 
@@ -43,6 +43,9 @@ class BuiltFile(NamedTuple):
     etag: str
     cache: str
     """Files that are named by their content never change; the page that names them may."""
+
+
+NOT_BUILT = "the inspector is not built: make inspector"
 
 
 def is_built(dist: Path = DIST) -> bool:

@@ -3,17 +3,22 @@
 The schemas that clients see are generated from these records, descriptions included.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, ValidatorFunctionWrapHandler, WrapValidator
 
-from muniment.records.base import Absent, Confidence, Items, JsonValue, Numeric, Record
+from muniment.errors import InvalidInput
+from muniment.records.base import Absent, Confidence, Items, JsonValue, Numeric, Record, ValidationError
 from muniment.records.learning import IntentParts, StateParts
 from muniment.records.packet import Cues, Purpose
 from muniment.records.scope import IdText
 
 __all__ = [
     "ARGUMENTS_BYTES_MAX",
+    "HINTS_MAX",
+    "K_MAX",
+    "TOKENS_MAX",
+    "TOKENS_MIN",
     "ClaimArguments",
     "ComposeArguments",
     "ExplainArguments",
@@ -24,12 +29,41 @@ __all__ = [
     "RecallArguments",
     "RememberArguments",
     "SearchArguments",
+    "check_count",
 ]
 
 ARGUMENTS_BYTES_MAX = 4 << 20
 """Of one call, as JSON."""
 
+T = TypeVar("T")
+K_MAX, TOKENS_MIN, TOKENS_MAX, HINTS_MAX = 50, 256, 32_000, 20
+
+
+def _passed_on(value: Any, fits: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return fits(value)
+    except ValidationError:
+        return value
+
+
+Judged = Annotated[T, WrapValidator(_passed_on)]
+"""What the library judges itself: the schema says what it takes, and what does not fit is refused as at every door."""
+
+
+def _text_held(value: Any, fits: ValidatorFunctionWrapHandler) -> Any:
+    """The same of what is no text; how long a text is, these tools bound."""
+    return fits(value) if isinstance(value, str) else value
+
+
+def check_count(value: Any, least: int, most: int, name: str) -> Any:
+    """A number within the bounds of these tools, which are narrower than the library's."""
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidInput(f"{name} should be a whole number from {least} to {most}", path=f"$.{name}")
+    return value
+
+
 Line = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
+Query = Annotated[Line, WrapValidator(_text_held)]
 Note = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 Moment = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Names = Annotated[Items[IdText], Field(max_length=32)]
@@ -85,35 +119,36 @@ class RememberArguments(_Arguments):
 
 
 class SearchArguments(_Arguments):
-    query: Line
+    query: Query
     """What to look for: a question or words, in any language."""
-    k: Annotated[int, Numeric(integral=True, minimum=1, maximum=50)] = 10
+    k: Judged[Annotated[int, Numeric(integral=True, minimum=1, maximum=K_MAX)]] = 10
     """How many at most; 10 unless said."""
-    now: Absent[Moment] = None
-    """Read "yesterday" and the like as if asked then, ISO 8601."""
+    now: Absent[Judged[Moment]] = None
+    """The moment it is asked at, against which "yesterday" is read, ISO 8601; later turns are not hidden."""
 
 
 class ComposeArguments(_Arguments):
-    purpose: Purpose = "responder"
+    purpose: Judged[Purpose] = "responder"
     """Who reads it: a `responder` gets only what is known, a `planner` and a `tool` more; responder unless said."""
-    query: Annotated[str, StringConstraints(max_length=8_000)] = ""
+    query: Annotated[str, StringConstraints(max_length=8_000), WrapValidator(_text_held)] = ""
     """The question or task at hand."""
-    max_tokens: Absent[Annotated[int, Numeric(integral=True, minimum=256, maximum=32_000)]] = None
+    max_tokens: Absent[Judged[Annotated[int, Numeric(integral=True, minimum=TOKENS_MIN, maximum=TOKENS_MAX)]]] = None
     """The budget of the text in tokens; the policy's unless said."""
-    cues: Absent[Cues] = None
+    cues: Absent[Judged[Cues]] = None
     """Tags, entities, keywords or a time range to prefer."""
-    now: Absent[Moment] = None
-    """Compose as if asked then, ISO 8601."""
+    now: Absent[Judged[Moment]] = None
+    """The moment it is asked at, against which "last week", validity and recency are read, ISO 8601; later turns are
+    not hidden."""
 
 
 class RecallArguments(_Arguments):
-    query: Line
+    query: Query
     """The task at hand."""
-    intent: Absent[IntentParts] = None
+    intent: Absent[Judged[IntentParts]] = None
     """What kind of work it is; with it, what was learnt of other work is left out."""
-    state: Absent[StateParts] = None
+    state: Absent[Judged[StateParts]] = None
     """Under which conditions it is done."""
-    top_k: Absent[Annotated[int, Numeric(integral=True, minimum=1, maximum=20)]] = None
+    top_k: Absent[Judged[Annotated[int, Numeric(integral=True, minimum=1, maximum=HINTS_MAX)]]] = None
     """How many hints at most."""
 
 

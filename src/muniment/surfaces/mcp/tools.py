@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from muniment.errors import InvalidInput, NotFound
 from muniment.records.base import Record
 from muniment.records.entry import LedgerEntry, Receipt
-from muniment.records.packet import Fact
+from muniment.records.packet import Cues, Fact
 from muniment.records.run_log import RunClaim
 from muniment.semantics.trust import lowest_trust
 from muniment.surfaces.mcp import words
 from muniment.surfaces.mcp.answers import NOTICE, Composed, Explained, Explanation, Found, FoundHit, Observed, Recalled
 from muniment.surfaces.mcp.arguments import (
+    HINTS_MAX,
+    K_MAX,
+    TOKENS_MAX,
+    TOKENS_MIN,
     ClaimArguments,
     ComposeArguments,
     ExplainArguments,
@@ -23,6 +27,7 @@ from muniment.surfaces.mcp.arguments import (
     RecallArguments,
     RememberArguments,
     SearchArguments,
+    check_count,
 )
 from muniment.surfaces.mcp.uris import build_uri, event_uri
 
@@ -127,7 +132,8 @@ def remember(seat: Seat, asked: RememberArguments) -> Answered:
 
 
 def search(seat: Seat, asked: SearchArguments) -> Answered:
-    hits = tuple(_found(seat, hit) for hit in seat.run.search(asked.query, k=asked.k, now=asked.now))
+    k = check_count(asked.k, 1, K_MAX, "k")
+    hits = tuple(_found(seat, hit) for hit in seat.run.search(asked.query, k=k, now=asked.now))
     found = Found(notice=NOTICE, hits=hits)
     return Answered(found, words.say_found(found))
 
@@ -156,11 +162,12 @@ def _entry(seat: Seat, event_id: str) -> LedgerEntry | None:
 
 
 def compose(seat: Seat, asked: ComposeArguments) -> Answered:
+    tokens = asked.max_tokens
     build = seat.run.compose(
         asked.purpose,
         query=asked.query,
-        max_tokens=asked.max_tokens,
-        cues=None if asked.cues is None else asked.cues.to_wire(),
+        max_tokens=None if tokens is None else check_count(tokens, TOKENS_MIN, TOKENS_MAX, "max_tokens"),
+        cues=asked.cues.to_wire() if isinstance(asked.cues, Cues) else asked.cues,
         now=asked.now,
     )
     composed = Composed(
@@ -177,7 +184,8 @@ def compose(seat: Seat, asked: ComposeArguments) -> Answered:
 
 
 def recall(seat: Seat, asked: RecallArguments) -> Answered:
-    found = seat.run.recall(asked.query, intent=asked.intent, state=asked.state, top_k=asked.top_k)
+    most = None if asked.top_k is None else check_count(asked.top_k, 1, HINTS_MAX, "top_k")
+    found = seat.run.recall(asked.query, intent=asked.intent, state=asked.state, top_k=most)
     recalled = Recalled(notice=NOTICE, response=found.response, text=found.text, tokens=found.injection.tokens)
     return Answered(recalled, words.say_recalled(recalled))
 

@@ -48,6 +48,8 @@ def say_found(found: Found) -> str:
         flags = f", {', '.join(hit.flags)}" if hit.flags else ""
         lines.append(f"{number}. {hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}")
         lines.append(f"   {one_line(hit.text, _LINE_MAX)}")
+        if hit.superseded_by:
+            lines.append(f"   superseded by {hit.superseded_by}: what it says may no longer hold")
     return "\n".join(lines)
 
 
@@ -87,7 +89,7 @@ def say_explanation(explanation: Explanation) -> str:
         return "no build that is still kept told this"
     lines = [NOTICE]
     for each in tellings[:_SHOWN_MAX]:
-        sources = ", ".join(each.evidence_ids[:_SHOWN_MAX]) or "several pieces of evidence"
+        sources = ", ".join(each.evidence_ids[:_SHOWN_MAX]) or "no event"
         lines.append(f"{when(each.at)} {each.build_id} ({each.purpose}) from {sources}: {one_line(each.line, 200)}")
     return "\n".join(lines)
 

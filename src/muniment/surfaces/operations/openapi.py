@@ -29,7 +29,7 @@ canonical JSON. Errors are RFC 9457 problems with a stable `code`. Lists come in
 whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`."""
 _EVENTS = """The same, as it comes: `id` is the position, `data` the JSON. The event `here` says where the stream is,
 `changed` that something was committed, `reset` that what was missed cannot be told exactly. Comments keep it open."""
-_STATUSES = ("400", "401", "403", "404", "408", "409", "410", "412", "413", "415", "422", "429", "5XX")
+_STATUSES = ("400", "401", "403", "404", "408", "409", "410", "412", "413", "415", "422", "429", "431", "5XX")
 _TAGS = {
     "memory": "The store: runs, events, builds, forgetting, moving.",
     "run": "One run of an agent: what happened, what it remembers, searches, composes, claims, learns.",
@@ -234,8 +234,8 @@ def _told(operation: Operation) -> dict[str, Any]:
 
 def _refusals(operation: Operation) -> list[str]:
     """What an operation may answer instead, whatever the reason: each with a code of its own."""
-    statuses = {400, 401, 403, 404, 409, 410, 422, 429}
-    statuses |= {408, 413, 415} if operation.takes_body else set()
+    statuses = {400, 401, 403, 404, 408, 409, 410, 422, 429, 431}
+    statuses |= {413, 415} if operation.takes_body else set()
     statuses |= {412} if operation.versioned is not None and operation.takes_body else set()
     return [*map(str, sorted(statuses)), "5XX"]
 

@@ -41,6 +41,15 @@ def titled(status: int) -> str:
     return _TITLES.get(status) or HTTPStatus(status).phrase
 
 
+def _are_issues(told: Any) -> bool:
+    """What a server says is wrong, in the form that this library reads."""
+    wanted = set(errors.Issue._fields)
+    return isinstance(told, list) and all(
+        isinstance(each, dict) and each.keys() == wanted and all(isinstance(said, str) for said in each.values())
+        for each in told
+    )
+
+
 def error_of(problem: dict[str, Any]) -> MunimentError:
     """The typed error that a problem tells of; the root of the tree for a code that is not known here."""
     cls = _CLASSES.get(str(problem.get("code")), MunimentError)
@@ -48,6 +57,8 @@ def error_of(problem: dict[str, Any]) -> MunimentError:
     details = dict(problem.get("details") or {})
     if cls is MunimentError:
         details.setdefault("code", problem.get("code"))
+    if cls is errors.InvalidRecord and not _are_issues(details.get("issues", [])):
+        del details["issues"]
     message = str(problem.get("detail") or "the server failed")
     MunimentError.__init__(error, message, path=problem.get("path"), hint=problem.get("hint"), details=details)
     return error

@@ -1,0 +1,72 @@
+"""A tool of the MCP server refuses what the library refuses with the library's own error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_room import at, failure, make_store, said, served, structured
+
+from muniment.errors import MunimentError
+from muniment.runtime.run import Run
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "ask"),
+    [
+        ("search", {"query": "tea", "k": 0}, lambda run: run.search("tea", k=0)),
+        ("search", {"query": "tea", "k": "5"}, lambda run: run.search("tea", k="5")),
+        ("search", {"query": 5}, lambda run: run.search(5)),
+        ("search", {"query": "tea", "now": "soon"}, lambda run: run.search("tea", now="soon")),
+        ("compose", {"purpose": "writer"}, lambda run: run.compose("writer")),
+        ("compose", {"purpose": 3}, lambda run: run.compose(3)),
+        ("compose", {"max_tokens": 10}, lambda run: run.compose("responder", max_tokens=10)),
+        ("compose", {"cues": ["a"]}, lambda run: run.compose("responder", cues=["a"])),
+        ("compose", {"cues": {"tags": "trip"}}, lambda run: run.compose("responder", cues={"tags": "trip"})),
+        ("recall", {"query": "tea", "intent": 5}, lambda run: run.recall("tea", intent=5)),
+    ],
+)
+def test_a_tool_refuses_as_the_library_does(tool: str, given: dict[str, Any], ask: Callable[[Run], Any]) -> None:
+    with make_store() as memory:
+        with pytest.raises(MunimentError) as caught:
+            ask(memory.run(user_id="ana", session_id="s1", run_id="r1"))
+        wanted = caught.value
+
+        async def talk(client: Client) -> None:
+            told = failure(await client.call_tool(tool, given))
+            assert (told["code"], told["path"], told["hint"]) == (wanted.code, wanted.path, wanted.hint)
+
+        at(served(memory), talk)
+
+
+def test_a_tool_keeps_its_own_narrower_bounds() -> None:
+    async def talk(client: Client) -> None:
+        for tool, given, path in (
+            ("search", {"query": "tea", "k": 51}, "$.k"),
+            ("compose", {"max_tokens": 32_001}, "$.max_tokens"),
+            ("recall", {"query": "tea", "top_k": 21}, "$.top_k"),
+        ):
+            told = failure(await client.call_tool(tool, given))
+            assert (told["code"], told["path"]) == ("invalid_input", path)
+        assert structured(await client.call_tool("compose", {"max_tokens": 256.0}))["max_tokens"] == 256
+
+    with make_store() as memory:
+        at(served(memory), talk)
+
+
+def test_the_text_of_a_search_says_what_was_superseded() -> None:
+    with make_store() as memory:
+        run = memory.run(user_id="ana", session_id="s1", run_id="r1")
+        run.observe("user", "I live in Rome.", ts="2026-01-01T00:00:00Z")
+        run.observe("user", "I live in Paris now.", ts="2026-05-01T00:00:00Z")
+
+        async def talk(client: Client) -> None:
+            answer = await client.call_tool("search", {"query": "Where do I live now?"})
+            hits = structured(answer)["hits"]
+            newer = [hit["superseded_by"] for hit in hits if hit.get("superseded_by")]
+            assert newer
+            assert f"superseded by {newer[0]}" in said(answer)
+
+        at(served(memory), talk)
