@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from typing import Literal
-from urllib.parse import unquote
 
 from muniment.errors import InvalidInput, MissingDependency
 from muniment.ports.engine import Engine
@@ -51,6 +50,8 @@ def open_engine(
         case "postgresql" | "postgres":
             return _postgres(name, level, read_only)
         case "sqlite" if name[len("sqlite:") :].startswith("///") and len(name) > len("sqlite:///"):
+            from urllib.parse import unquote
+
             return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
         case other:
             raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
@@ -90,6 +91,8 @@ def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
     """The URL that the driver takes, which would refuse what is ours, and that: where one stands twice, the last."""
+    from urllib.parse import unquote
+
     base, _, query = url.partition("?")
     own: dict[str, str] = {}
     rest: list[str] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from muniment.errors import MissingDependency
 from muniment.recall.segments import Segment
+from muniment.records.recall_policy import RecallPolicy
 from muniment.runtime.blocks import BlockCache
 from muniment.runtime.caches import IndexCache, LineCounts, RuleCache, TurnCache
 from muniment.runtime.indexing import SEGMENTS
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Context"]
 
+_DEFAULT_RECALL = RecallPolicy.model_construct()
+
 
 class Context:
     """Set once, when the store is opened. What not every process needs is fetched when it is first asked for."""
@@ -31,7 +34,7 @@ class Context:
     def __init__(
         self,
         engine: Engine,
-        policy: Policy,
+        policy: Policy | None,
         clock: Clock,
         ids: Ids,
         *,
@@ -40,7 +43,8 @@ class Context:
         derivations: Mapping[str, Derivation] | None = None,
     ) -> None:
         self.engine = engine
-        self.policy = policy
+        if policy is not None:
+            self.policy = policy
         self.clock = clock
         self.ids = ids
         self.embedder = embedder
@@ -54,6 +58,19 @@ class Context:
             self.counter = counter
         if derivations is not None:
             self.derivations = derivations
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The default, where no other was given: a hundred classes, which a search has no need of."""
+        from muniment.records.policy import Policy
+
+        return Policy.model_construct()
+
+    @property
+    def recall_policy(self) -> RecallPolicy:
+        """`policy.recall`, without the rest of a policy that was not given."""
+        given = self.__dict__.get("policy")
+        return _DEFAULT_RECALL if given is None else given.recall
 
     @cached_property
     def vectors(self) -> BlockCache[VectorBlock]:

@@ -11,7 +11,6 @@ from muniment.adapters.system import SystemIds, system_clock
 from muniment.engines.opening import open_engine
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.records.base import JsonObject, ValidationError, issues_of
-from muniment.records.policy import Policy
 from muniment.records.scope import DEFAULT_TENANT, scope_of
 from muniment.runtime.context import Context
 from muniment.runtime.memory_learning import MemoryLearning, granted
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.records.drift import DriftReport
     from muniment.records.entry import LedgerEntry, Receipt, RunState
     from muniment.records.pointer import Pointer
+    from muniment.records.policy import Policy
     from muniment.records.pool import EpisodeCandidate
     from muniment.records.research_policy import ResearchLimits
     from muniment.records.research_run import SynthesisInput
@@ -72,7 +72,7 @@ def open(
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
     _check_ports(ids, embedder, tokens)
     # before the store is opened, so that nothing is left open behind an error
-    chosen = Policy.model_construct() if policy is None else policy_given(policy)
+    chosen = None if policy is None else policy_given(policy)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
     engine = open_engine(target, durability=durability, read_only=read_only)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.records.policy import Policy
 
 if TYPE_CHECKING:
+    from muniment.records.policy import Policy
     from muniment.runtime.context import Context
 
 __all__ = ["policy_given", "policy_named"]
@@ -18,6 +18,8 @@ _HINT = "give a muniment.Policy, or an object of what differs from the default"
 
 def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
     """A policy as it is, or of an object that names what differs from the default."""
+    from muniment.records.policy import Policy
+
     if isinstance(given, Policy):
         return given
     if not isinstance(given, Mapping):

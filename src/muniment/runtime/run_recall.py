@@ -41,7 +41,7 @@ class RunRecall:
         query, k, moment = check_search(ctx, query, k, now)
 
         def work(reader: Reader) -> list[Hit]:
-            turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, ctx.policy.recall)
+            turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, ctx.recall_policy)
             hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment)
             return sorted(hits, key=lambda hit: -hit.score)[:k]
 

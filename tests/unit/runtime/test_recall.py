@@ -457,3 +457,21 @@ def test_ports_that_cannot_do_their_job_are_refused(port: dict[str, Any]) -> Non
     with pytest.raises(InvalidInput) as caught:
         muniment.open(":memory:", **port).run(user_id="u").observe("user", "x")
     assert caught.value.path == f"$.{next(iter(port))}"
+
+
+# -- a cold process -----------------------------------------------------------------------------------
+
+
+def test_a_first_search_loads_little(tmp_path: Path) -> None:
+    """A process that opens a file and searches once needs no policy, composer, extractor or server."""
+    with muniment.open(tmp_path / "m.db") as mem:
+        asking(mem).observe("user", "I live in Rome.")
+    program = (
+        "import sys, muniment\n"
+        "with muniment.open(sys.argv[1]) as mem:\n"
+        "    assert mem.run(user_id='ana').search('Where do I live?')\n"
+        "heavy = ('records.policy', 'compose', 'extract', 'surfaces', 'research', 'verify', 'engines.postgres')\n"
+        "loaded = [name for name in sys.modules if name.startswith(tuple(f'muniment.{part}' for part in heavy))]\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "m.db")], check=True, timeout=60)
