@@ -1,7 +1,7 @@
 """One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
 
-Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and each further line of it is
-marked.
+Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and a line of it that reads like
+one of the page is marked.
 
 Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
 that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
@@ -66,8 +66,17 @@ _LISTS: dict[str, StatePart] = {HINTS: "hints", CLAIMS: "claims"}
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
-_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_FURTHER = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_BREAK = re.compile(f"[{_BREAKS}]")
+_FORGED = re.compile(
+    rf"(?i)(?<=[{_BREAKS}])(?=[^\S{_BREAKS}]{{0,8}}(?:"
+    r"#|\[\d|-\s|cite evidence|undated:"  # a heading, a citation, a fact or question, the first line
+    rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
+    r"|(?:goal|decided|verified|hint|risk): |plan, (?:todo|in_progress|done): "  # parts of the state
+    rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
+    rf"|[^{_BREAKS}]*\[\d{{1,4}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
+)
+"""Where a further line of evidence begins that reads like a line of the page."""
 _CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
 
 
@@ -77,8 +86,8 @@ def flat(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Evidence as it was said, its further lines marked `>`: none of them can pass for a line of the page."""
-    return text if text.isprintable() or not _BREAK.search(text) else _FURTHER.sub("> ", text)
+    """Evidence as it was said, except that a line of it that would pass for a line of the page is marked `>`."""
+    return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
 
 
 def shown(value: Any) -> str:
@@ -192,8 +201,9 @@ def superseded_note(by: str | None) -> str:
 
 
 def summary_line(evidence_id: str, text: str, who: str | None) -> str:
-    """As it stands in the packet's rolling_summary: the sentence, then its evidence id in brackets."""
-    return f"{who}: {text} [{evidence_id}]" if who else f"{text} [{evidence_id}]"
+    """As it stands in the packet's rolling_summary, on one line: the sentence, then its evidence id in brackets."""
+    said = f"{flat(text)} [{evidence_id}]"
+    return f"{flat(who)}: {said}" if who else said
 
 
 def summary_text(rolling_summary: str, cited: Container[str], mark: Mark) -> str:

@@ -207,7 +207,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
             for each in short.key_quotes or ()
         ],
         superseded={
-            str(extra.get("evidence_id")): str(extra.get("superseded_by"))
+            str(extra.get("evidence_id")): by if isinstance(by := extra.get("superseded_by"), str) else None
             for note in packet.explain.conflicts
             if note.type == SUPERSEDED and (extra := note.model_extra)
         },
