@@ -120,6 +120,25 @@ def serve(results: dict[str, dict[str, Any]]) -> list[str]:
     return ["| | |", "|---|---|", *lines]
 
 
+def peers(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every system with the same items and vectors; ours ranks by words as well."""
+    lines = [
+        "| 100,000 items, 1,000 a user | written a second | search, median | bytes an item |",
+        "|---|---|---|---|",
+    ]
+    named = {
+        "muniment": "muniment",
+        "langgraph": "LangGraph SQLite store",
+        "chroma": "chroma",
+        "mem0": "mem0, infer off",
+    }
+    for system, name in named.items():
+        row = results[f"{system}, 100,000 stored"]
+        cells = f"{row['items_per_s']:,.0f} | {row['p50_ms']:,.1f} ms | {row['bytes_per_item']:,.0f}"
+        lines.append(f"| {name} | {cells} |")
+    return lines
+
+
 RENDERERS = {
     "serve": serve,
     "ledger": ledger,
@@ -128,6 +147,7 @@ RENDERERS = {
     "compaction": compaction,
     "verify_facts": verify_facts,
     "research": research,
+    "peers": peers,
 }
 
 
