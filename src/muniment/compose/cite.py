@@ -59,7 +59,7 @@ def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]
     kind, ts, who = _UNKNOWN, times.get(name), desk.who(name)
     if (turn := desk.turns.get(name)) is not None:
         kind, ts = turn.kind, turn.ts
-    elif (line := desk.lines.get(name)) is not None and line.role:
+    elif who and (line := desk.lines.get(name)) is not None:
         kind = "tool_result" if line.role == "tool" else "message"
     elif any(tool.ref == name for tool in desk.pool.tools):
         kind = "tool_result"

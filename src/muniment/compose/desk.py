@@ -117,6 +117,8 @@ class Desk:
         for turn in self.turns.values():
             if (turn.flags or turn.trust in self._barred) and (reason := self.bars(turn.trust, turn.flags)) is not None:
                 found[turn.id] = reason
+        if self._barred:
+            found |= {name: "trust" for name, line in self.lines.items() if line.trust in self._barred}
         for tool in self.pool.tools:
             if (reason := self.bars(tool.trust, tool.flags)) is not None:
                 found.setdefault(tool.ref, reason)

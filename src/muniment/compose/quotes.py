@@ -153,15 +153,20 @@ class Quotes:
         return purse.price(self._line(hit, text)) + purse.price(day_heading(day, year))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
-        """Said before, and again: what was said last says that it still holds, so the older one makes room for it."""
+        """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
+
+        The user's own words make none for somebody's echo of them. What has left the page is in nobody's way.
+        """
         placed = self._placed.get(other)
-        if placed is None or hit.superseded_by:
+        if placed is None:
             return False
         older: Turn = placed.item.turn
-        if instant_order(hit.turn.ts) <= instant_order(older.ts):
-            return False
+        if older.id in self._desk.shown:
+            is_echo = older.role == "user" and hit.turn.role != "user"
+            if is_echo or hit.superseded_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
+                return False
+            self._desk.take_back(placed, "near_duplicate", of=name)
         del self._placed[other]
-        self._desk.take_back(placed, "near_duplicate", of=name)
         self._desk.said.rename(other, name)
         return True
 

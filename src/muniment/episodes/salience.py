@@ -47,7 +47,15 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
         said |= sentence.terms
         turn = said_by[place]
         named = {"speaker": turn.speaker} if turn.speaker else {}
-        line = SummaryLine(evidence_id=turn.id, text=sentence.text, ts=turn.ts, weight=gain, role=turn.role, **named)
+        line = SummaryLine(
+            evidence_id=turn.id,
+            text=sentence.text,
+            ts=turn.ts,
+            weight=gain,
+            role=turn.role,
+            trust=turn.trust,
+            **named,
+        )
         chosen.append(line)
     return chosen
 

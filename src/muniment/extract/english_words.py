@@ -58,9 +58,10 @@ CLAUSE = re.compile(
     r"\s*[,;:—–]\s+(?:(?:and|but|so)\s+)?(?=(?:I|I['’]m|I['’]ve|[Mm]y|[Ww]e)\b)|\s+(?:and|but|so)\s+(?=(?:I|my)\b)"
 )
 
-CAP = r"[A-ZÀ-ÖØ-Þ](?:[\w-]*\w)?(?:['’](?!s\b)\w+)?"
+CAP = r"[A-ZÀ-ÖØ-Þ](?:[\w-]*\w)?(?:['’](?!s\b)\w(?:[\w-]*\w)?)?"
+"""A hyphen is read here and nowhere else: two ways to read one would be tried in every combination."""
 NAME = rf"(?P<value>{CAP}(?: (?:de |van |von |da |bin |al-)?{CAP}){{0,3}})"
-PLACE = rf"(?P<value>(?:the )?(?:St\. )?{CAP}(?:[ -]{CAP}){{0,3}}(?:, {CAP}(?: {CAP})?)?)"
+PLACE = rf"(?P<value>(?:the )?(?:St\. )?{CAP}(?: {CAP}){{0,3}}(?:, {CAP}(?: {CAP})?)?)"
 ORG = rf"(?P<value>{CAP}(?: (?:& |and |of )?{CAP}){{0,4}})"
 TAIL = (
     r"(?=$|[,!]| (?:in|since|last|this|with|now|from|about|near|for|two|three|four|five|a|an|earlier|yesterday|"

@@ -113,6 +113,7 @@ class SummaryLine(Record):
     weight: Number
     role: Absent[PacketRole] = None
     speaker: Absent[str] = None
+    trust: Absent[Trust] = None
 
 
 class EpisodeCandidate(Record):

@@ -116,7 +116,8 @@ def compose_build(
         held = _versions(pool, scope.run_id)
         if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
             return build
-        ctx.turns.clear()  # what was forgotten elsewhere may have come from there
+        ctx.turns.clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
+        ctx.line_counts.clear()
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 

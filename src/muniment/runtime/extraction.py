@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muniment.errors import InvalidInput
@@ -25,11 +25,13 @@ from muniment.runtime.facts import request_fact
 from muniment.runtime.patches import Desk, texts_of
 from muniment.runtime.reading import content_in, get_entry
 from muniment.text.instants import format_instant, parse_instant
+from muniment.text.when import resolve
 
 __all__ = ["extract", "extract_from", "list_unheard"]
 
 BY_PATTERNS = "patterns"
 NAME = "user.name"
+_FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
 def extract(desk: Desk, event_ids: Any, model: Model | None) -> list[Candidate]:
@@ -122,15 +124,26 @@ def _is_taken_back(fact: StoredFact, back: TakenBack, entry: LedgerEntry) -> boo
     is_named = back.value is None or names_value(back.value, fact.value)
     if fact.scope_level != "user" or not is_named:
         return False
-    if any(entry.id in assertion.sources and assertion.valid_to is not None for assertion in fact.assertions):
-        return True  # it was read before, and its candidate is there
-    is_older = all(assertion.since <= entry.ts for assertion in fact.assertions)
+    here = [assertion for assertion in fact.assertions if entry.id in assertion.sources]
+    if here:  # it was read before: its candidate is there, unless the same message says that the fact holds
+        return all(assertion.valid_to is not None for assertion in here)
+    moment = _taken_back_at(back, entry)
+    is_older = all(assertion.since <= moment for assertion in fact.assertions)
     return fact.status == "active" and is_older and (fact.until is None or fact.until >= entry.ts)
+
+
+def _taken_back_at(back: TakenBack, entry: LedgerEntry) -> str:
+    """`I quit my job two years ago` says nothing of the job that somebody told of since, unless it is named."""
+    if back.value is not None:
+        return entry.ts
+    said = parse_instant(entry.ts).date()
+    ends = [f"{window.end.isoformat()}T23:59:59.999999Z" for window in resolve(back.quote, said)]
+    return min([entry.ts, *ends])
 
 
 def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
     """The same fact said once more, now with its end: it held until just before these words."""
-    end = format_instant(parse_instant(entry.ts) - timedelta(microseconds=1))
+    end = format_instant(max(parse_instant(entry.ts), _FIRST + _INSTANT) - _INSTANT)
     request = request_fact(
         key=back.key, value=value, sources=(entry.id,), quote=back.quote, confidence=back.confidence, valid_to=end
     )

@@ -6,6 +6,7 @@ The newest version is the state. Lineage is written beside it (`lineage`), the i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from math import isfinite
 from typing import Any, NamedTuple, cast
@@ -47,7 +48,7 @@ class Item(NamedTuple):
             )
         try:
             value, end = _read(self.body)
-            if _MAY_BE_HALF in self.body:
+            if _MAY_BE_HALF.search(self.body):
                 canonical_text(value)
         except (ValueError, RecursionError, InvalidJson) as error:
             raise self._damaged(str(error)) from None
@@ -79,7 +80,7 @@ def _finite(digits: str) -> float:
 
 _read = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite).raw_decode
 """Strict where it costs nothing that can be seen: what we write holds none of it, what was tampered with may."""
-_MAY_BE_HALF = "\\ud"
+_MAY_BE_HALF = re.compile(r"\\u[dD]")
 """How half of a surrogate pair is written, which has no form in UTF-8; or a backslash before these letters."""
 
 

@@ -210,7 +210,7 @@ def insights() -> st.SearchStrategy[InsightCandidate]:
 def _summary_lines() -> st.SearchStrategy[SummaryLine]:
     said = {"evidence_id": _IDS, "text": texts(), "ts": _TIMES, "weight": _SCORES}
     who = {"role": st.sampled_from(["user", "assistant", "tool"]), "speaker": st.sampled_from(["Ana", "[1] Bo", ""])}
-    return st.fixed_dictionaries(said, optional=who).map(SummaryLine.from_wire)
+    return st.fixed_dictionaries(said, optional=who | {"trust": _TRUST}).map(SummaryLine.from_wire)
 
 
 def _procedures() -> st.SearchStrategy[Procedure]:

@@ -10,6 +10,7 @@ cannot be read surely stays unread. Pure: the day is always an argument, and not
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -126,7 +127,7 @@ MONTH = (
 )
 _WHICH = r"(?P<which>last|past|previous|this past|this|next|coming|the coming)"
 PART = (
-    r"\b(?P<nth>first|second|third|fourth|fifth|last|final|[1-5](?:st|nd|rd|th))"
+    r"\b(?P<nth>first|second|third|fourth|fifth|last|final|1st|2nd|3rd|[45]th)"
     rf" (?P<part>day|weekend|week|half|{_DAY_NAMES}) (?:of|in)"
 )
 ZH_DAY = "一(?![起直样些定共])|[二三四五六]|日(?![程子期常记历])|天(?![气空])"
@@ -392,11 +393,12 @@ def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tu
     for _, pattern, maker in ways:
         for match in pattern.finditer(folded):
             start, end = match.span()
-            if any(start < other_end and other_start < end for other_start, other_end in taken):
+            place = bisect(taken, (start, end))
+            if (place and taken[place - 1][1] > start) or (place < len(taken) and taken[place][0] < end):
                 continue
             window = maker(match, said)
             if window is not None:
-                taken.append((start, end))
+                taken.insert(place, (start, end))
                 yield (start, end), window
 
 

@@ -331,3 +331,12 @@ def test_only_the_user_takes_back_what_the_user_said() -> None:
 )
 def test_hostile_text_costs_little_here_too(seed: str) -> None:
     take_back(seed, "user")
+
+
+def test_a_hyphen_is_read_in_one_way_alone() -> None:
+    """Two ways would be tried in every combination: minutes for a text as long as may be read."""
+    hostile = ("I live in " + "A-" * 140 + ". ") * 170
+    assert propose(hostile, "user", TS) == []
+    assert take_back(hostile.replace("live", "don't live"), "user") == []
+    assert read("My name is Mary O'Neil-Smith.") == ["user.name:Mary O'Neil-Smith"]
+    assert read("I live in L'Isle-Adam now.") == ["user.location:L'Isle-Adam"]

@@ -219,6 +219,52 @@ def test_a_policy_that_promotes_nothing_ends_nothing_by_itself(make: Maker) -> N
     assert mem.rebuild().repaired == ()
 
 
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("I quit my job last month. I work at Acme now.", ["Acme"]),
+        ("I like tea. I hate tea.", ["tea", "tea"]),
+        ("I live in Rome. I don't live in Rome anymore.", ["Rome"]),
+    ],
+)
+def test_what_the_same_message_says_is_not_taken_back_when_it_is_read_again(
+    mem: Memory, text: str, left: list[str]
+) -> None:
+    run = mem.run(user_id="bob")
+    run.observe("user", text, ts=MARCH)
+    first = run.extract()
+    assert values(run) == left
+    assert run.extract() == first
+    assert values(run) == left
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        ("I quit my job two years ago.", ["Acme"]),
+        ("I left my job at Acme two years ago.", []),
+        ("I quit my job last week.", []),
+        ("I quit my job.", []),
+    ],
+)
+def test_a_job_that_was_left_before_this_one_was_told_of_is_another(mem: Memory, later: str, left: list[str]) -> None:
+    run = mem.run(user_id="bob")
+    run.observe("user", "I work at Acme.", ts=MARCH)
+    run.observe("user", later, ts=JUNE)
+    run.extract()
+    assert values(run) == left
+
+
+def test_words_of_the_first_instant_take_back_too(mem: Memory) -> None:
+    run = mem.run(user_id="bob")
+    for text in ("I live in Rome.", "I don't live in Rome anymore."):
+        run.observe("user", text, ts="0001-01-01T00:00:00Z")
+    run.extract()
+    assert values(run) == []
+
+
 # -- when it was said ---------------------------------------------------------------------------------
 
 

@@ -298,6 +298,20 @@ def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
     assert len(tries) == 2, "it was gathered again"
     assert "beagle" not in build.text
     assert "beagle" not in build.pool.to_bytes().decode()
+    assert not any("beagle" in line for line in mem._ctx.line_counts._known), "nor in memory"
+
+
+@pytest.mark.req("LG-08")
+def test_what_a_purpose_does_not_hear_is_in_no_summary_either(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s1")
+    run.observe("assistant", "The reservation in Kallio is confirmed for Thursday.", ts="2026-10-31T10:00:00Z")
+    for number in range(8):
+        run.observe("user", f"Then we talked about topic{number}.", ts=f"2026-10-31T10:0{number + 1}:00Z")
+    deaf = muniment.Policy.from_wire({"policy_id": "deaf", "compose": {"barred_trust_planner": ["assistant"]}})
+    build = run.compose("planner", policy=deaf, now=NOW)
+    assert "Kallio" in build.pool.to_bytes().decode()
+    assert "topic" in build.text
+    assert "Kallio" not in build.text
 
 
 def test_two_policies_on_the_same_request(mem: Memory) -> None:

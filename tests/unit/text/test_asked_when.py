@@ -239,3 +239,9 @@ def test_seen_from_other_days(now: str, text: str, day: str) -> None:
     window = query_window(text, date.fromisoformat(now))
     assert window is not None
     assert window.start.isoformat() == day
+
+
+def test_a_slip_in_an_ordinal_leaves_the_month_it_is_part_of() -> None:
+    window = query_window("who came in the 1th week of May 2023", NOW)
+    assert window is not None
+    assert (window.start.isoformat(), window.end.isoformat()) == ("2023-05-01", "2023-05-31")

@@ -195,3 +195,16 @@ def test_a_day_of_the_week_however_it_is_cut_short(name: str) -> None:
     found = resolve(f"see you on {name}", said)
     assert all(window.start == window.end < said for window in found)
     assert found or name == "thu"
+
+
+@pytest.mark.parametrize("slip", ["1th", "1rd", "2st", "2th", "3nd", "3th", "4st", "5rd"])
+def test_a_slip_in_an_ordinal_leaves_the_month_it_is_part_of(slip: str) -> None:
+    said = date(2024, 5, 8)
+    april = [when.Window(date(2024, 4, 1), date(2024, 4, 30), "month")]
+    assert resolve(f"we met on the {slip} day of last month", said) == april
+
+
+def test_of_times_that_share_letters_the_first_way_to_read_them_wins() -> None:
+    said = date(2024, 5, 8)
+    found = dict(when.find_spans("yesterday, the day before yesterday, and yesterday", said, when._WAYS))
+    assert {span: window.start.day for span, window in found.items()} == {(0, 9): 7, (15, 35): 6, (41, 50): 7}
