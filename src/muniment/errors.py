@@ -233,7 +233,7 @@ class InvalidRecord(InvalidInput):
 
 
 def _clipped(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text.encode("utf-8", "backslashreplace").decode().split())  # it may quote what has no UTF-8 form
     return line if len(line) <= _ISSUE_CHARS_MAX else line[: _ISSUE_CHARS_MAX - 1] + "…"
 
 

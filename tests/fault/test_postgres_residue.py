@@ -11,6 +11,7 @@ import pytest
 
 import muniment
 from muniment.engines.postgres.engine import PostgresEngine
+from muniment.engines.postgres.residue import scrub
 from muniment.ports.engine import Insert, Patch, Select
 from muniment.runtime.context import Context
 from muniment.runtime.forget import SCRUB_DUE
@@ -111,6 +112,28 @@ def test_rows_that_an_older_transaction_may_read_are_told(
         assert left(gone, page_bytes(admin, postgres_schema))
     assert not engine.scrub([], thorough=True).due
     assert left(gone, page_bytes(admin, postgres_schema)) == 0
+
+
+@pytest.mark.parametrize("told", ["notice", "error"])
+def test_who_may_not_rebuild_says_so_whatever_the_role_is_told(
+    engine: PostgresEngine, admin: psycopg.Connection[Any], postgres_schema: str, told: str
+) -> None:
+    role = f"{postgres_schema}_stranger"
+    fill(engine)
+    before = files(admin, postgres_schema)
+    admin.execute(f'CREATE ROLE "{role}" LOGIN')
+    try:
+        admin.execute(f'GRANT USAGE ON SCHEMA "{postgres_schema}" TO "{role}"')
+        options = f"-c client_min_messages={told}"
+        with psycopg.connect(admin.info.dsn, autocommit=True, options=options) as connection:
+            connection.execute(f'SET ROLE "{role}"')
+            report = scrub(connection, postgres_schema, "here", bytes_max=None)
+        assert (report.due, report.vacuumed, report.clean) == (True, False, False)
+        assert 'permission denied to vacuum "entries"' in report.note
+        assert files(admin, postgres_schema) == before
+    finally:
+        admin.execute(f'DROP OWNED BY "{role}"')
+        admin.execute(f'DROP ROLE "{role}"')
 
 
 def test_receipts_wait_for_the_scrub(

@@ -45,6 +45,7 @@ def test_an_invalid_record_printed_alone_says_what_is_wrong() -> None:
     assert str(InvalidRecord("not a valid Thing", issues)) == f"{told}; and 2 more"
     assert str(pickle.loads(pickle.dumps(InvalidRecord("not a valid Thing", issues)))) == f"{told}; and 2 more"
     assert str(InvalidRecord("not a valid Thing", [])) == "not a valid Thing"
+    assert str(InvalidRecord("no", [Issue("$.a", 'found "\ud800"')])) == 'no: $.a: found "\\ud800"', "it can be printed"
 
 
 def test_what_an_invalid_record_prints_is_bounded() -> None:

@@ -255,6 +255,32 @@ def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch
         assert mem.verify().ok
 
 
+@pytest.mark.req("LG-02")
+def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
+    from muniment.integrations.drawer import Drawer, Put, put_all
+
+    keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
+    token = keys.create("ana's", tenant="default", user="ana", access="write").token
+    with (
+        muniment.open() as mem,
+        running(mem, tmp_path, auth="on") as url,
+        muniment.connect(url, key=token) as far,
+    ):
+        notes, other = Drawer(far, "notes", user_id="ana"), Drawer(far, "other", user_id="ana")
+        put_all([Put(drawer, f"key {n}", {"n": n}, f"text {n}") for drawer in (notes, other) for n in range(3)])
+        assert sorted(notes.get_many(["key 0", "key 2"])) == ["key 0", "key 2"]
+        (added,) = far.add_documents([{"corpus_id": "notes", "text": "a heron"}])
+        assert mem.corpus("notes", user_id="ana").get(added.document_id) == added, "it is the user's, not everybody's"
+        for drawers in ([Drawer(far, "notes")], [Drawer(far, "notes", user_id="bob")], [notes, Drawer(far, "notes")]):
+            with pytest.raises(Forbidden):
+                put_all([Put(drawer, "mine", {}, "x") for drawer in drawers])
+        for user in ("bob", None):
+            with pytest.raises(InvalidInput) as caught:
+                far.add_documents([{"corpus_id": "notes", "text": "a heron", "user_id": user}])
+            assert caught.value.path == "$[0].user_id"
+        assert mem.corpus("notes").documents() == mem.corpus("notes", user_id="bob").documents() == []
+
+
 @pytest.mark.slow
 def test_the_librarys_own_tests_pass_over_http() -> None:
     """In a process of their own, with a plugin that serves every store they open."""

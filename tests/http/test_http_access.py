@@ -151,6 +151,16 @@ def names_of_others(tenant: str) -> list[dict[str, str]]:
 # -- what a key opens ---------------------------------------------------------------------------------
 
 
+@pytest.mark.req("LG-02")
+@pytest.mark.parametrize("route", [each for each in routes_of(OPERATIONS) if each.level == "store"], ids=name_of)
+def test_a_key_of_one_user_in_every_tenant_has_nothing_of_the_store(serve: Serve, keys: KeyFile, route: Any) -> None:
+    client = serve(auth="on")
+    token = keys.create("k", tenant="*", user="ana", access="admin").token
+    answer = client.request(route.operation.method, address(route), headers=bearer(token))
+    assert answer.status_code == (200 if route.operation.call in ("info", "policy") else 403)
+    assert client.get(f"{ANA}/runs", headers=bearer(token)).status_code == 200
+
+
 def test_access_is_read_write_or_admin(serve: Serve, keys: KeyFile) -> None:
     client = serve(auth="on")
     tokens = {access: keys.create("k", tenant="default", access=access).token for access in ("read", "write", "admin")}  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.records.policy import Policy
 from muniment.runtime.memory import Memory
 from muniment.runtime.run import Run
+from muniment.text.canonical import canonical_text
 
 SURROGATE = "te\ud800a"
 REVERSED = {"time_range": {"start": "2026-06-02T00:00:00Z", "end": "2026-06-01T00:00:00Z"}}
@@ -123,6 +124,15 @@ def test_open_takes_a_policy_by_the_same_rule() -> None:
     with pytest.raises(InvalidInput) as caught:
         muniment.open(policy={"compose": {"max_tokens": "many"}})
     assert caught.value.path == "$.policy.compose.max_tokens"
+
+
+def test_a_number_is_kept_as_the_same_at_every_door(doors: tuple[Memory, Memory]) -> None:
+    numbers = [2.0, -0.0, 0.1, 1e20, 1e21, -1e21, 1.5e300, 5e-324]
+    told = []
+    for mem in doors:
+        run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+        told.append(canonical_text(run.patch(slots={"numbers": numbers}).slots))
+    assert told[0] == told[1] == canonical_text({"numbers": numbers})
 
 
 def test_an_integral_float_is_an_integer_at_every_door(doors: tuple[Memory, Memory], serve: Serve) -> None:

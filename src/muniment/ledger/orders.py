@@ -11,7 +11,8 @@ from unicodedata import normalize
 __all__ = ["reads_like_instructions"]
 
 # Read over the text in lower case: (words of which one must stand in the text at all, what is then looked for).
-# Every repetition is bounded: what comes from outside must not be able to choose how long we look at it.
+# Every repetition is bounded, and no two that follow one another can share the same letters in many ways: what comes
+# from outside must not be able to choose how long we look at it.
 _MODEL = r"(?:ai|assistant|agent|chatbot|llm|language\s(?:model|assistant)|copilot)"
 _WORDS = r"(?:[\w'’-]{1,40}\s{1,4})"
 _ADDRESS = (
@@ -67,8 +68,8 @@ _ENGLISH = (
             (?: (?:all|every|each|any) \s (?:of\s)? (?:the\s|your\s|their\s|its\s|his\s|her\s)?
                 (?:new\s|private\s|incoming\s|chat\s|past\s|personal\s)?
                 (?:messages?|e-?mails?|conversations?|chats?|history|contacts?|data|information|files\sof\sthe\suser)
-              | (?:the\s)? users?['’]s? \s (?:[\w'’-]{{1,40}}\s?){{1,3}}? )
-            \s{{0,4}} to \s {_ADDRESS}""",
+              | (?:the\s)? users?['’]s? \s [\w'’-]{{1,40}} (?:\s[\w'’-]{{1,40}}){{0,2}}? )
+            \s{{1,4}} to \s {_ADDRESS}""",
     ),
     (
         "system instruction im_start im_end [inst] [/inst] important urgent admin override",
@@ -139,9 +140,9 @@ _CHINESE = (
     ),
     (
         "发送 发给 发到 转发 上传 传给 寄给 泄露",
-        r"""(?:请|立即|立刻|马上|必须|务必|你要|你应该|你需要|现在) [^\s。！？]{0,8}? (?:把|将) [^\s。！？]{0,6}?
-            (?:用户|客户|主人|所有|全部) [^\s。！？]{0,8}?
-            (?:密码|口令|密钥|身份证|护照|信用卡|银行卡|验证码|邮件|聊天记录|对话|通讯录|联系人|隐私|资料|数据|文件)
+        r"""(?:请|立即|立刻|马上|必须|务必|你要|你应该|你需要|现在) (?> [^\s。！？]{0,8}? (?:把|将) ) [^\s。！？]{0,6}?
+            (?:用户|客户|主人|所有|全部) (?> [^\s。！？]{0,8}?
+            (?:密码|口令|密钥|身份证|护照|信用卡|银行卡|验证码|邮件|聊天记录|对话|通讯录|联系人|隐私|资料|数据|文件) )
             [^\s。！？]{0,8}? (?:发送|发给|发到|转发|上传|传给|寄给|泄露)""",
     ),
     (
@@ -153,8 +154,8 @@ _CHINESE = (
 _KOREAN = (
     (
         "무시 잊",
-        r"""(?:이전|위의?|앞의|앞선|기존|지금까지의?|모든|상기) \s? (?:\S{0,6}\s?){0,2}
-            (?:지시|지침|명령|규칙|프롬프트|내용|대화|설명|제한) (?:\S{0,4}\s?){0,2} (?:무시|잊)""",
+        r"""(?:이전|위의?|앞의|앞선|기존|지금까지의?|모든|상기) \s? (?> \S{0,12}?(?:\s\S{0,6}?)?\s?
+            (?:지시|지침|명령|규칙|프롬프트|내용|대화|설명|제한) ) \S{0,8}?(?:\s\S{0,4}?)?\s? (?:무시|잊)""",
     ),
     (
         "지금부터 이제 시스템 사용자에게 사용자한테 관리자 개발자 새로운",
@@ -187,14 +188,20 @@ _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (tuple(hints.split()), re.compile(pattern, re.VERBOSE | re.MULTILINE))
     for hints, pattern in (*_ENGLISH, *_CHINESE, *_KOREAN)
 )
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """What no reader sees, and may stand within a word to hide it from us."""
+_TAGS = re.compile("[\U000e0020-\U000e007e]")
+"""Letters that no reader sees and a model may well read: each is an ASCII sign, so many places further on."""
 
 
 def reads_like_instructions(text: str) -> bool:
     """Does the text address the model and tell it what to do? A flag to look at, not a verdict."""
-    shown = text if text.isascii() else _UNSEEN.sub("", normalize("NFKC", text))
-    lowered = shown.lower()
+    lowered = (text if text.isascii() else _shown(text)).lower()
     return any(
         any(hint in lowered for hint in hints) and pattern.search(lowered) is not None for hints, pattern in _ORDERS
     )
+
+
+def _shown(text: str) -> str:
+    """What the text says to whoever reads it, in plain letters."""
+    return _UNSEEN.sub("", normalize("NFKC", _TAGS.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)))

@@ -134,8 +134,13 @@ def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]
             base, number = name, 2
             while name in clean or name in value:
                 name, number = f"{base} {number}", number + 1
-        clean[name] = _redact_whole(item, found) if _SECRET_KEYS.match(key) else redact_value(item, found)
+        clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found)
     return clean
+
+
+def _is_secret(key: Any) -> bool:
+    """A key that is no text is refused further on, by name."""
+    return isinstance(key, str) and _SECRET_KEYS.match(key) is not None
 
 
 def _redact_whole(item: Any, found: Counter[str]) -> Any:

@@ -278,14 +278,16 @@ class Corpus:
 # -- adding -------------------------------------------------------------------------------------------
 
 
-def add_to_corpora(ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str) -> list[CorpusDocument]:
+def add_to_corpora(
+    ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str, user_id: str | None
+) -> list[CorpusDocument]:
     """See `Memory.add_documents`."""
     from muniment.runtime.documents import add_documents
     from muniment.runtime.shelves import view_session
 
     if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
         raise InvalidInput("wanted a list of documents", path="$", hint="wrap a single one in a list")
-    added = [_document_in(ctx, tenant_id, given, f"$[{index}]") for index, given in enumerate(documents)]
+    added = [_document_in(ctx, tenant_id, user_id, given, f"$[{index}]") for index, given in enumerate(documents)]
     return add_documents(ctx, _read_all(added), view_session) if added else []
 
 
@@ -299,7 +301,9 @@ def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[S
     return documents
 
 
-def _document_in(ctx: Context, tenant_id: str, given: Any, path: str) -> tuple[Corpus, dict[str, Any]]:
+def _document_in(
+    ctx: Context, tenant_id: str, user_id: str | None, given: Any, path: str
+) -> tuple[Corpus, dict[str, Any]]:
     """Where a document goes, and the arguments of `Corpus.add` that it is."""
     if not isinstance(given, Mapping):
         raise InvalidInput(f"a document should be an object, found {type(given).__name__}", path=path)
@@ -311,10 +315,15 @@ def _document_in(ctx: Context, tenant_id: str, given: Any, path: str) -> tuple[C
             raise InvalidInput(
                 f"{name!r:.60} is nothing that is said of a document", path=path, hint=f"one of {', '.join(_GIVEN)}"
             )
+    owner = given.get("user_id", user_id)
+    if user_id is not None and owner != user_id:
+        raise InvalidInput(
+            "all of these are one user's, and this names another", path=f"{path}.user_id", hint="leave its user_id out"
+        )
     rest: dict[str, Any] = dict.fromkeys(("document_id", "media_type", "title", "source"))
     rest |= {name: value for name, value in given.items() if name not in ("corpus_id", "user_id")}
     try:
-        return Corpus(ctx, given["corpus_id"], tenant_id, given.get("user_id")), rest
+        return Corpus(ctx, given["corpus_id"], tenant_id, owner), rest
     except InvalidInput as error:
         raise error.within(path) from None
 

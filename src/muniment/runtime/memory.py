@@ -274,15 +274,16 @@ class Memory(MemoryLearning):
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
 
     def add_documents(
-        self, documents: Iterable[Mapping[str, Any]], *, tenant_id: str = DEFAULT_TENANT
+        self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> list[CorpusDocument]:
         """Add documents to one corpus or several, all of them or none, each once.
 
-        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`.
+        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. Where
+        `user_id` is given here, all go to that user's own corpora, and one that names another is refused.
         """
         from muniment.runtime.corpora import add_to_corpora
 
-        return add_to_corpora(self._ctx, documents, tenant_id)
+        return add_to_corpora(self._ctx, documents, tenant_id, user_id)
 
     def research(
         self,

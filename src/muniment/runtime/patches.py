@@ -38,6 +38,7 @@ from muniment.runtime.memory_locks import lock_memory
 from muniment.runtime.project_states import CITING
 from muniment.runtime.reading import content_in
 from muniment.semantics.trust import lowest_trust
+from muniment.text.canonical import nests_within
 from muniment.text.instants import format_instant, parse_instant
 
 __all__ = [
@@ -116,8 +117,15 @@ def write_patches(
     return ctx.engine.write(scope.tenant_id, work)
 
 
+LEVELS_MAX = 96
+"""What is remembered stands in packets and builds, some levels further down, and has to fit there too."""
+
+
 def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft:
     """The entry of one change. Its trust is that of the evidence, so that what is derived from it has no more."""
+    if not nests_within(said, LEVELS_MAX):
+        hint = "store it as a text, or flatter"
+        raise InvalidInput(f"nested deeper than {LEVELS_MAX} levels", path="$", hint=hint)
     plain = {"kind": "state_patch", "role": "system", "content": "", "trust": trust}
     try:
         return EntryDraft.model_validate(plain | {"metadata": {"event": event} | dict(said)})

@@ -15,18 +15,18 @@ from muniment.runtime.context import Context
 from muniment.runtime.forget import SCRUB_DUE, scrubbed
 from muniment.runtime.items import latest, write_changes
 
-__all__ = ["note_scrub", "scrub"]
+__all__ = ["due_receipts", "note_scrub", "scrub"]
 
 
 def scrub(ctx: Context) -> ScrubbedFiles:
     """Rebuild what holds content, of all tenants. Receipts that were given meanwhile wait for the next one."""
-    due = {tenant_id: ctx.engine.read(tenant_id, _due_receipts) for tenant_id in ctx.engine.tenants()}
+    due = {tenant_id: ctx.engine.read(tenant_id, due_receipts) for tenant_id in ctx.engine.tenants()}
     report = ctx.engine.scrub((), thorough=True)
     settled = 0 if report.due else _settle(ctx, due, report)
     return ScrubbedFiles(clean=report.clean, due=report.due, receipts=settled, note=report.note)
 
 
-def _due_receipts(reader: Reader) -> list[str]:
+def due_receipts(reader: Reader) -> list[str]:
     """The ids of those whose newest version waits."""
     asked = Select("items", where=(("kind", "=", "receipt"),), order=("id", "version"), columns=("id", "status"))
     status: dict[str, str] = {}
@@ -36,7 +36,7 @@ def _due_receipts(reader: Reader) -> list[str]:
 
 
 def _settle(ctx: Context, due: Mapping[str, list[str]], report: ScrubReport) -> int:
-    for tenant_id, ids in due.items():
+    for tenant_id, ids in ((each, waiting) for each, waiting in due.items() if waiting):
         ctx.engine.write(tenant_id, lambda tx, ids=ids: note_scrub(tx, ids, report))  # type: ignore[misc]
     return sum(map(len, due.values()))
 

@@ -21,13 +21,13 @@ from muniment.records.entry import Erased, Receipt
 from muniment.runtime.carriers import carriers_of
 from muniment.runtime.context import Context
 from muniment.runtime.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
-from muniment.runtime.forget import names_of, receipt_change
+from muniment.runtime.forget import SCRUB_DUE, names_of, receipt_change
 from muniment.runtime.indexing import index_rows
 from muniment.runtime.ingest import enter_tenant
 from muniment.runtime.items import latest, write_changes
 from muniment.runtime.lineage import links_of
 from muniment.runtime.project_learning import trace_id_of
-from muniment.runtime.scrubbing import note_scrub
+from muniment.runtime.scrubbing import due_receipts, note_scrub
 from muniment.text.canonical import canonical_bytes
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -142,6 +142,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     written, skipped = Counter[str](), Counter[str]()
     gone: dict[str, str] = {}
     emptied: list[bytes] = []
+    waited = ctx.engine.read(dump.tenant_id, due_receipts)
     for batch in _batches(read_dump(dump.open())):
         try:
             done, more, salts = ctx.engine.write(
@@ -160,8 +161,12 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         if progress is not None:
             progress(len(batch))
     ctx.rules.clear()
-    if emptied and (report := ctx.engine.scrub(emptied)).due:
-        ctx.engine.write(dump.tenant_id, lambda tx: note_scrub(tx, sorted(set(gone.values())), report))
+    if emptied:
+        report = ctx.engine.scrub(emptied)
+        longer = set(gone.values()).difference(waited)
+        ctx.engine.write(
+            dump.tenant_id, lambda tx: note_scrub(tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
+        )
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
 
 
@@ -346,7 +351,8 @@ def _lost_run(tx: Transaction, row: Row, gone: dict[str, str]) -> str | None:
 
 
 def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
-    """The patches that carry the words of what comes as a tombstone are emptied as well; the receipts list them."""
+    """The patches that carry the words of what comes as a tombstone are emptied as well; the receipts list them, and
+    wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
     for carrier in carriers_of(tx, gone):
@@ -361,7 +367,7 @@ def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
             receipt = Receipt.from_wire(item.plain())
             erased = (Erased(kind="event", id=id_, hash=hash_.hex()) for id_, hash_ in entries.items())
             longer = receipt.model_copy(update={"erased": (*receipt.erased, *erased)})
-            write_changes(tx, [receipt_change(longer, item.status)])
+            write_changes(tx, [receipt_change(longer, SCRUB_DUE)])
     return salts
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "canonical_text",
     "check_text",
     "child_path",
+    "nests_within",
     "ordered_members",
     "parse_json",
     "read_canonical",
@@ -84,6 +85,15 @@ def canonical_text(value: Any) -> str:
 def canonical_bytes(value: Any) -> bytes:
     """`canonical_text` in UTF-8: what is hashed, stored and replayed."""
     return canonical_text(value).encode()
+
+
+def nests_within(value: Any, levels: int) -> bool:
+    """Does a value nest no deeper than this?"""
+    if isinstance(value, dict):
+        return levels > 0 and all(nests_within(part, levels - 1) for part in value.values())
+    if isinstance(value, list | tuple):
+        return levels > 0 and all(nests_within(part, levels - 1) for part in value)
+    return True
 
 
 class _Unencodable(Exception):

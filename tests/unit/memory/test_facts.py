@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -479,3 +480,32 @@ def test_the_rules_are_the_policys(make: Callable[..., Memory]) -> None:
     assert run.remember("user.likes", "jazz", sources=[tool.id]).status == "active"
     assert active(run, "user.likes") == ["jazz"]
     assert run.remember("a", 1, sources=[said.id]).confidence == 0.5
+
+
+def nested(levels: int) -> Any:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [60, 88, 95, 120, 126, 200])
+def test_what_is_remembered_can_be_composed(mem: Memory, levels: int) -> None:
+    """Too deep is refused at the door; what gets in never keeps a user from a packet."""
+    run = mem.run(user_id="ana")
+    event = run.observe("user", "The plan has layers.")
+    with contextlib.suppress(MunimentError):
+        run.remember("user.plan", nested(levels), sources=[event.id])
+    with contextlib.suppress(MunimentError):
+        run.patch(slots={"plan": nested(levels)})
+    with contextlib.suppress(MunimentError):
+        run.procedure("booking", {"steps": nested(levels)})
+    build = run.compose("planner", query="plan layers", task_type="booking")
+    assert mem.replay(build.id).packet_bytes == build.packet_bytes
+    assert bool(build.packet.long_term.facts) == (levels <= 95)
+
+
+@pytest.mark.parametrize("cues", [{"x": {1: 2}}, {1: 2}, {"x": {None: "sk-1"}}])
+def test_cues_with_keys_that_are_no_text_are_refused(mem: Memory, cues: Any) -> None:
+    with pytest.raises(MunimentError):
+        mem.run(user_id="ana").compose("responder", query="x", cues=cues)

@@ -135,6 +135,21 @@ def test_documents_are_added_to_corpora_by_name(any_mem: Memory) -> None:
     assert any_mem.verify().ok
 
 
+@pytest.mark.req("LG-02")
+@pytest.mark.parametrize("other", ["bob", None])
+def test_documents_of_one_user_go_nowhere_else(any_mem: Memory, counts: Counts, other: str | None) -> None:
+    said = {"corpus_id": "own", "text": TEXTS[0], "document_id": "one"}
+    (added,) = any_mem.add_documents([said], user_id="ana")
+    assert any_mem.corpus("own", user_id="ana").documents() == [added]
+    assert any_mem.corpus("own").documents() == []
+    assert any_mem.add_documents([said | {"user_id": "ana"}], user_id="ana") == [added]
+    before = counts(any_mem)
+    with pytest.raises(InvalidInput) as caught:
+        any_mem.add_documents([said | {"text": TEXTS[1]}, said | {"user_id": other}], user_id="ana")
+    assert caught.value.path == "$[1].user_id"
+    assert counts(any_mem) == before
+
+
 @pytest.mark.parametrize(
     ("asked", "path"),
     [

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,23 @@ import pytest
 
 from effort import SOAK
 from muniment.adapters.system import CountingIds, TickingClock
-from muniment.errors import ChainBroken, Conflict, InvalidInput, InvalidJson, MunimentError, TooLarge, UnknownKind
+from muniment.errors import (
+    ChainBroken,
+    Conflict,
+    InvalidInput,
+    InvalidJson,
+    MunimentError,
+    StorageFailure,
+    TooLarge,
+    UnknownKind,
+)
 from muniment.ledger.chain import header_hash
 from muniment.ports.engine import Row
 from muniment.ports.schema import column_names, table
 from muniment.runtime import transfer
 from muniment.runtime.derivations import DERIVATIONS, Derivation, declare
-from muniment.runtime.items import Change
+from muniment.runtime.forget import SCRUB_DUE
+from muniment.runtime.items import Change, latest
 from muniment.runtime.memory import Memory, open
 from muniment.text.canonical import canonical_bytes
 
@@ -561,6 +572,39 @@ def test_a_newer_version_of_an_item_forgotten_here_comes_as_a_tombstone(make: Ma
     second = dump_of(source)
     target.import_(lambda: second)
     assert b"secret aim" not in b"".join(dump_of(target))
+    assert target.verify().ok
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_receipt_that_an_import_made_longer_waits_for_the_scrub(
+    make: Maker, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The patch that brings a fact carries its words; it is emptied on the way in, and what it leaves is told."""
+    source, target = make("memory"), make("sqlite", seed="other")
+    run = source.run(user_id="ana", session_id="s1", run_id="r1")
+    said = run.observe("user", "I live in Xyzzyville")
+    first = dump_of(source)
+    target.import_(first)
+    receipt = target.forget(event=said.id)
+    run.remember("user.city", "Xyzzyville", sources=[said.id])
+
+    def broken(*_args: Any, **_more: Any) -> Any:
+        raise StorageFailure("the disk is gone")
+
+    def stored() -> Any:
+        return target._ctx.engine.read("default", lambda reader: latest(reader, receipt.receipt_id))
+
+    assert (stored().status, stored().plain()["scrubbed"]) == ("issued", True)
+    with monkeypatch.context() as patched:
+        if fails:
+            patched.setattr(type(target._ctx.engine), "scrub", broken)
+        with pytest.raises(StorageFailure) if fails else nullcontext():
+            target.import_(dump_of(source))
+    assert len(stored().plain()["erased"]) > len(receipt.erased)
+    assert stored().status == (SCRUB_DUE if fails else "issued")
+    assert target.scrub().receipts == fails
+    assert stored().status == "issued"
     assert target.verify().ok
 
 

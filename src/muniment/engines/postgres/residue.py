@@ -33,6 +33,7 @@ def scrub(connection: Connection, schema: str, location: str, *, bytes_max: int 
     notes: list[str] = []
     try:
         connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
+        connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
         large = [] if bytes_max is None else [each for each in names if _size(connection, names[each]) > bytes_max]
         for each in large:
             connection.execute(f"VACUUM (SKIP_LOCKED) {names[each]}")

@@ -39,6 +39,8 @@ __all__ = ["Ask", "Connection", "plain"]
 _LINES = "application/x-ndjson"
 _PROBLEM = b'{"problem":'
 _DOTS = {".": "%2E", "..": "%2E%2E"}
+_PLAIN_BELOW = 1e21
+"""From here on a number is written with an exponent, and read again as no integer."""
 _FILE_BYTES_MAX = 64 << 20
 
 
@@ -283,7 +285,7 @@ def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     if isinstance(value, float):
         if not isfinite(value):
             _check_json(value, path)
-        return whole(value)  # as canonical JSON writes it
+        return whole(value) if abs(value) < _PLAIN_BELOW else value  # as canonical JSON writes it
     if isinstance(value, Record):
         return value.to_wire()
     if isinstance(value, Build):

@@ -27,7 +27,7 @@ from muniment.runtime.studies import Study
 from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, find_operation
-from muniment.surfaces.operations.table import HANDLES, Handle, Operation
+from muniment.surfaces.operations.table import HANDLES, Handle, Level, Operation
 
 if TYPE_CHECKING:
     from muniment.ports.engine import EngineInfo
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 
 
-_ADDRESS_CHARS_MAX = 8000
+_QUERY_CHARS_MAX = 6000
+"""Proxies take addresses of 8 KiB, of which the path has a part."""
 
 
 class _Remote:
@@ -242,8 +243,8 @@ def _portions(names: Sequence[str]) -> Iterator[list[str]]:
     portion: list[str] = []
     chars = 0
     for name in names:
-        needs = len(quote(name, safe=""))
-        if portion and chars + needs > _ADDRESS_CHARS_MAX:
+        needs = len(quote(name, safe="")) + len("&document_ids=")
+        if portion and chars + needs > _QUERY_CHARS_MAX:
             yield portion
             portion, chars = [], 0
         portion.append(name)
@@ -270,17 +271,18 @@ class RemoteCorpus(_Remote, Corpus):
 
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
-        """All in one request."""
-        operation = find_operation("memory", "add_documents", "tenant")
-        assert operation is not None
+        """All in one request, at the user's own address where all are one user's."""
         corpora = [cast("RemoteCorpus", corpus) for corpus, _ in added]
         names = [each._names() for each in corpora]
+        first = names[0]
+        level: Level = "user" if {at["user_id"] for at in names} == {first["user_id"]} != {None} else "tenant"
+        operation = find_operation("memory", "add_documents", level)
+        assert operation is not None
         documents = [
             dict(given) | {"corpus_id": at["corpus_id"]} | ({} if at["user_id"] is None else {"user_id": at["user_id"]})
             for at, (_, given) in zip(names, added, strict=True)
         ]
-        tenant = {"tenant_id": names[0]["tenant_id"]}
-        corpora[0]._connection.ask(Ask(operation, operation.routes["tenant"], tenant, {"documents": documents}))
+        corpora[0]._connection.ask(Ask(operation, operation.routes[level], first, {"documents": documents}))
 
     def _newest(self, document_ids: Sequence[str]) -> dict[str, CorpusDocument]:
         return {each.document_id: each for each in self.documents(document_ids=document_ids)}

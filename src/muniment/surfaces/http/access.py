@@ -53,13 +53,10 @@ def check_access(caller: Caller, found: Found) -> None:
     """May this caller ask for this at this address? Says nothing of what is there (LG-02)."""
     operation, names = found.route.operation, found.names
     tenant = names.get("tenant_id")
-    if found.route.level == "store":
-        is_inside = caller.tenant == "*" or operation.call in ("info", "policy")
-    else:
-        is_inside = caller.tenant in ("*", tenant)
-    if not is_inside:
+    is_for_all = found.route.level == "store" and operation.call in ("info", "policy")
+    if not is_for_all and caller.tenant not in ("*", tenant):
         raise Forbidden("this key is for another tenant", hint="use a key of that tenant")
-    if caller.user is not None and found.route.level != "store" and names.get("user_id") != caller.user:
+    if not is_for_all and caller.user is not None and names.get("user_id") != caller.user:
         raise Forbidden("this key is for one user", hint="ask below /v1/tenants/…/users/ of that user")
     if not caller.may(operation.access):
         raise Forbidden(
