@@ -122,21 +122,18 @@ def serve(results: dict[str, dict[str, Any]]) -> list[str]:
 
 def peers(results: dict[str, dict[str, Any]]) -> list[str]:
     """Every system with the same items and vectors; ours ranks by words as well."""
-    lines = [
-        "| 100,000 items, 1,000 a user | written a second | search, median | bytes an item |",
-        "|---|---|---|---|",
-    ]
-    named = {
-        "muniment": "muniment",
-        "langgraph": "LangGraph SQLite store",
-        "chroma": "chroma",
-        "mem0": "mem0, infer off",
-    }
-    for system, name in named.items():
+
+    def told(system: str) -> str:
         row = results[f"{system}, 100,000 stored"]
-        cells = f"{row['items_per_s']:,.0f} | {row['p50_ms']:,.1f} ms | {row['bytes_per_item']:,.0f}"
-        lines.append(f"| {name} | {cells} |")
-    return lines
+        return f"{row['items_per_s']:,.0f} and {row['p50_ms']:,.1f} ms"
+
+    ours = results["muniment, 100,000 stored"]
+    return [
+        f"Of 100,000 items with the same vectors, 1,000 a user, muniment takes in {ours['items_per_s']:,.0f} a second"
+        f" and answers a search in {ours['p50_ms']:.1f} ms at the median, by words and vectors; LangGraph's SQLite store"
+        f" {told('langgraph')}, chroma {told('chroma')}, mem0 with infer off {told('mem0')}"
+        " (`python -m benchmarks.peers`).",
+    ]
 
 
 RENDERERS = {
