@@ -130,8 +130,8 @@ def peers(results: dict[str, dict[str, Any]]) -> list[str]:
     ours = results["muniment, 100,000 stored"]
     return [
         f"Of 100,000 items with the same vectors, 1,000 a user, muniment takes in {ours['items_per_s']:,.0f} a second"
-        f" and answers a search in {ours['p50_ms']:.1f} ms at the median, by words and vectors; LangGraph's SQLite store"
-        f" {told('langgraph')}, chroma {told('chroma')}, mem0 with infer off {told('mem0')}"
+        f" and answers a search in {ours['p50_ms']:.1f} ms at the median, by words and vectors; LangGraph's SQLite"
+        f" store {told('langgraph')}, chroma {told('chroma')}, mem0 with infer off {told('mem0')}"
         " (`python -m benchmarks.peers`).",
     ]
 
