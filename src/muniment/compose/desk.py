@@ -16,14 +16,13 @@ from muniment.errors import InvalidInput
 from muniment.ports.tokens import TokenCounter
 from muniment.prompts.matrix import BlockName
 from muniment.records.compose_policy import ComposePolicy
-from muniment.records.entry import Trust
+from muniment.records.entry import INSTRUCTION_LIKE, Trust
 from muniment.records.pool import ComposeRequest, Pool, Turn
 from muniment.text.analyzer import analyze
 from muniment.text.duplicates import Seen
 
 __all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
 
-_INSTRUCTION_LIKE = "instruction_like"
 _QUERY_CHARS_MAX = 10_000
 _EARLIEST = Instant(0, "")
 _ORDER = attrgetter("order")
@@ -89,7 +88,7 @@ class Desk:
         """LG-08: what this purpose does not hear, by where it comes from."""
         if trust in self._barred:
             return "trust"
-        if not self.policy.quote_instruction_like and _INSTRUCTION_LIKE in flags:
+        if not self.policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
             return "instruction_like"
         return None
 

@@ -13,11 +13,10 @@ from heapq import heapify, heappop, heapreplace
 from itertools import chain
 
 from muniment.episodes.turns import ReadTurn, Sentence
+from muniment.records.entry import INSTRUCTION_LIKE
 from muniment.records.pool import SummaryLine, Turn
 
 __all__ = ["best_lines"]
-
-_FLAGGED = "instruction_like"
 
 
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
@@ -25,7 +24,7 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
 
     What reads like orders from outside carries nothing: it is a source, and never a line (LG-08).
     """
-    turns = [read for read in turns if _FLAGGED not in read.turn.flags]
+    turns = [read for read in turns if INSTRUCTION_LIKE not in read.turn.flags]
     said_by: list[Turn] = [read.turn for read in turns for _ in read.sentences]
     sentences = list(chain.from_iterable(read.sentences for read in turns))
     weight = _term_weights(sentences)

@@ -9,15 +9,14 @@ from muniment.errors import InvalidInput, TooLarge
 from muniment.ledger.orders import reads_like_instructions
 from muniment.ledger.secrets import may_hold_secret, redact_value
 from muniment.ledger.trust import trust_of
-from muniment.records.entry import EntryDraft, Trust
+from muniment.records.entry import INSTRUCTION_LIKE, EntryDraft, Trust
 from muniment.records.policy import LedgerPolicy
 from muniment.text.canonical import canonical_bytes, canonical_text
 from muniment.text.hashing import salted_digest
 from muniment.text.instants import format_instant, parse_instant
 
-__all__ = ["INSTRUCTION_LIKE", "REDACTED", "Admitted", "admit", "place_blob"]
+__all__ = ["REDACTED", "Admitted", "admit", "place_blob"]
 
-INSTRUCTION_LIKE = "instruction_like"
 REDACTED = "redacted"
 
 

@@ -7,6 +7,7 @@ from muniment.records.manifest import ContextManifest
 from muniment.records.scope import IdText, Scope
 
 __all__ = [
+    "INSTRUCTION_LIKE",
     "KINDS",
     "ROLES",
     "STOP_REASONS",
@@ -25,6 +26,8 @@ __all__ = [
     "Trust",
 ]
 
+INSTRUCTION_LIKE = "instruction_like"
+"""The flag of what came from outside and reads like instructions (LG-08)."""
 EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
 Role = Literal["user", "assistant", "tool", "system", "developer"]
 Trust = Literal["user", "assistant", "tool", "external"]

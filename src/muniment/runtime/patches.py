@@ -23,12 +23,12 @@ from muniment.errors import (
     QuoteMismatch,
     TooLarge,
 )
-from muniment.ledger.door import INSTRUCTION_LIKE, Admitted
+from muniment.ledger.door import Admitted
 from muniment.ledger.evidence import locate_quote
 from muniment.ledger.secrets import redact_value
 from muniment.ports.engine import Get, Lock, Reader, Transaction
 from muniment.records.base import ValidationError, issues_of
-from muniment.records.entry import EntryDraft, Trust
+from muniment.records.entry import INSTRUCTION_LIKE, EntryDraft, Trust
 from muniment.records.scope import Scope
 from muniment.records.stored import QuoteRef
 from muniment.runtime.context import Context
