@@ -20,8 +20,8 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.ports.engine import Condition, Select
-from muniment.runtime.resuming import load_log
+from muniment.core.ports.engine import Condition, Select
+from muniment.runs.resuming import load_log
 
 BATCH = 1000
 TAIL = 40

@@ -38,9 +38,9 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.adapters.embedders import load_embedder
+from muniment.core.text.stopwords import ENGLISH
 from muniment.errors import MunimentError
-from muniment.text.stopwords import ENGLISH
+from muniment.memory.recall.embedders.loading import load_embedder
 
 BATCH = 1000
 SESSION = 20

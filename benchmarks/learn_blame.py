@@ -1,4 +1,4 @@
-"""Learn the weights by which `fold.blame` points at the step where a run went wrong, and say how they hold elsewhere.
+"""Learn the weights by which `learning.fold.blame` points at the step where a run went wrong, and say how they hold elsewhere.
 
     python -m benchmarks.learn_blame [--data DIR] [--text-chars 600]
 
@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from benchmarks import data as sets
 from benchmarks.harness import report
-from muniment.fold.blame import WEIGHTS, Signals, blame, signals_of
-from muniment.records.learning import RunFacts, StepFacts
+from muniment.learning.fold.blame import WEIGHTS, Signals, blame, signals_of
+from muniment.learning.kept import RunFacts, StepFacts
 
 Array = npt.NDArray[np.float64]
 

@@ -33,7 +33,7 @@ from benchmarks.verify_facts import (
     folds_of,
     summedits,
 )
-from muniment.records.verify_policy import DoubtWeights, FactCheckPolicy, NearnessWeights
+from muniment.core.policy.verify import DoubtWeights, FactCheckPolicy, NearnessWeights
 from muniment.verify.facts.checking import judge_units
 from muniment.verify.facts.nearness import Nearness
 from muniment.verify.facts.scoring import features

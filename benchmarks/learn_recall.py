@@ -24,9 +24,9 @@ from benchmarks import data as sets
 from benchmarks.harness import RESULTS
 from benchmarks.recall import index_of
 from benchmarks.reference import estimate_tokens
-from muniment.recall.index import MemoryIndex
-from muniment.recall.rank import rank
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.index import MemoryIndex
+from muniment.memory.recall.rank import rank
 
 Array = npt.NDArray[np.float64]
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from benchmarks import data as sets
 from benchmarks.harness import RESULTS
 from benchmarks.learning_tau import FAMILIES, TOP, Asked, ask_all, load
-from muniment.records.learn_policy import RecallWeights
+from muniment.core.policy.learning import RecallWeights
 
 Array = npt.NDArray[np.float64]
 

@@ -33,9 +33,9 @@ import numpy.typing as npt
 import muniment
 from benchmarks.harness import RESULTS, report
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, make_puzzle, read_puzzle
-from muniment.records.memory import MemoryHint
-from muniment.runtime.runner import AgentTask
-from muniment.semantics.buckets import bucket_key
+from muniment.contracts.learned_memory import MemoryHint
+from muniment.handles.runner import AgentTask
+from muniment.verify.buckets import bucket_key
 
 Array = npt.NDArray[np.float64]
 

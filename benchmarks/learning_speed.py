@@ -22,10 +22,10 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.ports.engine import Reader, Select
-from muniment.records.learning import IntentParts
-from muniment.runtime.searching import find_turns
-from muniment.semantics.keys import intent_key
+from muniment.core.ports.engine import Reader, Select
+from muniment.learning.kept import IntentParts
+from muniment.learning.keys import intent_key
+from muniment.memory.recall.searching import find_turns
 
 FAMILIES = 20
 WORDS = tuple(f"word{number}" for number in range(5_000))

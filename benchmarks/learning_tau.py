@@ -34,8 +34,8 @@ from benchmarks import data as sets
 from benchmarks.harness import RESULTS, report
 from benchmarks.learn_blame import CHANGING
 from benchmarks.reference import words
-from muniment.adapters.embedders import load_embedder
-from muniment.runtime.banks import searchable_text
+from muniment.learning.banks import searchable_text
+from muniment.memory.recall.embedders.loading import load_embedder
 
 Array = npt.NDArray[np.float64]
 

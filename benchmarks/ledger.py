@@ -23,10 +23,10 @@ from typing import Any, Literal
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.adapters.system import SystemIds, system_clock
-from muniment.ports.engine import Row, Select
-from muniment.ports.schema import column_names, table
-from muniment.runtime.context import Context
+from muniment.core.outside.system import SystemIds, system_clock
+from muniment.core.ports.engine import Row, Select
+from muniment.core.ports.schema import column_names, table
+from muniment.store.context import Context
 from muniment.testing.postgres_server import Unavailable
 
 BATCH = 1000
@@ -247,7 +247,7 @@ def write_postgres(count: int, rounds: int) -> dict[str, Any]:
     """A batch through muniment against a bare pipelined executemany into the same tables."""
     import psycopg
 
-    from muniment.engines.postgres.engine import PostgresEngine
+    from muniment.store.engines.postgres.engine import PostgresEngine
     from muniment.testing.postgres_server import fresh_schema, server_dsn
 
     dsn, events = server_dsn(), make_events(count)

@@ -17,8 +17,8 @@ from random import Random
 from typing import Any
 
 from benchmarks.puzzles import _MOVES, _OPERATIONS, Grid, Numbers, Puzzle, Strings, _value
-from muniment.records.memory import ReuseStateRecord
-from muniment.runtime.tree_search import TreeProblem
+from muniment.contracts.learned_memory import ReuseStateRecord
+from muniment.rules.tree_search.searching import TreeProblem
 
 __all__ = ["space_of"]
 

@@ -21,11 +21,11 @@ from benchmarks import data as sets
 from benchmarks.data import Question, Scope, Turn
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
-from muniment.recall.dense import weigh_dense
-from muniment.recall.index import MemoryIndex, Passage
-from muniment.recall.rank import rank
-from muniment.recall.score import Dense
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.dense import weigh_dense
+from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.rank import rank
+from muniment.memory.recall.score import Dense
 
 Array = npt.NDArray[np.float64]
 DEPTH = 200
@@ -41,7 +41,7 @@ class Vectors:
     """Vectors of an embedder, each text embedded once in a run."""
 
     def __init__(self, name: str) -> None:
-        from muniment.adapters.embedders import load_embedder
+        from muniment.memory.recall.embedders.loading import load_embedder
 
         self._embedder: Any = load_embedder(name)
         self.identity: str = self._embedder.identity

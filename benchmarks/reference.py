@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.data import Turn
-from muniment.text.stems import porter_stem
-from muniment.text.stopwords import ENGLISH
-from muniment.text.when import Window, resolve
+from muniment.core.text.stems import porter_stem
+from muniment.core.text.stopwords import ENGLISH
+from muniment.core.text.when import Window, resolve
 
 __all__ = ["Bm25", "Plain", "Recipe", "estimate_tokens", "standard"]
 

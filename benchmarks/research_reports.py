@@ -24,13 +24,13 @@ import muniment
 from benchmarks.reference import estimate_tokens
 from benchmarks.research_support import bigram_overlap, unigram_overlap
 from benchmarks.verify_facts import auc
-from muniment.records.research_policy import ResearchPolicy
-from muniment.records.research_run import CheckedClaim
-from muniment.research.claims import Candidate, find_claims
-from muniment.research.reading import Reading, read_markdown
-from muniment.runtime.studies import Study
-from muniment.text.canonical import canonical_text
-from muniment.text.urls import cid_of, try_normalize_url
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.research import ResearchPolicy
+from muniment.core.urls import cid_of, try_normalize_url
+from muniment.handles.study import Study
+from muniment.research.reading.claims import Candidate, find_claims
+from muniment.research.reading.outputs import Reading, read_markdown
+from muniment.research.run_records import CheckedClaim
 
 KINDS = {
     "verbatim": 3,

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 import muniment
-from muniment.runtime.studies import Study
+from muniment.handles.study import Study
 
 PERSPECTIVES = 12
 SOURCES_A_MB = 100

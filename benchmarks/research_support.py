@@ -26,7 +26,7 @@ import muniment
 from benchmarks.reference import Bm25, words
 from benchmarks.verify_facts import auc, balanced_accuracy, best_threshold, measure_wice, wice
 from muniment.research.judging import Judgement
-from muniment.runtime.study_judging import SourceJudge
+from muniment.research.source_judging import SourceJudge
 
 Array = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]
@@ -88,7 +88,7 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 def nearest(name: str) -> Score:
     """The cosine of the nearest sentence, of the four that BM25 ranks first."""
-    from muniment.adapters.embedders import load_embedder
+    from muniment.memory.recall.embedders.loading import load_embedder
 
     embedder = load_embedder(name)
 

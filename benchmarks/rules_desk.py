@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import muniment
 from benchmarks.rules_drafts import Draft
 from benchmarks.rules_worlds import Advice, Answer, Place, World
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
-from muniment.records.verification import Output
-from muniment.runtime.attempts import AgentTask
-from muniment.runtime.rulebooks import Rulebook
+from muniment.handles.rulebook import Rulebook
+from muniment.rules.rollouts.attempts import AgentTask
+from muniment.verify.outputs import Output
 
 __all__ = ["ARMS", "Desk", "Fate", "Story"]
 

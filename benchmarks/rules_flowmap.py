@@ -26,17 +26,17 @@ import numpy as np
 
 import muniment
 from benchmarks.harness import report
-from muniment.flowmap import aggregate
-from muniment.flowmap.cells import code_cells
-from muniment.flowmap.field import FlowField, fit_fields
-from muniment.flowmap.logit import calibration_error
-from muniment.flowmap.rows import ALL_BUCKETS, ALL_CODES, FlowRow, stage_of
-from muniment.flowmap.snapshots import flow_snapshot
-from muniment.flowmap.tally import FlowTally
-from muniment.ports.engine import Insert
-from muniment.records.flow_policy import FlowEstimatorKind, FlowMapPolicy
-from muniment.runtime.folding import list_event_logs
-from muniment.text.instants import format_instant
+from muniment.core.instants import format_instant
+from muniment.core.policy.flow_map import FlowEstimatorKind, FlowMapPolicy
+from muniment.core.ports.engine import Insert
+from muniment.learning.fold.folding import list_event_logs
+from muniment.rules.flowmap import aggregate
+from muniment.rules.flowmap.cells import code_cells
+from muniment.rules.flowmap.field import FlowField, fit_fields
+from muniment.rules.flowmap.logit import calibration_error
+from muniment.rules.flowmap.rows import ALL_BUCKETS, ALL_CODES, FlowRow, stage_of
+from muniment.rules.flowmap.snapshots import flow_snapshot
+from muniment.rules.flowmap.tally import FlowTally
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"

@@ -34,12 +34,12 @@ import numpy.typing as npt
 
 from benchmarks.data import default_data
 from benchmarks.harness import RESULTS, report
+from muniment.contracts.patterning import PatterningPlan
+from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.stats.student import mean_bounds
 from muniment.errors import IllConditioned
-from muniment.patterning.stages import base_weights, planned_weights, stage_of
-from muniment.records.patterning import PatterningPlan
-from muniment.records.patterning_policy import PatterningPolicy
-from muniment.runtime.patterning import TrainAndEvaluate, run_patterning
-from muniment.stats.student import mean_bounds
+from muniment.rules.patterning.measuring import TrainAndEvaluate, run_patterning
+from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

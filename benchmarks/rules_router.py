@@ -33,15 +33,15 @@ import muniment
 from benchmarks.harness import report
 from benchmarks.learning_loop import BUDGET, DRAWS, Array, Given, intent_of, puzzles, verify
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, read_puzzle
-from muniment.records.route_policy import RoutePolicy
-from muniment.records.routing import RouteDecision, RouteRequest, RunMode, Tier
-from muniment.routing.bucket_stats import BucketStats
-from muniment.routing.climbing import Attempt, next_step
-from muniment.routing.ladders import budgets_of
-from muniment.routing.log_rows import LogRow
-from muniment.routing.router import route
-from muniment.runtime.runner import AgentTask
-from muniment.semantics.buckets import bucket_key
+from muniment.core.policy.routing import RoutePolicy
+from muniment.handles.runner import AgentTask
+from muniment.rules.routing.bucket_stats import BucketStats
+from muniment.rules.routing.climbing import Attempt, next_step
+from muniment.rules.routing.ladders import budgets_of
+from muniment.rules.routing.log_rows import LogRow
+from muniment.rules.routing.records import RouteDecision, RouteRequest, RunMode, Tier
+from muniment.rules.routing.router import route
+from muniment.verify.buckets import bucket_key
 
 POLICY = RoutePolicy()
 RATIO_MAX, PASSES_MIN = 0.7, 0.98

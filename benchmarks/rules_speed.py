@@ -31,12 +31,12 @@ from typing import Any
 import muniment
 from benchmarks.harness import report
 from benchmarks.learning_speed import PASS, WORDS, Clocked, compare
-from muniment.promotion.activation import rule_in
-from muniment.promotion.digest import rule_digest
-from muniment.records.learning import StoredMemory
-from muniment.records.promotion import GateCheck, GateReport, TestOutcome
-from muniment.runtime.rule_reading import names_for
-from muniment.runtime.rulebook_writing import Book, Turn, report_draft, turn_page
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.activation import rule_in
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
+from muniment.rules.rulebook.reading import names_for
+from muniment.rules.rulebook.writing import Book, Turn, report_draft, turn_page
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"

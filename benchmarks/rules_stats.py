@@ -32,11 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import RESULTS, report
-from muniment.stats.beta import Beta
-from muniment.stats.comparison import STAKES, Comparison
-from muniment.stats.counts import Tally
-from muniment.stats.sequential import confidence_sequence
-from muniment.stats.wilson import normal_quantile, p_lb95, wilson_bounds
+from muniment.core.stats.beta import Beta
+from muniment.core.stats.comparison import STAKES, Comparison
+from muniment.core.stats.counts import Tally
+from muniment.core.stats.sequential import confidence_sequence
+from muniment.core.stats.wilson import normal_quantile, p_lb95, wilson_bounds
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

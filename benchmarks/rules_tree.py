@@ -32,12 +32,12 @@ import muniment
 from benchmarks import harness
 from benchmarks.puzzle_spaces import space_of
 from benchmarks.puzzles import _GROUPS, FAMILIES, Puzzle, Strings, _apply, make_puzzle
-from muniment.records.tree_policy import TreePolicy
-from muniment.reuse.tree_answers import Child, Expanded, Scored, Verified
-from muniment.reuse.tree_search import TreeSearch
-from muniment.runtime.tree_search import TreeProblem, search_tree
-from muniment.semantics.buckets import bucket_key
-from muniment.text.canonical import canonical_text
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.tree_search import TreePolicy
+from muniment.rules.tree_search.answers import Child, Expanded, Scored, Verified
+from muniment.rules.tree_search.search import TreeSearch
+from muniment.rules.tree_search.searching import TreeProblem, search_tree
+from muniment.verify.buckets import bucket_key
 
 LONG = {
     "strings/orders, 3 steps": "ordering",

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.harness import report, timed, versus
-from muniment.adapters.sandbox import BubblewrapSandbox
-from muniment.adapters.sandbox.finding import find_tools
-from muniment.adapters.sandbox.trees import system_tree
-from muniment.records.sandbox import SandboxPolicy
+from muniment.contracts.sandbox import SandboxPolicy
+from muniment.verify.sandbox import BubblewrapSandbox
+from muniment.verify.sandbox.finding import find_tools
+from muniment.verify.sandbox.trees import system_tree
 
 __all__ = ["sandbox_start"]
 

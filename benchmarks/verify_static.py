@@ -178,7 +178,7 @@ def ask_reference(scratch: Path, given: list[dict[str, Any]]) -> tuple[str, list
 
 
 def judge(case: dict[str, Any]) -> list[bool]:
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
     from muniment.verify.static.evaluation import evaluate
     from muniment.verify.static.ifeval import from_ifeval
 
@@ -254,7 +254,7 @@ JSON = """
 
 def speed(texts: list[str], rounds: int) -> dict[str, Any]:
     """Outputs of 1 KB a second and core, ten constraints each: processor time, the median of some rounds."""
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
     from muniment.verify.static.evaluation import evaluate
     from muniment.verify.static.notation import read_constraints
 

@@ -9,20 +9,13 @@ import sys
 from pathlib import Path
 
 from muniment import aio
-from muniment.runtime import (
-    corpora,
-    learning,
-    memory,
-    memory_learning,
-    rulebooks,
-    run,
-    run_learning,
-    run_recall,
-    run_steps,
-    run_stores,
-    runner,
-    studies,
-)
+from muniment.handles import bank as learning
+from muniment.handles import memory, run, run_recall, run_steps, run_stores, runner
+from muniment.handles import memory_learning_part as memory_learning
+from muniment.handles import rulebook as rulebooks
+from muniment.handles import run_learning_part as run_learning
+from muniment.handles import study as studies
+from muniment.memory.documents import handle as corpora
 from muniment.surfaces.client import connecting
 
 STUB = Path(__file__).parent.parent / "src" / "muniment" / "aio.pyi"

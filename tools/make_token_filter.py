@@ -1,4 +1,4 @@
-"""Make src/muniment/text/token_filter.py again from the o200k vocabulary in the wheel of `bpe-openai`.
+"""Make src/muniment/core/text/token_filter.py again from the o200k vocabulary in the wheel of `bpe-openai`.
 
 pip install bpe-openai && python tools/make_token_filter.py
 """
@@ -13,7 +13,7 @@ import sys
 import zlib
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "muniment" / "text" / "token_filter.py"
+TARGET = Path(__file__).parent.parent / "src" / "muniment" / "core" / "text" / "token_filter.py"
 BITS, HASHES, SPREAD = 370_000, 5, 0x9E3779B97F4A7C15
 LATIN_WORDS = 40_000
 HAN, HANGUL = "\u3400-\u9fff\uf900-\ufaff", "\uac00-\ud7a3"

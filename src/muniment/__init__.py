@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muniment import aio, errors
+    from muniment.core.policy.policy import Policy
     from muniment.errors import MunimentError
-    from muniment.records.entry import EntryDraft, LedgerEntry, Receipt
-    from muniment.records.policy import Policy
-    from muniment.runtime.memory import Memory, open
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory, open
+    from muniment.handles.run import Run
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt
     from muniment.surfaces.client.connecting import connect
 
 __version__ = "0.1.0"
@@ -42,15 +42,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EntryDraft": "muniment.records.entry",
-    "LedgerEntry": "muniment.records.entry",
-    "Memory": "muniment.runtime.memory",
+    "EntryDraft": "muniment.store.ledger.records",
+    "LedgerEntry": "muniment.store.ledger.records",
+    "Memory": "muniment.handles.memory",
     "MunimentError": "muniment.errors",
-    "Policy": "muniment.records.policy",
-    "Receipt": "muniment.records.entry",
-    "Run": "muniment.runtime.run",
+    "Policy": "muniment.core.policy.policy",
+    "Receipt": "muniment.store.ledger.records",
+    "Run": "muniment.handles.run",
     "connect": "muniment.surfaces.client.connecting",
-    "open": "muniment.runtime.memory",
+    "open": "muniment.handles.memory",
 }
 
 

@@ -27,15 +27,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from muniment.core.calling import ThreadEach
 from muniment.errors import Closed
-from muniment.runtime import memory as _memory
-from muniment.runtime.calling import ThreadEach
-from muniment.runtime.corpora import Corpus
-from muniment.runtime.learning import Bank
-from muniment.runtime.rulebooks import Rulebook
-from muniment.runtime.run import Run
-from muniment.runtime.runner import Runner
-from muniment.runtime.studies import Study
+from muniment.handles import memory as _memory
+from muniment.handles.bank import Bank
+from muniment.handles.rulebook import Rulebook
+from muniment.handles.run import Run
+from muniment.handles.runner import Runner
+from muniment.handles.study import Study
+from muniment.memory.documents.handle import Corpus
 
 __all__ = [
     "AsyncBank",

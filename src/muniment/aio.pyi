@@ -7,69 +7,69 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from muniment.adapters.sandbox.harness import Harness
-from muniment.adapters.url_check import UrlChecker
-from muniment.flowmap.suggest import Suggestion
-from muniment.fold.executing import Applied
-from muniment.fold.wording import Wording
-from muniment.ledger.evidence import Resolved
-from muniment.ports.embedding import Embedder
-from muniment.ports.engine import EngineInfo
-from muniment.ports.model import Model
-from muniment.ports.outside import Clock, Ids
-from muniment.ports.tokens import TokenCounter
-from muniment.promotion.tests import MadeTests
-from muniment.promotion.trials import CanaryVerdict
-from muniment.records.audit import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
-from muniment.records.base import JsonObject, JsonValue
-from muniment.records.candidate import Candidate, CandidateStatus, Unheard
-from muniment.records.changes import Changes
-from muniment.records.corpus import Chunk, CorpusDocument
-from muniment.records.drift import DriftReport
-from muniment.records.entry import EntryDraft, LedgerEntry, Receipt, RunState, StopReason, Trust
-from muniment.records.flow_policy import FlowEstimatorKind
-from muniment.records.flowmap import FlowMapSnapshot
-from muniment.records.fold import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.records.hit import Hit
-from muniment.records.learning import IntentParts, MemoryKind, StateParts, Store, StoredMemory
-from muniment.records.memory import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
-from muniment.records.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
-from muniment.records.pointer import Pointer
-from muniment.records.policy import Policy
-from muniment.records.pool import EpisodeCandidate
-from muniment.records.promotion import GateReport, LintFinding, PromotionReport, ReplayReport, RuleStage, RulebookRevision
-from muniment.records.research import Perspective, SummaryPack
-from muniment.records.research_policy import ResearchLimits
-from muniment.records.research_run import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
-from muniment.records.routing import RateReport, RouteDecision, RouteRequest
-from muniment.records.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.records.run_blocks import RunBlocks
-from muniment.records.run_log import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
-from muniment.records.runs import EventLog, RunConfig, RunCost, VerifierResult
-from muniment.records.scope import Scope
-from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
-from muniment.records.users import UserState
-from muniment.records.verification import Output
-from muniment.records.words import RuleType, ScopeLevel
-from muniment.reuse.puct import PuctTerms
-from muniment.rollout.budget import Caps
-from muniment.rulebook.statistics import RuleStats
-from muniment.runtime import transfer
-from muniment.runtime.attempts import AgentTask
-from muniment.runtime.builds import Build
-from muniment.runtime.comparing import BuildDiff
-from muniment.runtime.folding import Learned
-from muniment.runtime.plans import PlanState
-from muniment.runtime.recalling import Recall
-from muniment.runtime.rule_drafting import Submitted
-from muniment.runtime.rule_reading import Report, RuleTest
-from muniment.runtime.rule_selecting import RuleSelection
-from muniment.runtime.run_plans import Router
-from muniment.runtime.run_reading import Resumed
-from muniment.runtime.studies import Agent, StudyStatus
-from muniment.runtime.tracing import Telling
-from muniment.runtime.tree_search import TreeProblem
-from muniment.runtime.trials import Done
+from muniment.verify.sandbox.harness import Harness
+from muniment.research.outside.url_check import UrlChecker
+from muniment.rules.flowmap.suggest import Suggestion
+from muniment.learning.fold.executing import Applied
+from muniment.learning.fold.wording import Wording
+from muniment.store.ledger.evidence import Resolved
+from muniment.core.ports.embedding import Embedder
+from muniment.core.ports.engine import EngineInfo
+from muniment.memory.extraction.model import Model
+from muniment.core.ports.outside import Clock, Ids
+from muniment.core.ports.tokens import TokenCounter
+from muniment.rules.promotion.tests import MadeTests
+from muniment.rules.promotion.trials import CanaryVerdict
+from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
+from muniment.core.record import JsonObject, JsonValue
+from muniment.memory.candidates.records import Candidate, CandidateStatus, Unheard
+from muniment.store.changes.records import Changes
+from muniment.memory.documents.records import Chunk, CorpusDocument
+from muniment.runs.drift import DriftReport
+from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt, RunState, StopReason, Trust
+from muniment.core.policy.flow_map import FlowEstimatorKind
+from muniment.contracts.flow_map import FlowMapSnapshot
+from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
+from muniment.memory.recall.records import Hit
+from muniment.learning.kept import IntentParts, MemoryKind, StateParts, Store, StoredMemory
+from muniment.contracts.learned_memory import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
+from muniment.core.pointer import Pointer
+from muniment.core.policy.policy import Policy
+from muniment.packets.pool import EpisodeCandidate
+from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RuleStage, RulebookRevision
+from muniment.contracts.research import Perspective, SummaryPack
+from muniment.core.policy.research import ResearchLimits
+from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
+from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
+from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.learning.run_blocks import RunBlocks
+from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+from muniment.contracts.run_records import EventLog, RunConfig, RunCost, VerifierResult
+from muniment.core.scope import Scope
+from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+from muniment.store.users.records import UserState
+from muniment.verify.outputs import Output
+from muniment.core.vocabulary import RuleType, ScopeLevel
+from muniment.learning.reuse.puct import PuctTerms
+from muniment.rules.rollouts.budget import Caps
+from muniment.rules.rulebook.statistics import RuleStats
+from muniment.store.transfer import transfer
+from muniment.rules.rollouts.attempts import AgentTask
+from muniment.packets.builds import Build
+from muniment.packets.comparing import BuildDiff
+from muniment.learning.fold.folding import Learned
+from muniment.learning.plans import PlanState
+from muniment.learning.recall.recalling import Recall
+from muniment.rules.promotion.drafting import Submitted
+from muniment.rules.rulebook.reading import Report, RuleTest
+from muniment.rules.rulebook.selecting import RuleSelection
+from muniment.rules.rollouts.run_plans import Router
+from muniment.runs.reading import Resumed
+from muniment.handles.study import Agent, StudyStatus
+from muniment.packets.tracing import Telling
+from muniment.rules.tree_search.searching import TreeProblem
+from muniment.rules.rollouts.trials import Done
 
 class AsyncRun:
     async def recall(self, query: str, *, intent: IntentParts | Mapping[str, Any] | None = ..., state: StateParts | Mapping[str, Any] | None = ..., bucket_key: str | None = ..., features: Mapping[str, Any] | None = ..., sources: Iterable[str] | None = ..., top_k: int | None = ..., now: Any = ..., keep: bool = ...) -> Recall: ...

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import muniment
-from muniment.adapters.system import CountingIds
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import CountingIds
+from muniment.handles.memory import Memory
 from muniment.surfaces.cli import demo_research, demo_rules
 from muniment.surfaces.cli.demo import Calendar
 
@@ -163,6 +163,6 @@ def _rules(mem: Memory, calendar: Calendar) -> None:
 
 
 def muniment_output(text: str) -> Any:
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
 
     return Output(text=text)

@@ -11,7 +11,7 @@ import pytest
 from browser_room import Reader, serve
 
 import muniment
-from muniment.adapters.system import system_clock
+from muniment.core.outside.system import system_clock
 
 MALLORY = "default/mallory"
 PAGES = {

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from muniment.contracts.kinds import KINDS, record_of
 from muniment.contracts.schemas import DIALECT, schema_of, schema_text
 from muniment.contracts.validation import validate
+from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidRecord, UnknownKind
-from muniment.text.canonical import canonical_text
 
 OTHERS = [kind for kind in KINDS if kind != "MemoryPacket"]
 JUDGES = {kind: jsonschema_rs.Draft202012Validator(schema_of(kind)) for kind in KINDS}

@@ -14,10 +14,10 @@ from contract_cases import Maker, assert_path_stands, random_mutation, seed_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.schemas import schema_of
 from muniment.contracts.validation import validate
-from muniment.records.packet import MemoryPacket
-from muniment.text.canonical import canonical_text
+from muniment.core.canonical import canonical_text
 
 DOCUMENT_SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parent / "memorypacket_v1.schema.json").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from contract_cases import DROP, changed, seed_text
 import muniment
 from muniment.contracts.kinds import record_of
 from muniment.contracts.validation import validate
-from muniment.text.urls import cid_of, normalize_url
+from muniment.core.urls import cid_of, normalize_url
 
 PERSPECTIVES: dict[str, Any] = {
     "schema_version": "perspectives.v1",

@@ -24,18 +24,18 @@ from hypothesis.stateful import (
 )
 
 from effort import SOAK, examples
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.memory.engine import MemoryEngine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sqlite.engine import SqliteEngine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import LedgerPolicy, Policy
+from muniment.core.ports.engine import Engine
+from muniment.core.ports.schema import TABLES
+from muniment.core.record import Record
 from muniment.errors import MunimentError
-from muniment.ports.engine import Engine
-from muniment.ports.schema import TABLES
-from muniment.records.base import Record
-from muniment.records.entry import Receipt
-from muniment.records.policy import LedgerPolicy, Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.ledger.records import Receipt
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 USERS, SESSIONS, TENANTS = ("ana", "bob", "ana "), ("s1", "s2"), ("default", "acme")

@@ -16,11 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from effort import SOAK, examples
-from muniment.engines.memory.engine import MemoryEngine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sqlite.engine import SqliteEngine
-from muniment.errors import MunimentError
-from muniment.ports.engine import (
+from muniment.core.ports.engine import (
     Count,
     Delete,
     Engine,
@@ -35,7 +31,11 @@ from muniment.ports.engine import (
     Select,
     Transaction,
 )
-from muniment.ports.schema import TABLES, Column, Table
+from muniment.core.ports.schema import TABLES, Column, Table
+from muniment.errors import MunimentError
+from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 TENANTS = ("t1", "t2", "Ω")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from muniment.engines.memory.engine import MemoryEngine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sqlite.engine import SqliteEngine
-from muniment.ports.engine import Engine
+from muniment.core.ports.engine import Engine
+from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.engine_contract import EngineContract
 
 # The suite is shipped, so it cannot carry marks that only this project knows.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.ports.engine import Count, Insert
 from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
-from muniment.ports.engine import Count, Insert
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import throwaway_schema
 
 
@@ -96,7 +96,7 @@ def test_an_unknown_durability() -> None:
 
 
 def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("muniment.engines.postgres")]:
+    for name in [name for name in sys.modules if name.startswith("muniment.store.engines.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingDependency) as caught:
@@ -111,7 +111,7 @@ def test_a_second_engine_in_one_process_leaves_the_locks_of_the_first(tmp_path: 
     first.write("t1", lambda transaction: transaction.do(Insert("links", [("a", "x")])))
     open_engine(path).close()
     code = (
-        "import sys\nfrom muniment.engines.opening import open_engine\nfrom muniment.ports.engine import Insert\n"
+        "import sys\nfrom muniment.store.engines.opening import open_engine\nfrom muniment.core.ports.engine import Insert\n"
         "engine = open_engine(sys.argv[1])\n"
         "engine.write('t1', lambda transaction: transaction.do(Insert('links', [('b', 'x')])))\nengine.close()\n"
     )

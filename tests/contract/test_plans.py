@@ -9,11 +9,11 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from muniment.engines.checks import shape_of
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sql import Statements
-from muniment.engines.sqlite.engine import SqliteEngine
-from muniment.ports.engine import Insert, Select
+from muniment.core.ports.engine import Insert, Select
+from muniment.store.engines.checks import shape_of
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sql import Statements
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import row_with
 

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.ports.engine import Count, Insert, KeyTaken
+from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
-from muniment.ports.engine import Count, Insert, KeyTaken
-from muniment.ports.schema import TABLES, Table, column_names
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_row
 

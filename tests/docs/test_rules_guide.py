@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import muniment
+from muniment.core.hashing import short_id
 from muniment.surfaces.cli.rules import COMMANDS
 from muniment.testing.rule_story import RuleStory
-from muniment.text.hashing import short_id
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "rules.md"
 COUNTER = """

@@ -16,7 +16,7 @@ from typing import Any
 
 import muniment
 from muniment.errors import RunFinished
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

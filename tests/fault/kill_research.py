@@ -20,14 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muniment.adapters.system import CountingIds
-from muniment.engines.opening import open_engine
+from muniment.core.outside.system import CountingIds
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict, StaleState
-from muniment.ports.engine import Engine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
 LIMITS = {"max_wave1_agents": 2, "max_wave2_agents": 1}
@@ -119,7 +119,7 @@ class Store:
 
     def _engine(self) -> Engine:
         if self.schema:
-            from muniment.engines.postgres.engine import PostgresEngine
+            from muniment.store.engines.postgres.engine import PostgresEngine
 
             return PostgresEngine(self.target, schema=self.schema)
         return open_engine(Path(self.target))

@@ -16,9 +16,9 @@ from typing import Any
 from kill_learner import ENDED, dying
 from rule_stores import LATER, store
 
-from muniment.engines.opening import open_engine
 from muniment.errors import Conflict, MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import RuleStory
 
 

@@ -14,7 +14,7 @@ import random
 import sys
 
 import muniment
-from muniment.runtime.run import Run
+from muniment.handles.run import Run
 
 POLICY = {"compaction": {"event_threshold": 4}}
 

@@ -15,18 +15,18 @@ import sys
 from typing import Any
 
 import muniment
-from muniment.adapters.system import SystemIds, system_clock
-from muniment.engines.opening import open_engine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import SystemIds, system_clock
+from muniment.core.policy.policy import Policy
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 
 
 def store(target: str, schema: str | None) -> Memory:
     if schema is None:
         engine = open_engine(target)
     else:
-        from muniment.engines.postgres.engine import PostgresEngine
+        from muniment.store.engines.postgres.engine import PostgresEngine
 
         engine = PostgresEngine(target, schema=schema)
     return Memory(Context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))

@@ -14,9 +14,9 @@ from typing import Any
 
 from rule_stores import store
 
-from muniment.adapters.system import system_clock
-from muniment.engines.opening import open_engine
+from muniment.core.outside.system import system_clock
 from muniment.errors import Conflict
+from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 OWNER = "bank:user:ana"

@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.ports.engine import Engine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.research_story import QUESTION
 

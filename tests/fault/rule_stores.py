@@ -9,15 +9,15 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.ports.engine import Engine
-from muniment.ports.outside import Clock
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.core.canonical import canonical_bytes
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
+from muniment.core.ports.outside import Clock
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import RuleStory
-from muniment.text.canonical import canonical_bytes
 
 LATER = datetime(2026, 2, 1, tzinfo=UTC)
 Dump = tuple[bytes, ...]

@@ -13,9 +13,9 @@ from typing import Any
 
 from rule_stores import store
 
-from muniment.runtime.memory import Memory
+from muniment.core.canonical import canonical_bytes
+from muniment.handles.memory import Memory
 from muniment.testing.rule_story import COUNTING, RuleStory
-from muniment.text.canonical import canonical_bytes
 
 
 class StableStory(RuleStory):

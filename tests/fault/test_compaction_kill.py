@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.ports.engine import Engine, Insert, Patch, Put
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine, Insert, Patch, Put
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
 
 RUNNER = Path(__file__).parent / "kill_runner.py"

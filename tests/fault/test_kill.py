@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import SystemIds, system_clock
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import SystemIds, system_clock
+from muniment.core.policy.policy import Policy
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.postgres.engine import PostgresEngine
 
 WRITER = Path(__file__).parent / "kill_writer.py"
 ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "16"))

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, SystemIds, TickingClock, system_clock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
+from muniment.core.policy.policy import Policy
 from muniment.errors import Forgotten, MunimentError, UnknownScope
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -17,7 +17,7 @@ import pytest
 from kill_learner import ENDED, PLANS, tell
 
 import muniment
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 LEARNER = Path(__file__).parent / "kill_learner.py"
 POLICY = {"learn": {"fold": {"support_min": 1, "confidence_min": 0.5}}}

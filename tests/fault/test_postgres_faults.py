@@ -12,9 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.postgres.failures import LostRace, translate
+from muniment.core.ports.engine import Count, Insert, Lock, Reader, Select, Transaction
 from muniment.errors import (
     Closed,
     MunimentError,
@@ -25,7 +23,9 @@ from muniment.errors import (
     StorageLost,
     StorageReadOnly,
 )
-from muniment.ports.engine import Count, Insert, Lock, Reader, Select, Transaction
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.failures import LostRace, translate
 
 
 @pytest.fixture

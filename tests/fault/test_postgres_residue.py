@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 import muniment
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.postgres.residue import scrub
-from muniment.ports.engine import Insert, Patch, Select
-from muniment.runtime.context import Context
-from muniment.runtime.forget import SCRUB_DUE
-from muniment.runtime.items import latest
-from muniment.runtime.memory import Memory
+from muniment.core.ports.engine import Insert, Patch, Select
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.residue import scrub
+from muniment.store.forgetting.forget import SCRUB_DUE
+from muniment.store.items.versions import latest
 from muniment.testing.rows import row_with
 
 pytestmark = pytest.mark.req("LG-07")

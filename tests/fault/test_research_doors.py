@@ -12,6 +12,7 @@ import pytest
 from research_desk import begin, files, in_step, opener
 
 from effort import one_in
+from muniment.core.urls import without_all_credentials
 from muniment.errors import (
     ArtifactEdited,
     Conflict,
@@ -25,10 +26,9 @@ from muniment.errors import (
     TooLarge,
     WrongStage,
 )
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, output_for, walk_to
-from muniment.text.urls import without_all_credentials
 
 LONE = "a\ud800"
 

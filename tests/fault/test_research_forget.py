@@ -16,8 +16,8 @@ import pytest
 from research_desk import begin, files, in_step, opener
 
 from muniment.errors import ArtifactEdited, Forgotten, NotFound
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
 from muniment.testing.research_story import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
 WORDS = ("Norway", "gigawatts", "11,500 euros", "coefficient of performance", "laundered figure", "cold climates")
@@ -193,8 +193,8 @@ def test_a_run_goes_on_in_another_store(
 
 @pytest.mark.req("LG-05")
 def test_a_lost_item_is_told_from_the_ledger_again(tmp_path: Path) -> None:
-    from muniment.ports.engine import Delete
-    from muniment.runtime.project_research import study_id
+    from muniment.core.ports.engine import Delete
+    from muniment.research.projection import study_id
 
     with opener("sqlite", tmp_path) as opened:
         mem = opened()

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from research_desk import begin, opener
 
-from muniment.runtime.studies import Study
+from muniment.core.urls import cid_of, normalize_url
+from muniment.handles.study import Study
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE
-from muniment.text.urls import cid_of, normalize_url
 
 TRUE = [
     ("The field study followed 550 homes in Norway for three winters.", 1),

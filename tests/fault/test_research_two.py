@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from research_desk import Crash, Open, begin, crash, files, in_step, meddled, opener
 
-from muniment.adapters.run_directory import RunDirectory
 from muniment.errors import ArtifactEdited, Conflict, Forgotten, StaleState, StorageBusy
-from muniment.runtime import study_files
-from muniment.runtime.studies import Study
+from muniment.handles.study import Study
+from muniment.research import files as study_files
+from muniment.research.outside.run_directory import RunDirectory
 from muniment.testing.research_story import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
 ENGINES = ["memory", "sqlite", "postgres"]
@@ -60,7 +60,7 @@ def test_who_comes_second_is_told_and_nothing_changes(tmp_path: Path) -> None:
 
 HOLD = """
 import sys, time
-from muniment.adapters.run_directory import RunDirectory
+from muniment.research.outside.run_directory import RunDirectory
 with RunDirectory(sys.argv[1]).locked():
     print("held", flush=True)
     time.sleep(600)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rule_stores import at, forged, grown, rewrite, store, versions
 
+from muniment.contracts.rules import RuleRecord
 from muniment.errors import Conflict, GateFailed, InvalidInput, MunimentError, WrongStage
-from muniment.promotion.digest import rule_digest
-from muniment.records.learning import StoredMemory
-from muniment.records.rules import RuleRecord
-from muniment.runtime.banks import memory_drafts, write_bank
+from muniment.learning.banks import memory_drafts, write_bank
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.digest import rule_digest
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 OWNER = "bank:user:ana"

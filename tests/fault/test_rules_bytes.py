@@ -12,8 +12,8 @@ import pytest
 from rule_stores import store
 from tell_rules import tell
 
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 
 
 @cache

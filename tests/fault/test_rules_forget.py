@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from rule_stores import LATER, at, grown, store
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.rulebooks import Rulebook
+from muniment.handles.memory import Memory
+from muniment.handles.rulebook import Rulebook
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rule_stores import at, store
 
 from muniment.errors import GateFailed, InvalidInput, MunimentError, NotFound, WrongStage
-from muniment.runtime.rulebooks import Rulebook
+from muniment.handles.rulebook import Rulebook
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 words = st.sampled_from(

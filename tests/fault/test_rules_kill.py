@@ -20,9 +20,9 @@ import pytest
 from kill_ruler import ENDED, first_steps, open_story, steps, tell
 from rule_stores import at
 
-from muniment.engines.opening import open_engine
-from muniment.promotion.rollback import state_at
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.rules.promotion.rollback import state_at
+from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 RULER = Path(__file__).parent / "kill_ruler.py"

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.engines.opening import open_engine
-from muniment.engines.sqlite.engine import SqliteEngine
+from muniment.core.ports.engine import Count, Get, Insert, Put, Select, Transaction
 from muniment.errors import (
     InvalidInput,
     NotADatabase,
@@ -28,7 +27,8 @@ from muniment.errors import (
     StorageFull,
     StorageReadOnly,
 )
-from muniment.ports.engine import Count, Get, Insert, Put, Select, Transaction
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 
 
 def links(engine: SqliteEngine) -> int:
@@ -294,8 +294,8 @@ def test_a_writer_in_another_thread(tmp_path: Path) -> None:
 
 COUNTER = """
 import sys
-from muniment.engines.opening import open_engine
-from muniment.ports.engine import Get, Put
+from muniment.store.engines.opening import open_engine
+from muniment.core.ports.engine import Get, Put
 def work(transaction):
     row = transaction.do(Get("sessions", ("u", "s")))
     number = row[2] if row else 0
@@ -342,8 +342,8 @@ def test_a_fork_gets_connections_of_its_own(tmp_path: Path) -> None:
 
 PAIRS = """
 import sys
-from muniment.engines.opening import open_engine
-from muniment.ports.engine import Insert
+from muniment.store.engines.opening import open_engine
+from muniment.core.ports.engine import Insert
 engine = open_engine(sys.argv[1], durability=sys.argv[2])
 number = 0
 while True:

@@ -33,7 +33,7 @@ print(json.dumps(sorted(loaded)))
 """
 
 BUILT = """
-from muniment.records.base import Record
+from muniment.core.record import Record
 
 def below(cls):
     return [found for sub in cls.__subclasses__() for found in (sub, *below(sub))]
@@ -47,16 +47,16 @@ NEVER = (
 )  # fmt: skip
 
 NOT_TO_SEARCH = (
-    "adapters.embed", "adapters.token_counters", "aio", "compaction", "compose", "contracts", "corpus",
-    "engines.memory", "engines.postgres", "engines.sqlite.residue", "episodes", "extract", "facts", "fold",
-    "ledger.chain", "ledger.door", "ledger.evidence", "ledger.secrets", "ledger.trust", "predicates", "prompts",
-    "recall.hints", "recall.vectors", "records.audit", "records.candidate", "records.fold", "records.memory.",
-    "records.packet", "records.pointer", "records.pool", "records.research.", "records.research_run", "records.rules",
-    "records.runs", "records.snapshot", "records.stored", "render", "research", "reuse", "runtime.banks",
-    "runtime.builds", "runtime.candidates", "runtime.derivations", "runtime.facts", "runtime.folding",
-    "runtime.forget", "runtime.gathering", "runtime.ingest", "runtime.insights", "runtime.learning", "runtime.patches",
-    "runtime.plans", "runtime.pooling", "runtime.reading", "runtime.recalling", "runtime.studies", "runtime.transfer",
-    "runtime.vectoring", "stats", "surfaces", "testing", "text.token",
+    "memory.recall.embedders", "core.outside.token_counters", "aio", "runs.compaction", "packets.compose", "contracts", "memory.documents",
+    "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue", "memory.episodes", "memory.extraction", "memory.facts", "learning.fold",
+    "store.ledger.chain", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets", "store.ledger.trust", "core.predicates", "packets.page",
+    "learning.recall.hints", "memory.recall.vectors", "store.reports", "memory.candidates.records", "contracts.folding", "contracts.learned_memory.",
+    "contracts.memory_packet", "core.pointer", "packets.pool", "contracts.research.", "research.run_records", "contracts.rules",
+    "contracts.run_records", "contracts.snapshot", "memory.records", "render", "research", "learning.reuse", "learning.banks",
+    "packets.builds", "memory.candidates.deciding", "handles.derivations", "memory.facts.remembering", "learning.fold.folding",
+    "store.forgetting.forget", "packets.gathering", "store.ledger.writing", "memory.insights.writing", "handles.bank", "memory.patches",
+    "learning.plans", "packets.pooling", "store.ledger.reading", "learning.recall.recalling", "handles.study", "store.transfer.transfer",
+    "memory.recall.vectoring", "core.stats", "surfaces", "testing", "text.token",
 )  # fmt: skip
 
 

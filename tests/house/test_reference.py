@@ -11,8 +11,8 @@ import pytest
 
 from muniment import errors
 from muniment.contracts.kinds import KINDS
-from muniment.records.base import Record
-from muniment.records.policy import Policy
+from muniment.core.policy.policy import Policy
+from muniment.core.record import Record
 from muniment.surfaces.cli.main import COMMANDS
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.signatures import public_members

@@ -1,6 +1,6 @@
 """Only one way to be active (RC-14, RC-18): the code is walked for another, and every door is tried.
 
-`promotion.activation` makes a rule active. Whoever else writes a status or a stage is named here, with the reason why
+`rules.promotion.activation` makes a rule active. Whoever else writes a status or a stage is named here, with the reason why
 no rule becomes active by it; a place that is new has to say so, or go through the gate.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "muniment"
-ACTIVATION = "promotion/activation.py"
+ACTIVATION = "rules/promotion/activation.py"
 WORDS = frozenset({"status", "stage"})
 HARMLESS = frozenset({"temporary", "retired", "pinned", "pruned", "drafted", "gated", "replayed"})
 OTHER_KINDS = frozenset({"tactic_id", "memory_id", "working_set_id", "ws_id", "state_id", "fact_id", "test_id"})
@@ -21,18 +21,21 @@ Modules = dict[str, tuple[ast.Module, "Walk"]]
 RULE_MAKERS = frozenset({"StoredMemory", "RuleRecord"})
 
 KNOWN = {
-    ("fold/executing.py", "action_record"): "of an operation: applied, skipped, failed",
-    ("fold/operations.py", "_kept"): "a payload that says active is refused where the kind is a rule (fold.payloads)",
-    ("fold/operations.py", "_next"): "pinned or pruned",
-    ("fold/payloads.py", "in_step"): "the status that the operation gave, which is never active of a rule",
-    ("fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
-    ("runtime/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
-    ("runtime/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
-    ("runtime/rule_drafting.py", "_next"): "evidence added to a rule, whose status stays",
+    ("learning/fold/executing.py", "action_record"): "of an operation: applied, skipped, failed",
+    (
+        "learning/fold/operations.py",
+        "_kept",
+    ): "a payload that says active is refused where the kind is a rule (fold.payloads)",
+    ("learning/fold/operations.py", "_next"): "pinned or pruned",
+    ("learning/fold/payloads.py", "in_step"): "the status that the operation gave, which is never active of a rule",
+    ("learning/fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
+    ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
+    ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
+    ("rules/promotion/drafting.py", "_next"): "evidence added to a rule, whose status stays",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 
-ITEM_WRITERS = {"runtime/items.py", "runtime/rebuild.py", "runtime/transfer.py"}
+ITEM_WRITERS = {"store/items/versions.py", "store/items/rebuild.py", "store/transfer/transfer.py"}
 """Where versions of items are written: by projections (`items`, `rebuild`), and from dumps, whose rules are asked."""
 
 
@@ -145,11 +148,11 @@ def test_activation_is_asked_by_promotion_alone(modules: Modules) -> None:
         imported = {
             alias.name
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == "muniment.promotion.activation"
+            if isinstance(node, ast.ImportFrom) and node.module == "muniment.rules.promotion.activation"
             for alias in node.names
         }
         callers |= {name} if makers & imported else set()
-    assert callers == {"runtime/promoting.py"}
+    assert callers == {"rules/promotion/promoting.py"}
 
 
 @pytest.mark.req("RC-14")

@@ -12,13 +12,13 @@ from http_support import Serve
 from starlette.testclient import TestClient
 
 import muniment
-from muniment.adapters.system import CountingIds, SystemIds, TickingClock, system_clock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.ports.engine import Engine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import uvicorn
 from starlette.testclient import TestClient
 
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 

@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 
 import muniment
 from muniment import aio
-from muniment.runtime import memory as opening
-from muniment.runtime.memory import Memory
+from muniment.handles import memory as opening
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 

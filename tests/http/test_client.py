@@ -18,7 +18,11 @@ from http_support import Serve, running
 from starlette.testclient import TestClient
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.canonical import canonical_text
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.pointer import EventSpan
+from muniment.core.policy.policy import Policy
+from muniment.core.record import Record
 from muniment.errors import (
     Conflict,
     DuplicateId,
@@ -32,12 +36,8 @@ from muniment.errors import (
     StorageFailure,
     Unauthorized,
 )
-from muniment.records.base import Record
-from muniment.records.pointer import EventSpan
-from muniment.records.policy import Policy
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.keys import KeyFile
-from muniment.text.canonical import canonical_text
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

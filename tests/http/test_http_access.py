@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 
 import muniment
 from effort import one_in
-from muniment.adapters.system import TickingClock
+from muniment.core.outside.system import TickingClock
 from muniment.errors import InvalidInput, NotFound
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.http.keys import KeyFile, lifetime
 from muniment.surfaces.http.routing import routes_of

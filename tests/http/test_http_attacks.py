@@ -22,8 +22,8 @@ from starlette.testclient import TestClient
 from uvicorn.server import ServerState
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock, system_clock
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import CountingIds, TickingClock, system_clock
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.heads import HEAD_BYTES_MAX, protocol_for
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.routing import routes_of

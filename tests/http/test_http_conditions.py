@@ -14,10 +14,10 @@ from http_support import ANA, TENANT, Serve
 from starlette.testclient import TestClient
 
 import muniment
-from muniment.runtime.memory import Memory
+from muniment.core.canonical import canonical_bytes, parse_json
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.compression import choose_encoding
 from muniment.surfaces.http.logs import JsonFormatter
-from muniment.text.canonical import canonical_bytes, parse_json
 
 RUN = f"{ANA}/runs/r1"
 
@@ -316,7 +316,7 @@ def test_logs_are_json_and_hold_no_content(client: TestClient, caplog: pytest.Lo
 
 def test_closing_waits_for_what_is_under_way(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A work that has begun ends before the store is closed."""
-    from muniment.runtime import rebuild as rebuilding
+    from muniment.store.items import rebuild as rebuilding
 
     entered, release, real = threading.Event(), threading.Event(), rebuilding.rebuild
 

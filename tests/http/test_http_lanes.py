@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from http_support import ANA, TENANT, Serve
 
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 
 WAIT_S = 30
 

@@ -19,7 +19,7 @@ import pytest
 from http_support import ANA, Serve, bearer
 
 import muniment
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.http import live
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
@@ -314,7 +314,7 @@ def test_a_key_reads_its_own_and_ends_with_it(start: Start, memory: Memory, keys
 @pytest.fixture
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Rebuilding does not end until this is set."""
-    from muniment.runtime import rebuild as rebuilding
+    from muniment.store.items import rebuild as rebuilding
 
     release, real = threading.Event(), rebuilding.rebuild
 

@@ -11,12 +11,12 @@ from http_support import ANA, Serve, running
 from starlette.testclient import TestClient
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.canonical import canonical_text
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidInput, MunimentError
-from muniment.records.policy import Policy
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
-from muniment.text.canonical import canonical_text
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 
 SURROGATE = "te\ud800a"
 REVERSED = {"time_range": {"start": "2026-06-02T00:00:00Z", "end": "2026-06-01T00:00:00Z"}}

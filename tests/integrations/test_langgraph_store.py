@@ -24,8 +24,8 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 import muniment
-from muniment.adapters.embed_hash import HashEmbedder
 from muniment.integrations.langgraph import MunimentStore
+from muniment.memory.recall.embedders.hashed import HashEmbedder
 
 
 def _own_embedding(texts: list[str]) -> list[list[float]]:

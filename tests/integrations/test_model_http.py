@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.model_http import HttpModel
 from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable
+from muniment.memory.extraction.model_http import HttpModel
 
 TS = "2026-05-01T12:00:00Z"
 TEXT = "I moved to Berlin in May."

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.handles.memory import Memory
 from muniment.integrations.anthropic import MemoryFiles
 from muniment.integrations.drawer import Drawer
 from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 

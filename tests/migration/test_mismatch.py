@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from muniment.engines.migrations import Migration, load, pending
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sqlite.engine import SqliteEngine
+from muniment.core.ports.engine import Count, Insert
 from muniment.errors import SchemaMismatch
-from muniment.ports.engine import Count, Insert
+from muniment.store.engines.migrations import Migration, load, pending
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 
 ALTER = {
     "hash": "UPDATE {}migrations SET sha256 = 'altered' WHERE number = 1",
@@ -63,7 +63,7 @@ def test_an_older_store_is_brought_up_to_date() -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_migrations_are_numbered_without_gaps(engine: str) -> None:
-    numbers = [migration.number for migration in load(f"muniment.engines.{engine}")]
+    numbers = [migration.number for migration in load(f"muniment.store.engines.{engine}")]
     assert numbers == list(range(1, len(numbers) + 1))
 
 

@@ -1,4 +1,4 @@
-"""A store made from the migrations is the one `ports.schema` declares: columns, types, nulls, keys, indexes."""
+"""A store made from the migrations is the one `core.ports.schema` declares: columns, types, nulls, keys, indexes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from muniment.engines.migrations import load
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.engines.sqlite.engine import SqliteEngine
-from muniment.engines.sqlite.opening import APPLICATION_ID
-from muniment.ports.schema import TABLES, Table
+from muniment.core.ports.schema import TABLES, Table
+from muniment.store.engines.migrations import load
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite.opening import APPLICATION_ID
 
 every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
 MIGRATIONS_COLUMNS = ["number", "name", "sha256", "applied_at"]
@@ -94,7 +94,7 @@ class TestSqlite:
     def test_migrations_are_recorded(self, sqlite_store: sqlite3.Connection) -> None:
         cursor = sqlite_store.execute("SELECT * FROM migrations ORDER BY number")
         assert [column[0] for column in cursor.description] == MIGRATIONS_COLUMNS
-        known = [(m.number, m.name, m.sha256) for m in load("muniment.engines.sqlite")]
+        known = [(m.number, m.name, m.sha256) for m in load("muniment.store.engines.sqlite")]
         assert [row[:3] for row in cursor] == known
 
 
@@ -152,11 +152,11 @@ class TestPostgres:
         cursor = connection.execute(f'SELECT * FROM "{schema}".migrations ORDER BY number')
         assert cursor.description is not None
         assert [column.name for column in cursor.description] == MIGRATIONS_COLUMNS
-        known = [(m.number, m.name, m.sha256) for m in load("muniment.engines.postgres")]
+        known = [(m.number, m.name, m.sha256) for m in load("muniment.store.engines.postgres")]
         assert [row[:3] for row in cursor] == known
 
 
 def test_both_engines_have_the_same_migrations() -> None:
     """So that a schema number means the same store everywhere."""
-    numbered = [[(m.number, m.name) for m in load(f"muniment.engines.{name}")] for name in ("sqlite", "postgres")]
+    numbered = [[(m.number, m.name) for m in load(f"muniment.store.engines.{name}")] for name in ("sqlite", "postgres")]
     assert numbered[0] == numbered[1]

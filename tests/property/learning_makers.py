@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict
-from muniment.ports.engine import Engine
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 KEY = "intent|domain=math|family=countdown"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import muniment
 from muniment.errors import MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

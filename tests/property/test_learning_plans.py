@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from learning_makers import SECRET, Hand, do, episode, on, one_run, refused, rule, seed, store, tactic, write
 
-from muniment.adapters.system import SystemIds, system_clock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.outside.system import SystemIds, system_clock
+from muniment.core.policy.policy import Policy
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
-from muniment.fold.operations import ENDLESS
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.learning.fold.operations import ENDLESS
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 
 
 @pytest.fixture

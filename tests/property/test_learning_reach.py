@@ -28,12 +28,12 @@ from learning_makers import (
 )
 
 import muniment
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
+from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound
-from muniment.ports.engine import Engine
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from learning_makers import FAIL, INTENT, KEY, PASS, Hand, do, episode, on, one_
 
 import muniment
 from effort import one_in
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
 from muniment.errors import InvalidInput, MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema, server_dsn
 
 

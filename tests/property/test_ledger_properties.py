@@ -11,14 +11,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import MunimentError, UnknownScope
-from muniment.runtime.memory import Memory, open
+from muniment.handles.memory import Memory, open
 
 STORY = """
 import sys
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
 
 with muniment.open(sys.argv[1], clock=TickingClock(), ids=CountingIds()) as mem:
     odd = {"z", "y", "x", "é", "😀", "\\uffff"}

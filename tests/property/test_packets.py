@@ -9,19 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.adapters.token_counters import EstimateCounter
-from muniment.compose.assembly import write_packet
-from muniment.compose.audit import audit
-from muniment.compose.composition import Composed, compose
+from muniment.contracts.memory_packet import MemoryPacket, SectionBudgets
 from muniment.contracts.semantics import check_packet
 from muniment.contracts.validation import validate
-from muniment.prompts.matrix import SECTIONS
-from muniment.records.compose_policy import ComposePolicy
-from muniment.records.packet import MemoryPacket, SectionBudgets
-from muniment.records.pool import ComposeRequest, Pool
-from muniment.render.rendering import render
+from muniment.core.canonical import parse_json
+from muniment.core.outside.token_counters import EstimateCounter
+from muniment.core.policy.compose import ComposePolicy
+from muniment.packets.compose.assembly import write_packet
+from muniment.packets.compose.audit import audit
+from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.pool import ComposeRequest, Pool
+from muniment.packets.rendering import render
 from muniment.testing.strategies import NOW, CountBy, insights, policies, pools, requests, texts
-from muniment.text.canonical import parse_json
 
 COUNTERS = (
     CountBy(),

@@ -11,15 +11,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
+from muniment.contracts.research import SummaryPack
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidInput
-from muniment.records.policy import Policy
-from muniment.records.research import SummaryPack
-from muniment.research.plan_checks import deal_tracks
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
+from muniment.research.questions.plan_checks import deal_tracks
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import TOOL_USE
 
 POLICY = Policy.from_wire({"research": {"near_duplicate": 1.0, "claim_chars_max": 2000}})

@@ -13,8 +13,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
 from muniment.errors import (
     ArtifactEdited,
     Conflict,
@@ -25,11 +25,11 @@ from muniment.errors import (
     StaleState,
     WrongStage,
 )
-from muniment.records.policy import Policy
-from muniment.records.research_run import CITABLE, STAGES
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import Study
+from muniment.handles.memory import Memory
+from muniment.handles.study import Study
+from muniment.research.run_records import CITABLE, STAGES
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
 ROUNDS = max(1, int(os.environ.get("MUNIMENT_SOAK", "40")) // 40)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
 from muniment.contracts.validation import validate
-from muniment.rollout.standing import is_confirmed, rank_of
-from muniment.runtime.attempts import AgentTask
-from muniment.runtime.runner import Done
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.handles.runner import Done
+from muniment.rules.rollouts.attempts import AgentTask
+from muniment.rules.rollouts.standing import is_confirmed, rank_of
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLAIN = {"verifier_id": "v"}

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.contracts.rules import CandidateSelectRequest
 from muniment.contracts.validation import unknown_keys, validate
-from muniment.records.learning import StoredMemory
-from muniment.records.rule_policy import RulePolicy
-from muniment.records.rules import CandidateSelectRequest
-from muniment.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
-from muniment.text.duplicates import cosine
+from muniment.core.policy.rules import RulePolicy
+from muniment.core.text.duplicates import cosine
+from muniment.learning.kept import StoredMemory
+from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I3|travel|clarity_low"

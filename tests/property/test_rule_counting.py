@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.records.promotion import RuleUse
-from muniment.records.rule_policy import RulePolicy
-from muniment.records.rules import RuleRecord
-from muniment.rulebook.publishing import published
-from muniment.rulebook.statistics import RuleStats, stats_of, use_order
+from muniment.contracts.rules import RuleRecord
+from muniment.core.policy.rules import RulePolicy
+from muniment.rules.promotion.records import RuleUse
+from muniment.rules.rulebook.publishing import published
+from muniment.rules.rulebook.statistics import RuleStats, stats_of, use_order
 
 POLICY = RulePolicy()
 RULE = RuleRecord.from_wire(

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.adapters.token_counters import load_token_counter
-from muniment.fold.contrast import contrast, window
-from muniment.fold.drafts import drafts
-from muniment.fold.wording import Writer
-from muniment.ledger.orders import reads_like_instructions
-from muniment.ledger.secrets import redact_text
-from muniment.promotion.consolidation import rule_of
-from muniment.records.learn_policy import FoldPolicy
-from muniment.records.learning import IntentParts, RunFacts, StepFacts
-from muniment.records.promotion import LintFinding
-from muniment.records.rule_policy import LintPolicy
-from muniment.records.rules import RuleRecord
-from muniment.rulebook.lint import is_clean, lint_rule
+from muniment.contracts.rules import RuleRecord
+from muniment.core.outside.token_counters import load_token_counter
+from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy.rules import LintPolicy
+from muniment.learning.fold.contrast import contrast, window
+from muniment.learning.fold.drafts import drafts
+from muniment.learning.fold.wording import Writer
+from muniment.learning.kept import IntentParts, RunFacts, StepFacts
+from muniment.rules.promotion.consolidation import rule_of
+from muniment.rules.promotion.records import LintFinding
+from muniment.rules.rulebook.lint import is_clean, lint_rule
+from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.secrets import redact_text
 
 NOW = "2026-05-01T12:00:00.000000Z"
 FOLD = FoldPolicy().model_copy(update={"confidence_min": 0.3, "separation_min": 0.0})

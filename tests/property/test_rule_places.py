@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
+from muniment.contracts.rules import RuleApplicability
+from muniment.core.predicates.predicate import Predicate, all_hold, predicate_of
 from muniment.errors import InvalidInput
-from muniment.predicates.predicate import Predicate, all_hold, predicate_of
-from muniment.promotion.places import are_apart, can_hold, cut_from, is_within, place_of
-from muniment.records.rules import RuleApplicability
+from muniment.rules.promotion.places import are_apart, can_hold, cut_from, is_within, place_of
 
 CONDITIONS = (
     'x_features.size == "large"',

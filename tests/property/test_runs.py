@@ -14,15 +14,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.ports.engine import Engine
-from muniment.records.policy import Policy
-from muniment.records.run_log import RunLog
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Engine
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.runs.records import RunLog
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.run_stories import ACTS, Act, Teller, check_run, random_script, replayed
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.token_counters import load_token_counter
-from muniment.compose.audit import audit
 from muniment.contracts.semantics import check_packet, evidence_ids
 from muniment.contracts.validation import validate
+from muniment.core.outside.token_counters import load_token_counter
 from muniment.errors import Forgotten
-from muniment.runtime.builds import Build
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.packets.builds import Build
+from muniment.packets.compose.audit import audit
 
 ROUNDS = int(os.environ.get("MUNIMENT_SOAK", "40"))
 WORDS = (

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.tree_search import TreePolicy
 from muniment.errors import MunimentError
-from muniment.records.tree_policy import TreePolicy
-from muniment.reuse.tree_answers import (
+from muniment.rules.tree_search.answers import (
     Answer,
     Ask,
     Child,
@@ -24,8 +25,7 @@ from muniment.reuse.tree_answers import (
     children_of,
     read_answer,
 )
-from muniment.reuse.tree_search import TreeSearch
-from muniment.text.canonical import canonical_text
+from muniment.rules.tree_search.search import TreeSearch
 
 pytestmark = pytest.mark.req("RC-22")
 

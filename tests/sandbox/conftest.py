@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sandbox_helpers import Opener
 
-from muniment.adapters.sandbox import BubblewrapSandbox, probe
-from muniment.adapters.system import CountingIds
+from muniment.contracts.sandbox import SandboxPolicy
+from muniment.core.outside.system import CountingIds
 from muniment.errors import SandboxFailure
-from muniment.records.sandbox import SandboxPolicy
+from muniment.verify.sandbox import BubblewrapSandbox, probe
 
 SMALL = {
     "wall_ms": 20_000,

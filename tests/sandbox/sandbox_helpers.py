@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from muniment.adapters.sandbox import BubblewrapSession
-from muniment.adapters.sandbox.finding import find_tools
+from muniment.verify.sandbox import BubblewrapSession
+from muniment.verify.sandbox.finding import find_tools
 
 __all__ = ["NOBODY", "Opener", "as_ordinary_user", "left_running"]
 

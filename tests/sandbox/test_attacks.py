@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from sandbox_helpers import Opener, left_running
 
-from muniment.adapters.sandbox import running
 from muniment.errors import InvalidInput
+from muniment.verify.sandbox import running
 
 pytestmark = pytest.mark.req("RC-25")
 
@@ -419,8 +419,8 @@ def test_killing_the_runner(open_session: Opener) -> None:
 def test_nothing_outlives_a_killed_runner(bwrap: str, tmp_path: Path) -> None:
     token = f"30.{secrets.randbelow(10**9)}"
     script = (
-        "from muniment.adapters.sandbox import BubblewrapSandbox\n"
-        "from muniment.records.sandbox import SandboxPolicy\n"
+        "from muniment.verify.sandbox import BubblewrapSandbox\n"
+        "from muniment.contracts.sandbox import SandboxPolicy\n"
         "policy = SandboxPolicy(schema_version='0.5.15')\n"
         "with BubblewrapSandbox().open(policy, trace_id='t') as session:\n"
         f"    session.execute_bash('setsid sleep {token} & sleep {token}')\n"

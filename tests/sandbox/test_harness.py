@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.sandbox import BubblewrapSandbox, Harness, finding, run_harness
-from muniment.adapters.sandbox.judging import Attempt, Judgement, attempt_of, judge
+from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput
-from muniment.ports.sandbox import Observation
-from muniment.records.sandbox import SandboxActionTrace, SandboxPolicy
+from muniment.verify.sandbox import BubblewrapSandbox, Harness, finding, run_harness
+from muniment.verify.sandbox.judging import Attempt, Judgement, attempt_of, judge
+from muniment.verify.sandbox.port import Observation
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.sandbox.allowlist import allows, may_reach, parse_entries, parse_target
-from muniment.adapters.sandbox.arguments import Descriptors, Tools, Tree, action_arguments, environment, stage_arguments
-from muniment.adapters.sandbox.caps import DEFAULTS, Limits, limit_script, limits_of, resource_limits
-from muniment.adapters.sandbox.cgroups import open_group
-from muniment.adapters.sandbox.editing import insert_text, listing, numbered, parts_of, replace_text
-from muniment.adapters.sandbox.seccomp import MACHINES, filter_program, instructions
-from muniment.adapters.sandbox.traces import Change, Entry, Fetches, Outcome, changes, make_trace, sandbox_block
+from muniment.contracts.sandbox import SandboxPolicy
 from muniment.errors import InvalidInput
-from muniment.records.sandbox import SandboxPolicy
+from muniment.verify.sandbox.allowlist import allows, may_reach, parse_entries, parse_target
+from muniment.verify.sandbox.arguments import Descriptors, Tools, Tree, action_arguments, environment, stage_arguments
+from muniment.verify.sandbox.caps import DEFAULTS, Limits, limit_script, limits_of, resource_limits
+from muniment.verify.sandbox.cgroups import open_group
+from muniment.verify.sandbox.editing import insert_text, listing, numbered, parts_of, replace_text
+from muniment.verify.sandbox.seccomp import MACHINES, filter_program, instructions
+from muniment.verify.sandbox.traces import Change, Entry, Fetches, Outcome, changes, make_trace, sandbox_block
 
 pytestmark = pytest.mark.req("RC-25")
 

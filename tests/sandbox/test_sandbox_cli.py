@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from muniment.adapters.sandbox import finding
 from muniment.surfaces.cli.main import cli
+from muniment.verify.sandbox import finding
 
 pytestmark = pytest.mark.req("RC-25")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sandbox_helpers import Opener
 
-from muniment.adapters.sandbox import BubblewrapSandbox, bubblewrap, finding, sandbox_block, stage
+from muniment.contracts.sandbox import SandboxPolicy
 from muniment.contracts.validation import validate
 from muniment.errors import Closed, InvalidInput, SandboxDenied, SandboxUnavailable
-from muniment.ports.sandbox import Sandbox, SandboxSession
-from muniment.records.sandbox import SandboxPolicy
+from muniment.verify.sandbox import BubblewrapSandbox, bubblewrap, finding, sandbox_block, stage
+from muniment.verify.sandbox.port import Sandbox, SandboxSession
 
 pytestmark = pytest.mark.req("RC-25")
 

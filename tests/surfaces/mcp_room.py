@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 import muniment
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.mcp.seats import Place, Seats
 from muniment.surfaces.mcp.server import make_server
 from muniment.surfaces.mcp.settings import McpSettings

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.records.fold import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.records.learning import StoredMemory
-from muniment.records.memory import MemoryRecallRequest, MemoryRecallResponse, ReuseBuffer, ReuseSelectMeta
-from muniment.records.rules import DistillDraft
-from muniment.records.runs import EventLog, TraceCapsule
+from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseBuffer, ReuseSelectMeta
+from muniment.contracts.rules import DistillDraft
+from muniment.contracts.run_records import EventLog, TraceCapsule
+from muniment.learning.kept import StoredMemory
 from muniment.surfaces.cli.main import cli
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from muniment.contracts.patterning import PatterningPlan
 from muniment.contracts.semantics import check_patterning
-from muniment.records.patterning import PatterningPlan
 from muniment.surfaces.cli.main import cli
 
 FUNCTIONS = """

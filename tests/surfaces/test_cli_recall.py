@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 import muniment
 from effort import SOAK
-from muniment.compose.explain import REASONS
 from muniment.contracts.semantics import check_semantics
 from muniment.contracts.validation import validate
+from muniment.packets.compose.explain import REASONS
 from muniment.surfaces.cli import explained
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.main import cli

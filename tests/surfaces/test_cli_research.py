@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.records.research_run import GatesFile, ResearchManifest, WaveResult
+from muniment.research.run_records import GatesFile, ResearchManifest, WaveResult
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.research import COMMANDS
 from muniment.surfaces.cli.research_desk import _PHRASES

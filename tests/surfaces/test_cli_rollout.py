@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.records.routing import RouteDecision
-from muniment.records.runs import RolloutSummary, VerifierResult
+from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.rules.routing.records import RouteDecision
 from muniment.surfaces.cli.main import cli
 
 TASK = "Which multiple of 8 is 24?"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.records.routing import RateReport, RouteDecision
+from muniment.rules.routing.records import RateReport, RouteDecision
 from muniment.surfaces.cli.main import cli
 
 BUCKET = "I2|math|clarity_high"

@@ -22,11 +22,11 @@ from rules_room import (  # noqa: F401
 )
 
 import muniment
+from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.errors import Conflict
-from muniment.records.learning import StoredMemory
-from muniment.records.promotion import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
-from muniment.records.rules import CandidateSelectRequest, CandidateSelectResponse
-from muniment.semantics.arms import in_arm
+from muniment.learning.kept import StoredMemory
+from muniment.rules.arms import in_arm
+from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.surfaces.cli.rules_desk import Where, opened_store
 from muniment.surfaces.cli.tables import bar, spanned, sparkline
 from muniment.testing.rule_story import RuleStory

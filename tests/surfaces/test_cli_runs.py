@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
+from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.errors import RunLocked
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.render.narrative import HEADINGS, narrative
+from muniment.runs.narrative import HEADINGS, narrative
 from muniment.surfaces.cli.main import cli
 
 RUN = "run_dinner"

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.adapters.sandbox import BubblewrapSandbox, probe
 from muniment.contracts.validation import validate
 from muniment.errors import SandboxFailure, SandboxUnavailable
 from muniment.surfaces.cli.main import cli
+from muniment.verify.sandbox import BubblewrapSandbox, probe
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."
 

@@ -24,9 +24,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_room import CANARY, Guarded, failure, make_store, protocol_failure, said, structured
 
 from free_ports import free_port
-from muniment.adapters.system import system_clock
+from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.cli.serve import _beside
 from muniment.surfaces.http.access import OPEN, Caller
 from muniment.surfaces.http.app import create_app

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp_room import at, failure, make_store, said, served, structured
 
 from muniment.errors import MunimentError
-from muniment.runtime.run import Run
+from muniment.handles.run import Run
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp_room import CANARY, Guarded, at, failure, make_store, protocol_failure, said, served, structured
 
 from muniment.errors import InvalidInput, MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.mcp.seats import RUNS_MAX, Place, Seats
 from muniment.surfaces.mcp.settings import McpSettings, load_mcp_settings
 

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp_room import at, failure, make_store, said, served, structured
 
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.tools import TOOLS
 
@@ -469,7 +469,7 @@ def test_a_defect_is_told_without_a_word_of_what_was_inside(
         raise ZeroDivisionError("the inner secret")
 
     async def talk(client: Client) -> None:
-        monkeypatch.setattr("muniment.runtime.run.Run.search", fail)
+        monkeypatch.setattr("muniment.handles.run.Run.search", fail)
         shape = failure(await client.call_tool("search", {"query": "x"}))
         assert shape["message"] == "the server failed; the log says why"
         assert "secret" not in json.dumps(shape)

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.opening import open_engine
-from muniment.engines.postgres.engine import PostgresEngine
-from muniment.ports.engine import Count, Engine
-from muniment.ports.schema import TABLES
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.derivations import DERIVATIONS
-from muniment.runtime.memory import Memory
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Count, Engine
+from muniment.core.ports.schema import TABLES
+from muniment.handles.derivations import DERIVATIONS
+from muniment.handles.memory import Memory
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 Maker = Callable[..., Memory]

@@ -9,17 +9,17 @@ from typing import Any, get_args, get_origin
 import muniment
 from muniment import aio
 from muniment.contracts.kinds import KINDS, record_of
-from muniment.ports.embedding import Embedder
-from muniment.ports.model import Model
-from muniment.ports.outside import Ids
-from muniment.ports.tokens import TokenCounter
-from muniment.records.base import Record
-from muniment.records.entry import Role, StopReason, Trust
-from muniment.records.packet import ValidationState
-from muniment.records.words import RuleType, ScopeLevel
-from muniment.runtime.builds import Build
-from muniment.runtime.run_reading import Resumed
-from muniment.runtime.runner import Runner
+from muniment.contracts.memory_packet import ValidationState
+from muniment.core.ports.embedding import Embedder
+from muniment.core.ports.outside import Ids
+from muniment.core.ports.tokens import TokenCounter
+from muniment.core.record import Record
+from muniment.core.vocabulary import RuleType, ScopeLevel
+from muniment.handles.runner import Runner
+from muniment.memory.extraction.model import Model
+from muniment.packets.builds import Build
+from muniment.runs.reading import Resumed
+from muniment.store.ledger.records import Role, StopReason, Trust
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of
 from muniment.surfaces.operations.table import HANDLES, Handle

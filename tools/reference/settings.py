@@ -9,11 +9,11 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from muniment.contracts.schemas import RecordSchema
-from muniment.records.base import Record
-from muniment.records.policy import Policy
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.policy import Policy
+from muniment.core.record import Record
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.settings import NAMES, Settings
-from muniment.text.canonical import canonical_text
 from reference.prose import bullet, first_paragraph, form_of, headed, member_fields, paragraphs
 
 ABOUT = (

@@ -12,40 +12,40 @@ from typing import TYPE_CHECKING
 from muniment.errors import UnknownKind
 
 if TYPE_CHECKING:
-    from muniment.records.base import Record
+    from muniment.core.record import Record
 
 __all__ = ["KINDS", "check_kind", "document_of", "record_of"]
 
-# kind → (module under muniment.records, class), in the order of the documents. The class is the kind's own name
+# kind → (module of this room, class), in the order of the documents. The class is the kind's own name
 # unless the house words say otherwise.
 _RECORDS: dict[str, tuple[str, str]] = {
-    "MemoryPacket": ("packet", "MemoryPacket"),
+    "MemoryPacket": ("memory_packet", "MemoryPacket"),
     "RuleRecord": ("rules", "RuleRecord"),
     "CandidateSelectRequest": ("rules", "CandidateSelectRequest"),
     "CandidateSelectResponse": ("rules", "CandidateSelectResponse"),
-    "VerifierResult": ("runs", "VerifierResult"),
-    "FGFCReport": ("runs", "FGFCReport"),
-    "EventLog": ("runs", "EventLog"),
-    "TraceCapsule": ("runs", "TraceCapsule"),
-    "FoldResult": ("fold", "FoldResult"),
-    "MemoryActionPlan": ("fold", "MemoryActionPlan"),
-    "MemoryActionRecord": ("fold", "MemoryActionRecord"),
+    "VerifierResult": ("run_records", "VerifierResult"),
+    "FGFCReport": ("run_records", "FGFCReport"),
+    "EventLog": ("run_records", "EventLog"),
+    "TraceCapsule": ("run_records", "TraceCapsule"),
+    "FoldResult": ("folding", "FoldResult"),
+    "MemoryActionPlan": ("folding", "MemoryActionPlan"),
+    "MemoryActionRecord": ("folding", "MemoryActionRecord"),
     "DistillDraft": ("rules", "DistillDraft"),
     "PatterningPlan": ("patterning", "PatterningPlan"),
     "RegressionTestSpec": ("rules", "RegressionTestSpec"),
-    "RolloutSummary": ("runs", "RolloutSummary"),
-    "FlowMapSnapshot": ("flowmap", "FlowMapSnapshot"),
-    "ReuseStateRecord": ("memory", "ReuseStateRecord"),
-    "ConditionalTacticRecord": ("memory", "ConditionalTactic"),
-    "ReuseBuffer": ("memory", "ReuseBuffer"),
-    "ReuseSelectMeta": ("memory", "ReuseSelectMeta"),
-    "WorkingSetRecord": ("memory", "WorkingSetRecord"),
-    "WorkingSet": ("memory", "WorkingSet"),
-    "ReasoningMemoryRecord": ("memory", "ReasoningMemory"),
-    "ReasoningBank": ("memory", "ReasoningBank"),
-    "MemoryRecallRequest": ("memory", "MemoryRecallRequest"),
-    "MemoryHint": ("memory", "MemoryHint"),
-    "MemoryRecallResponse": ("memory", "MemoryRecallResponse"),
+    "RolloutSummary": ("run_records", "RolloutSummary"),
+    "FlowMapSnapshot": ("flow_map", "FlowMapSnapshot"),
+    "ReuseStateRecord": ("learned_memory", "ReuseStateRecord"),
+    "ConditionalTacticRecord": ("learned_memory", "ConditionalTactic"),
+    "ReuseBuffer": ("learned_memory", "ReuseBuffer"),
+    "ReuseSelectMeta": ("learned_memory", "ReuseSelectMeta"),
+    "WorkingSetRecord": ("learned_memory", "WorkingSetRecord"),
+    "WorkingSet": ("learned_memory", "WorkingSet"),
+    "ReasoningMemoryRecord": ("learned_memory", "ReasoningMemory"),
+    "ReasoningBank": ("learned_memory", "ReasoningBank"),
+    "MemoryRecallRequest": ("learned_memory", "MemoryRecallRequest"),
+    "MemoryHint": ("learned_memory", "MemoryHint"),
+    "MemoryRecallResponse": ("learned_memory", "MemoryRecallResponse"),
     "SandboxPolicy": ("sandbox", "SandboxPolicy"),
     "SandboxActionTrace": ("sandbox", "SandboxActionTrace"),
     "CompactionSnapshot": ("snapshot", "CompactionSnapshot"),
@@ -57,7 +57,7 @@ _RECORDS: dict[str, tuple[str, str]] = {
 KINDS: tuple[str, ...] = tuple(_RECORDS)
 
 _DOCUMENTS = {
-    "packet": "MemoryPacket v1",
+    "memory_packet": "MemoryPacket v1",
     "snapshot": "Compaction snapshot v1",
     "evidence": "Compaction snapshot v1",
     "research": "Router and summary schemas v1",
@@ -84,5 +84,5 @@ def record_of(kind: str) -> type[Record]:
     """The record class of a kind."""
     check_kind(kind)
     module, name = _RECORDS[kind]
-    found: type[Record] = getattr(import_module(f"muniment.records.{module}"), name)
+    found: type[Record] = getattr(import_module(f"muniment.contracts.{module}"), name)
     return found

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.contracts.kinds import check_kind
-from muniment.contracts.rfc3339 import Instant, parse_rfc3339
+from muniment.core.canonical import canonical_text, child_path
+from muniment.core.hashing import digest_of
+from muniment.core.rfc3339 import Instant, parse_rfc3339
 from muniment.errors import Issue
-from muniment.text.canonical import canonical_text, child_path
-from muniment.text.hashing import digest_of
 
 __all__ = ["RunInvariants", "check_packet", "check_patterning", "check_semantics", "check_snapshot", "evidence_ids"]
 

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from muniment.contracts.kinds import record_of
 from muniment.contracts.schemas import schema_of
+from muniment.core.canonical import child_path
+from muniment.core.record import issues_of
 from muniment.errors import Issue
-from muniment.records.base import issues_of
-from muniment.text.canonical import child_path
 
 __all__ = ["unknown_keys", "validate"]
 

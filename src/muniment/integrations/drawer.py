@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from muniment.core.hashing import short_id
+from muniment.core.scope import DEFAULT_TENANT, ID_MAX_BYTES, ID_MAX_CHARS
 from muniment.errors import Forgotten, NotFound
-from muniment.records.scope import DEFAULT_TENANT, ID_MAX_BYTES, ID_MAX_CHARS
-from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
-    from muniment.records.base import JsonObject
-    from muniment.records.corpus import CorpusDocument, StoredDocument
-    from muniment.runtime.memory import Memory
+    from muniment.core.record import JsonObject
+    from muniment.handles.memory import Memory
+    from muniment.memory.documents.records import CorpusDocument, StoredDocument
 
 __all__ = ["Drawer", "Kept", "Put", "put_all"]
 

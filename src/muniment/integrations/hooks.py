@@ -23,16 +23,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from muniment.core.canonical import canonical_text
+from muniment.core.hashing import short_id
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput, InvalidJson, MunimentError
 from muniment.integrations.messages import content_text, once_key
-from muniment.records.scope import DEFAULT_TENANT
 from muniment.surfaces.settings import load_settings, open_store
-from muniment.text.canonical import canonical_text
-from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
 
 __all__ = ["handle", "main"]
 

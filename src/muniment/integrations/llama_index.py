@@ -18,9 +18,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Line, Transcript
-from muniment.records.scope import DEFAULT_TENANT
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -30,8 +30,8 @@ except ModuleNotFoundError as error:
     raise missing("llama-index-core", "llama-index", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
 
 __all__ = ["MunimentMemory", "MunimentMemoryBlock"]
 

@@ -17,10 +17,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
-from muniment.records.scope import DEFAULT_TENANT
 
 try:
     from agents.items import TResponseInputItem
@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
     raise missing("openai-agents", "openai-agents", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["MunimentSession"]
 

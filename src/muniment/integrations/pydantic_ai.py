@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
     raise missing("pydantic-ai-slim", "pydantic-ai", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.run import Run
+    from muniment.handles.run import Run
 
 __all__ = ["MunimentHistory", "memory_toolset", "recall_instructions", "recent_history"]
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
+from muniment.core.hashing import short_id
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import NotFound
-from muniment.records.scope import DEFAULT_TENANT
-from muniment.text.hashing import short_id
 
 if TYPE_CHECKING:
-    from muniment.records.entry import LedgerEntry
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["Conversation", "Line", "Transcript"]
 

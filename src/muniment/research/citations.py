@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from muniment.core.canonical import canonical_text, parse_json
+from muniment.core.policy.research import ResearchPolicy
+from muniment.core.text.sentences import sentence_spans
+from muniment.core.urls import URL_CHARS_MAX, cid_of, normalize_url, without_credentials
 from muniment.errors import InvalidInput, InvalidRecord, Issue, TooLarge
-from muniment.prompts.sentences import sentence_spans
-from muniment.records.research_policy import ResearchPolicy
-from muniment.records.research_run import Citation, CitationStatus, SourceCheck
-from muniment.text.canonical import canonical_text, parse_json
-from muniment.text.urls import URL_CHARS_MAX, cid_of, normalize_url, without_credentials
+from muniment.research.run_records import Citation, CitationStatus, SourceCheck
 
 if TYPE_CHECKING:
-    from muniment.research.reading import Reading
+    from muniment.research.reading.outputs import Reading
 
 __all__ = ["Found", "Look", "Source", "citations_text", "gather_sources", "identify", "read_citations", "settle"]
 

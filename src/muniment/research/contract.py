@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from muniment.records.research import Perspective, PromptContract
-from muniment.records.research_run import Breach, BreachKind, RetryDirective, ToolUse
-from muniment.research.reading import Reading, Section, count_words, find_section, sections_of, sentences_between
-from muniment.research.sections import section_kind
-from muniment.text.patterns import lazy_pattern
-from muniment.text.urls import try_normalize_url
+from muniment.contracts.research import Perspective, PromptContract
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.urls import try_normalize_url
+from muniment.research.reading.outputs import (
+    Reading,
+    Section,
+    count_words,
+    find_section,
+    sections_of,
+    sentences_between,
+)
+from muniment.research.reading.sections import section_kind
+from muniment.research.run_records import Breach, BreachKind, RetryDirective, ToolUse
 
 __all__ = ["Language", "dangling_keys", "directive", "judge", "language_of", "output_sources", "output_words"]
 

@@ -19,15 +19,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from muniment.records.base import JsonValue
-from muniment.records.pointer import Span
-from muniment.records.research import SummaryPack
-from muniment.records.research_run import CITABLE, Citation, CitationStatus, DraftCheck, DraftFinding, DraftProblem
+from muniment.contracts.research import SummaryPack
+from muniment.core.pointer import Span
+from muniment.core.record import JsonValue
+from muniment.core.text.offsets import ByteOffsets
 from muniment.research.citations import identify
-from muniment.research.figures import has_figure
 from muniment.research.judging import Judge, Judgement
-from muniment.research.reading import Mark, Reading, Reference, Sentence, find_section, read_markdown
-from muniment.text.offsets import ByteOffsets
+from muniment.research.reading.figures import has_figure
+from muniment.research.reading.outputs import Mark, Reading, Reference, Sentence, find_section, read_markdown
+from muniment.research.run_records import CITABLE, Citation, CitationStatus, DraftCheck, DraftFinding, DraftProblem
 
 __all__ = ["check_draft"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from muniment.records.research_policy import PivotPolicy
-from muniment.records.research_run import Gap, PivotDecision, Priority
-from muniment.research.reading import Reading, Sentence, sections_of, sentences_between
-from muniment.research.sections import section_kind
-from muniment.text.patterns import lazy_pattern
+from muniment.core.policy.research import PivotPolicy
+from muniment.core.text.patterns import lazy_pattern
+from muniment.research.reading.outputs import Reading, Sentence, sections_of, sentences_between
+from muniment.research.reading.sections import section_kind
+from muniment.research.run_records import Gap, PivotDecision, Priority
 
 __all__ = ["decide_pivot", "read_gaps"]
 

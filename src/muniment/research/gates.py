@@ -13,11 +13,11 @@ from fractions import Fraction
 from math import ceil
 from typing import get_args
 
+from muniment.contracts.research import Perspective, SummaryEntry, SummaryPack
+from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.record import JsonValue
 from muniment.errors import Issue
-from muniment.records.base import JsonValue
-from muniment.records.research import Perspective, SummaryEntry, SummaryPack
-from muniment.records.research_policy import ResearchLimits, ResearchPolicy
-from muniment.records.research_run import (
+from muniment.research.run_records import (
     CITABLE,
     GATES,
     Citation,

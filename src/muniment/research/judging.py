@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from muniment.records.research_run import Support
+from muniment.research.run_records import Support
 
 __all__ = ["Judge", "Judgement"]
 

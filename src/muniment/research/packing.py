@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from sys import maxsize
 from typing import Any, NamedTuple
 
+from muniment.contracts.research import Perspective, SummaryPack
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.text.script import Written, written_in
+from muniment.core.urls import short_cids
 from muniment.errors import InvalidInput
-from muniment.records.research import Perspective, SummaryPack
-from muniment.records.research_policy import ResearchLimits, ResearchPolicy
-from muniment.records.research_run import CheckedClaim, Citation, Support
 from muniment.research.ranking import asked_terms, best_first, first_said, is_flagged, is_packable
-from muniment.text.canonical import canonical_text
-from muniment.text.script import Written, written_in
-from muniment.text.urls import short_cids
+from muniment.research.run_records import CheckedClaim, Citation, Support
 
 __all__ = ["PackEntry", "Summary", "allot", "build_pack", "summarise", "summary_path"]
 

@@ -12,12 +12,12 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 from math import log
 
-from muniment.records.research import Perspective
-from muniment.records.research_policy import RankWeights
-from muniment.records.research_run import CheckedClaim
-from muniment.research.figures import has_figure
-from muniment.text.analyzer import analyze
-from muniment.text.duplicates import Seen
+from muniment.contracts.research import Perspective
+from muniment.core.policy.research import RankWeights
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.duplicates import Seen
+from muniment.research.reading.figures import has_figure
+from muniment.research.run_records import CheckedClaim
 
 __all__ = ["asked_terms", "best_first", "first_said", "is_flagged", "is_packable"]
 

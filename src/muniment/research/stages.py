@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.records.research_run import GatesFile, ResearchManifest
+from muniment.research.run_records import GatesFile, ResearchManifest
 
 __all__ = ["next_step"]
 

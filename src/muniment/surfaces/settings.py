@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config", "settle_table"]
 
@@ -116,7 +116,7 @@ def settle_table(
 
 def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool = False) -> Memory:
     """The store the settings name. A command that only reads wants it to exist rather than be made."""
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
 
     is_file = "://" not in settings.db and settings.db != ":memory:"
     if must_exist and is_file and not Path(settings.db).exists():

@@ -1,4 +1,4 @@
-"""The contract of `ports.engine.Engine` as tests: subclass `EngineContract` and give it an `engine` fixture.
+"""The contract of `core.ports.engine.Engine` as tests: subclass `EngineContract` and give it an `engine` fixture.
 
     class TestMyEngine(EngineContract):
         @pytest.fixture
@@ -19,8 +19,7 @@ from typing import TypeVar
 
 import pytest
 
-from muniment.errors import Closed, InvalidInput, MunimentError, StorageFailure
-from muniment.ports.engine import (
+from muniment.core.ports.engine import (
     Condition,
     Count,
     Delete,
@@ -37,7 +36,8 @@ from muniment.ports.engine import (
     Select,
     Transaction,
 )
-from muniment.ports.schema import TABLES, Table
+from muniment.core.ports.schema import TABLES, Table
+from muniment.errors import Closed, InvalidInput, MunimentError, StorageFailure
 from muniment.testing.engine_walls import EngineWalls
 from muniment.testing.rows import row_with, sample_key, sample_row
 

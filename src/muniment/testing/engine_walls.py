@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from muniment.errors import InvalidInput, StorageFailure
-from muniment.ports.engine import (
+from muniment.core.ports.engine import (
     Count,
     Delete,
     Engine,
@@ -26,7 +25,8 @@ from muniment.ports.engine import (
     Row,
     Select,
 )
-from muniment.ports.schema import TABLES, Table
+from muniment.core.ports.schema import TABLES, Table
+from muniment.errors import InvalidInput, StorageFailure
 from muniment.testing.rows import row_with, sample_key, sample_row
 
 __all__ = ["EngineWalls"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from muniment.records.research_run import SynthesisInput
-    from muniment.runtime.studies import Study
+    from muniment.handles.study import Study
+    from muniment.research.run_records import SynthesisInput
 
 __all__ = ["LAUNDERED", "PAGES", "QUESTION", "TOOL_USE", "draft_for", "output_for", "walk_to"]
 

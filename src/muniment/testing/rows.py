@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from muniment.ports.engine import Row, Value
-from muniment.ports.schema import Table, column_names, table
+from muniment.core.ports.engine import Row, Value
+from muniment.core.ports.schema import Table, column_names, table
 
 __all__ = ["row_with", "sample_key", "sample_row"]
 

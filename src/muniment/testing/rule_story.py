@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from muniment.records.verification import Output
+from muniment.verify.outputs import Output
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.rulebooks import Rulebook
+    from muniment.handles.memory import Memory
+    from muniment.handles.rulebook import Rulebook
 
 __all__ = ["COUNTING", "RuleStory"]
 

@@ -14,14 +14,14 @@ from typing import Any, cast
 from muniment.contracts.semantics import RunInvariants
 from muniment.contracts.semantics import check_snapshot as check_rules
 from muniment.contracts.validation import validate
+from muniment.core.ports.engine import Select
 from muniment.errors import Conflict, Forgotten
-from muniment.ports.engine import Select
-from muniment.records.run_log import OpenQuestion, RunClaim, RunConflict, RunLog
-from muniment.render.narrative import narrative
-from muniment.runtime.items import Item
-from muniment.runtime.memory import Memory
-from muniment.runtime.resuming import load_log
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.runs.narrative import narrative
+from muniment.runs.records import OpenQuestion, RunClaim, RunConflict, RunLog
+from muniment.runs.resuming import load_log
+from muniment.store.items.versions import Item
 
 __all__ = ["ACTS", "Teller", "check_run", "random_script", "replayed"]
 

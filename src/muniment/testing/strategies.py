@@ -12,9 +12,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from muniment.records.compose_policy import ComposePolicy
-from muniment.records.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
-from muniment.records.pool import (
+from muniment.contracts.memory_packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
+from muniment.core.policy.compose import ComposePolicy
+from muniment.core.scope import Scope
+from muniment.packets.pool import (
     ComposeRequest,
     EpisodeCandidate,
     FactCandidate,
@@ -26,7 +27,6 @@ from muniment.records.pool import (
     ToolCandidate,
     Turn,
 )
-from muniment.records.scope import Scope
 
 __all__ = ["NOW", "CountBy", "count_words", "insights", "policies", "pools", "requests", "texts", "working_states"]
 

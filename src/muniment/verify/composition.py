@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from muniment.records.base import RULECRAFT_VERSION
-from muniment.records.runs import FGFCReport, VerifierResult
-from muniment.records.verification import Finding, Output
-from muniment.records.words import Outcome, Verdict
-from muniment.semantics.clusters import failure_cluster_id
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY, Registry
-from muniment.semantics.verdicts import PROFILE_EXECUTED, PROFILE_STATIC, compose_layers, score_of
+from muniment.contracts.run_records import FGFCReport, VerifierResult
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.vocabulary import Outcome, Verdict
+from muniment.verify.clusters import failure_cluster_id
 from muniment.verify.facts.codes import fact_reason_codes, fact_score, fact_verdict
+from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.evaluation import REASONS_MAX, evaluate, reasons_of, verdict_of
+from muniment.verify.taxonomy import DEFAULT_REGISTRY, Registry
+from muniment.verify.verdicts import PROFILE_EXECUTED, PROFILE_STATIC, compose_layers, score_of
 
 __all__ = ["Execution", "compose_result", "verify_static"]
 

@@ -22,14 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.adapters import embedders as embedders_module
-from muniment.adapters.embed_files import map_tensors
-from muniment.adapters.embed_hash import HashEmbedder
-from muniment.adapters.embed_http import HttpEmbedder
-from muniment.adapters.embed_minilm import MiniLmEmbedder
-from muniment.adapters.embed_wordllama import LlamaPieces, WordLlamaEmbedder
-from muniment.adapters.embed_wordpiece import WordPieces
-from muniment.adapters.embedders import load_embedder
+from muniment.core.ports.embedding import Embedder
 from muniment.errors import (
     EmbedderFailure,
     EmbedderMalformed,
@@ -39,7 +32,14 @@ from muniment.errors import (
     InvalidInput,
     MissingDependency,
 )
-from muniment.ports.embedding import Embedder
+from muniment.memory.recall.embedders import loading as embedders_module
+from muniment.memory.recall.embedders.files import map_tensors
+from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.recall.embedders.http import HttpEmbedder
+from muniment.memory.recall.embedders.loading import load_embedder
+from muniment.memory.recall.embedders.minilm import MiniLmEmbedder
+from muniment.memory.recall.embedders.wordllama import LlamaPieces, WordLlamaEmbedder
+from muniment.memory.recall.embedders.wordpiece import WordPieces
 
 TEXTS = [
     "Caroline went to the adoption agency last Tuesday.",
@@ -106,7 +106,7 @@ def test_same_bits_and_identity_in_another_process(name: str) -> None:
     here = load_or_skip(name)
     script = (
         "import sys, json, hashlib\n"
-        "from muniment.adapters.embedders import load_embedder\n"
+        "from muniment.memory.recall.embedders.loading import load_embedder\n"
         "embedder = load_embedder(sys.argv[1])\n"
         "rows = embedder.embed(json.loads(sys.argv[2]))\n"
         "print(embedder.identity, hashlib.sha256(rows.tobytes()).hexdigest())\n"

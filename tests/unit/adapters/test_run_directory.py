@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from muniment.adapters.run_directory import RunDirectory, default_root
 from muniment.errors import InvalidInput, StorageBusy, StorageFailure, StorageFull, StorageReadOnly
+from muniment.research.outside.run_directory import RunDirectory, default_root
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_a_file_over_the_limit_of_the_system_leaves_what_was_there(run: RunDirec
     run.write("a.json", b"old")
     script = (
         "import resource, signal, sys\n"
-        "from muniment.adapters.run_directory import RunDirectory\n"
+        "from muniment.research.outside.run_directory import RunDirectory\n"
         "from muniment.errors import StorageFull\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
@@ -215,7 +215,7 @@ def test_a_writer_that_is_killed_leaves_whole_files(run: RunDirectory) -> None:
     contents = {bytes([letter]) * 300_000 for letter in b"abc"}
     run.write("a.md", min(contents))
     script = (
-        "import sys\nfrom muniment.adapters.run_directory import RunDirectory\nrun = RunDirectory(sys.argv[1])\n"
+        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\nrun = RunDirectory(sys.argv[1])\n"
         "print('ready', flush=True)\n"
         "while True:\n    for letter in b'abc':\n        run.write('a.md', bytes([letter]) * 300_000)\n"
     )
@@ -364,7 +364,7 @@ def test_threads_exclude_each_other(run: RunDirectory) -> None:
 @pytest.mark.req("RP-07")
 def test_processes_exclude_each_other_and_a_dead_one_holds_nothing(run: RunDirectory) -> None:
     script = (
-        "import sys\nfrom muniment.adapters.run_directory import RunDirectory\n"
+        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\n"
         "with RunDirectory(sys.argv[1]).locked():\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(

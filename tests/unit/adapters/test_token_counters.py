@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.adapters import token_counters
-from muniment.adapters.token_counters import EstimateCounter, ExactCounter, load_token_counter
+from muniment.core.outside import token_counters
+from muniment.core.outside.token_counters import EstimateCounter, ExactCounter, load_token_counter
+from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.core.text.token_filter import is_single_token
+from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, MissingDependency
-from muniment.ports.tokens import TokenCounter, adds_lines
 from muniment.testing.strategies import CountBy
-from muniment.text.token_filter import is_single_token
-from muniment.text.tokens import estimate_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
 """bpe-openai reads its vocabulary in an old way."""

@@ -23,12 +23,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment.adapters import url_check
-from muniment.adapters.addresses import is_public
-from muniment.adapters.http_client import Address
-from muniment.adapters.page_text import read_text
-from muniment.adapters.url_check import Looked, UrlChecker
+from muniment.core.outside.addresses import is_public
+from muniment.core.outside.http_client import Address
 from muniment.errors import InvalidInput
+from muniment.research.outside import url_check
+from muniment.research.outside.page_text import read_text
+from muniment.research.outside.url_check import Looked, UrlChecker
 
 Answer = bytes | Iterable[bytes]
 PAGE = b"<html><head><title>Rain &amp; snow</title></head><body><p>It rained in March.</p></body></html>"

@@ -7,16 +7,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from muniment.compaction.folding import RunFold
-from muniment.compaction.snapshots import snapshot_id_of, snapshot_of
-from muniment.compaction.transitions import failure_fingerprint, started_by
-from muniment.compaction.validation import Known, entries_named, validation_of
-from muniment.records.compaction_policy import CompactionPolicy
-from muniment.records.entry import LedgerEntry
-from muniment.records.pointer import Span
-from muniment.records.run_log import RunLog
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.semantics.evidence import derive_evidence_id, quote_hash
+from muniment.contracts.snapshot import CompactionSnapshot
+from muniment.core.evidence_ids import derive_evidence_id, quote_hash
+from muniment.core.pointer import Span
+from muniment.core.policy.compaction import CompactionPolicy
+from muniment.runs.compaction.folding import RunFold
+from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of
+from muniment.runs.compaction.transitions import failure_fingerprint, started_by
+from muniment.runs.compaction.validation import Known, entries_named, validation_of
+from muniment.runs.records import RunLog
+from muniment.store.ledger.records import LedgerEntry
 
 RUN = "run_1"
 NOW = "2026-05-01T12:00:00.000000Z"

@@ -35,9 +35,9 @@ from run_entries import (
     window,
 )
 
-from muniment.compaction.drift import DriftMeter, sign_test
-from muniment.records.compaction_policy import CompactionPolicy
-from muniment.records.drift import DriftReport
+from muniment.core.policy.compaction import CompactionPolicy
+from muniment.runs.compaction.drift import DriftMeter, sign_test
+from muniment.runs.drift import DriftReport
 
 
 def report(told: Iterable[Told], policy: CompactionPolicy = POLICY) -> DriftReport:

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_entries import CHUNKS, RUN, SMALL, Told, entries, fold, known, snapshot, streams, taken
 
-from muniment.compaction.snapshots import log_of
-from muniment.compaction.transitions import claim_after, conflict_after, failure_after, question_after, subject_of
-from muniment.compaction.tree import join, split
-from muniment.compaction.validation import validate, validation_of
 from muniment.contracts.semantics import check_snapshot
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.text.canonical import canonical_text, parse_json
+from muniment.contracts.snapshot import CompactionSnapshot
+from muniment.core.canonical import canonical_text, parse_json
+from muniment.runs.compaction.snapshots import log_of
+from muniment.runs.compaction.transitions import claim_after, conflict_after, failure_after, question_after, subject_of
+from muniment.runs.compaction.tree import join, split
+from muniment.runs.compaction.validation import validate, validation_of
 
 SALT = b"0123456789abcdef"
 

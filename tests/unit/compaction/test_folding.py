@@ -33,9 +33,9 @@ from run_entries import (
     window,
 )
 
-from muniment.compaction.folding import RunFold
-from muniment.compaction.triggers import due
-from muniment.records.run_log import RunLog
+from muniment.runs.compaction.folding import RunFold
+from muniment.runs.compaction.triggers import due
+from muniment.runs.records import RunLog
 
 
 def log_after(*told: Told, **policy: Any) -> RunLog:

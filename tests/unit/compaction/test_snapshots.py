@@ -30,10 +30,10 @@ from run_entries import (
     window,
 )
 
-from muniment.compaction.snapshots import log_of, snapshot_id_of, snapshots_id, split_snapshot_id
+from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidRecord
-from muniment.records.snapshot import CompactionSnapshot
+from muniment.runs.compaction.snapshots import log_of, snapshot_id_of, snapshots_id, split_snapshot_id
 
 STORY: list[Told] = [
     start(),

@@ -24,7 +24,7 @@ from run_entries import (
     tool,
 )
 
-from muniment.compaction.transitions import (
+from muniment.runs.compaction.transitions import (
     claim_after,
     conflict_after,
     failure_after,
@@ -34,7 +34,7 @@ from muniment.compaction.transitions import (
     started_by,
     subject_of,
 )
-from muniment.records.entry import LedgerEntry
+from muniment.store.ledger.records import LedgerEntry
 
 
 def one(told: Told) -> LedgerEntry:

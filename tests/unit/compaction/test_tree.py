@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.compaction.tree import FAN, LEAF, Split, head_digest, join, split
+from muniment.core.canonical import canonical_text, parse_json
+from muniment.core.hashing import salted_digest
 from muniment.errors import IntegrityFailure
-from muniment.text.canonical import canonical_text, parse_json
-from muniment.text.hashing import salted_digest
+from muniment.runs.compaction.tree import FAN, LEAF, Split, head_digest, join, split
 
 SALT, OTHER = b"0123456789abcdef", b"fedcba9876543210"
 SIZES = [0, 1, 8, 9, 16, 255, 256, 257, 259, 300, 1000, 8192, 8193, 8200, 9000]

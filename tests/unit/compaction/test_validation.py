@@ -33,10 +33,10 @@ from run_entries import (
     window,
 )
 
-from muniment.compaction.snapshots import snapshot_id_of
-from muniment.compaction.validation import CHECKS, Known, entries_named, validate, validation_of
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.semantics.evidence import quote_hash
+from muniment.contracts.snapshot import CompactionSnapshot
+from muniment.core.evidence_ids import quote_hash
+from muniment.runs.compaction.snapshots import snapshot_id_of
+from muniment.runs.compaction.validation import CHECKS, Known, entries_named, validate, validation_of
 
 FIRST: list[Told] = [start(), *steps(2, action={"tool": "map"}), claim("k1", A), claim("k0", B, status="candidate")]
 STORY: list[Told] = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from muniment.prompts.matrix import SECTIONS
-from muniment.records.packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
-from muniment.records.pool import (
+from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
+from muniment.core.scope import Scope
+from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.pool import (
     ComposeRequest,
     EpisodeCandidate,
     FactCandidate,
@@ -18,7 +19,6 @@ from muniment.records.pool import (
     ToolCandidate,
     Turn,
 )
-from muniment.records.scope import Scope
 from muniment.testing.strategies import NOW
 
 

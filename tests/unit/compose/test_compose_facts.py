@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from makers import make_fact, make_hit, make_pool, make_request
 
-from muniment.compose.audit import audit
-from muniment.compose.composition import Composed, compose
-from muniment.records.compose_policy import ComposePolicy
-from muniment.records.pool import FactCandidate
-from muniment.render.rendering import render
+from muniment.core.policy.compose import ComposePolicy
+from muniment.packets.compose.audit import audit
+from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.pool import FactCandidate
+from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from makers import make_episode, make_hit, make_line, make_pool, make_request, make_tool, make_turn
 
-from muniment.compose.audit import audit
-from muniment.compose.composition import Composed, compose
-from muniment.prompts.sentences import sentence_spans
-from muniment.records.compose_policy import ComposePolicy
-from muniment.render.rendering import render
+from muniment.core.policy.compose import ComposePolicy
+from muniment.core.text.sentences import sentence_spans
+from muniment.packets.compose.audit import audit
+from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy, count_words
 
 LONG = " ".join(f"Sentence number {n} is about nothing much at all." for n in range(60))

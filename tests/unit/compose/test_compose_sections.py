@@ -17,12 +17,12 @@ from makers import (
     make_turn,
 )
 
-from muniment.compose.audit import audit
-from muniment.compose.composition import Composed, compose
 from muniment.contracts.semantics import check_packet
 from muniment.contracts.validation import validate
+from muniment.core.policy.compose import ComposePolicy
 from muniment.errors import InvalidInput
-from muniment.records.compose_policy import ComposePolicy
+from muniment.packets.compose.audit import audit
+from muniment.packets.compose.composition import Composed, compose
 from muniment.testing.strategies import CountBy
 
 STATE = {
@@ -334,7 +334,7 @@ def test_a_responder_hears_an_insight_only_if_every_door_is_open(
     {"insights": [make_insight("i9", "other", validation_state="validated"), make_insight("i1", SECRET)]},
 ])  # fmt: skip
 def test_an_insight_comes_through_no_other_door(smuggled: dict[str, Any]) -> None:
-    from muniment.records.packet import OpenLoop
+    from muniment.contracts.memory_packet import OpenLoop
 
     pool = {"insights": [make_insight("i1", SECRET)], **smuggled}
     if "loops" in pool:

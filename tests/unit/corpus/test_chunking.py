@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.corpus.document import (
+from muniment.core.policy.documents import CorpusPolicy
+from muniment.core.text.sentences import sentence_spans
+from muniment.errors import InvalidInput, InvalidRecord, TooLarge
+from muniment.memory.documents.document import (
     Document,
     chunk_html,
     chunk_markdown,
@@ -16,9 +19,6 @@ from muniment.corpus.document import (
     media_type_of,
     read_document,
 )
-from muniment.errors import InvalidInput, InvalidRecord, TooLarge
-from muniment.prompts.sentences import sentence_spans
-from muniment.records.corpus_policy import CorpusPolicy
 
 SMALL = CorpusPolicy(chunk_chars=40, chunk_chars_max=64, chunk_chars_min=10)
 WAYS = {"text/plain": chunk_text, "text/markdown": chunk_markdown, "text/html": chunk_html}

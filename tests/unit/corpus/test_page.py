@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.corpus.markup import Tag, read_markup
-from muniment.corpus.page import read_page
+from muniment.memory.documents.markup import Tag, read_markup
+from muniment.memory.documents.page import read_page
 
 PAGE = """<!doctype html><html lang=en><head><title> The &amp; Page </title><style>p { color: red }</style>
 <script>if (a < b) document.write("</p><p>written")</script></head>

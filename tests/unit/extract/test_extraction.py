@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract.patterns import PROPOSALS_MAX, propose
+from muniment.memory.extraction.patterns import PROPOSALS_MAX, propose
 
 TS = "2026-05-20T12:00:00.000000Z"
 

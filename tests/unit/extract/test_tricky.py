@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.extract.patterns import propose, take_back
+from muniment.memory.extraction.patterns import propose, take_back
 
 TS = "2026-05-20T12:00:00.000000Z"
 NOTHING = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.flowmap.rows import FlowRow, stage_of
+from muniment.rules.flowmap.rows import FlowRow, stage_of
 
 NOW = "2026-03-01T00:00:00.000000Z"
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"

@@ -9,14 +9,14 @@ import pytest
 from benchmarks.rules_flowmap import World
 from flow_makers import EASY, HARD, NOW, row, rows_of
 
+from muniment.contracts.flow_map import FlowMapSnapshot
 from muniment.contracts.validation import validate
+from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.stats.wilson import wilson_bounds
 from muniment.errors import InvalidInput, NotFound
-from muniment.flowmap.rows import FlowRow
-from muniment.flowmap.snapshots import estimator_of, flow_snapshot
-from muniment.flowmap.tally import FlowTally
-from muniment.records.flow_policy import FlowMapPolicy
-from muniment.records.flowmap import FlowMapSnapshot
-from muniment.stats.wilson import wilson_bounds
+from muniment.rules.flowmap.rows import FlowRow
+from muniment.rules.flowmap.snapshots import estimator_of, flow_snapshot
+from muniment.rules.flowmap.tally import FlowTally
 
 POLICY = FlowMapPolicy()
 

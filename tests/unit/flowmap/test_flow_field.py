@@ -12,12 +12,12 @@ from benchmarks.rules_flowmap import World, thin_estimates
 from flow_makers import EASY, HARD, NOW, row, rows_of
 
 from muniment.contracts.validation import validate
+from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.errors import InvalidInput
-from muniment.flowmap.field import fit_fields
-from muniment.flowmap.logit import calibration_error, data_of, fit_field
-from muniment.flowmap.snapshots import flow_snapshot
-from muniment.flowmap.tally import FlowTally
-from muniment.records.flow_policy import FlowMapPolicy
+from muniment.rules.flowmap.field import fit_fields
+from muniment.rules.flowmap.logit import calibration_error, data_of, fit_field
+from muniment.rules.flowmap.snapshots import flow_snapshot
+from muniment.rules.flowmap.tally import FlowTally
 
 POLICY = FlowMapPolicy()
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from flow_makers import NOW, rows_of
 
-from muniment.flowmap.rows import FlowRow
-from muniment.flowmap.snapshots import flow_snapshot
-from muniment.flowmap.suggest import Suggestion, suggest_thresholds
-from muniment.flowmap.tally import FlowTally
-from muniment.records.flow_policy import FlowMapPolicy
-from muniment.records.route_policy import RoutePolicy
+from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy.routing import RoutePolicy
+from muniment.rules.flowmap.rows import FlowRow
+from muniment.rules.flowmap.snapshots import flow_snapshot
+from muniment.rules.flowmap.suggest import Suggestion, suggest_thresholds
+from muniment.rules.flowmap.tally import FlowTally
 
 POLICY = FlowMapPolicy()
 

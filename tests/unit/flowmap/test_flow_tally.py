@@ -11,12 +11,12 @@ from flow_makers import NOW, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.errors import InvalidInput
-from muniment.flowmap.names import Names
-from muniment.flowmap.rows import NO_CODE, OTHER, FlowRow, is_risky, k_band
-from muniment.flowmap.snapshots import flow_snapshot
-from muniment.flowmap.tally import CodeKey, FlowTally
-from muniment.records.flow_policy import FlowMapPolicy
+from muniment.rules.flowmap.names import Names
+from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, is_risky, k_band
+from muniment.rules.flowmap.snapshots import flow_snapshot
+from muniment.rules.flowmap.tally import CodeKey, FlowTally
 
 SMALL = FlowMapPolicy(buckets_max=3, stages_max=2, codes_max=3, levels_max=2, ridges=(1.0,))
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muniment.fold.executing import Applied, Given, check_plan, execute
-from muniment.fold.undoing import Undone, undo_plan
-from muniment.records.fold import MemoryActionPlan
-from muniment.records.learn_policy import LearnPolicy
-from muniment.records.learning import StoredMemory
-from muniment.text.instants import format_instant
+from muniment.contracts.folding import MemoryActionPlan
+from muniment.core.instants import format_instant
+from muniment.core.policy.learning import LearnPolicy
+from muniment.learning.fold.executing import Applied, Given, check_plan, execute
+from muniment.learning.fold.undoing import Undone, undo_plan
+from muniment.learning.kept import StoredMemory
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 STORE = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from run_makers import run, runs_with
 
-from muniment.fold.advice import advice_line, conditions_of, intent_conditions
-from muniment.fold.contrast import contrast
-from muniment.predicates.predicate import parse
-from muniment.records.learn_policy import FoldPolicy
-from muniment.records.learning import IntentParts
+from muniment.core.policy.learning import FoldPolicy
+from muniment.core.predicates.predicate import parse
+from muniment.learning.fold.advice import advice_line, conditions_of, intent_conditions
+from muniment.learning.fold.contrast import contrast
+from muniment.learning.kept import IntentParts
 
 
 @pytest.mark.parametrize(

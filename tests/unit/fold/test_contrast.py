@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import greedy_against_random, many_runs, run, runs_with
 
-from muniment.fold.contrast import contrast, separations_of, window
-from muniment.records.learn_policy import FoldPolicy
-from muniment.records.learning import RunFacts
-from muniment.stats.beta import Beta, prob_greater
+from muniment.core.policy.learning import FoldPolicy
+from muniment.core.stats.beta import Beta, prob_greater
+from muniment.learning.fold.contrast import contrast, separations_of, window
+from muniment.learning.kept import RunFacts
 
 POLICY = FoldPolicy()
 

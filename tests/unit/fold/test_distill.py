@@ -20,13 +20,13 @@ from run_makers import (
     stored,
 )
 
-from muniment.fold.contrast import contrast, window
-from muniment.fold.distill import Distilling, episode, seed, tactic
-from muniment.fold.wording import Writer
-from muniment.predicates.predicate import parse
-from muniment.records.learning import RunFacts
-from muniment.records.memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
-from muniment.semantics.keys import intent_key
+from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.core.predicates.predicate import parse
+from muniment.learning.fold.contrast import contrast, window
+from muniment.learning.fold.distill import Distilling, episode, seed, tactic
+from muniment.learning.fold.wording import Writer
+from muniment.learning.kept import RunFacts
+from muniment.learning.keys import intent_key
 
 ROOM = POLICY.fold.summary_tokens_max
 DISTILLING = Distilling(POLICY, NOW, Writer(count_words, ROOM, clean))

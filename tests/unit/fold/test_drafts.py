@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from run_makers import call, clean, count_words, greedy_against_random, many_runs, run, runs_with
 
-from muniment.fold.contrast import contrast, window
-from muniment.fold.drafts import cluster_of, drafts
-from muniment.fold.wording import Writer
-from muniment.records.learn_policy import FoldPolicy
-from muniment.records.learning import RunFacts
-from muniment.records.rules import DistillDraft
-from muniment.semantics.taxonomy import FAILURE_KINDS
+from muniment.contracts.rules import DistillDraft
+from muniment.core.policy.learning import FoldPolicy
+from muniment.learning.fold.contrast import contrast, window
+from muniment.learning.fold.drafts import cluster_of, drafts
+from muniment.learning.fold.wording import Writer
+from muniment.learning.kept import RunFacts
+from muniment.verify.taxonomy import FAILURE_KINDS
 
 POLICY = FoldPolicy()
 WRITER = Writer(count_words, POLICY.summary_tokens_max, clean)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from plan_makers import KINDS, STORE, Shelf, act, day, payload, plan_of, told
 
+from muniment.contracts.folding import MemoryActionRecord
+from muniment.core.policy.learning import LearnPolicy
 from muniment.errors import InvalidRecord
-from muniment.fold.executing import check_plan, ids_touched, op_id
-from muniment.records.fold import MemoryActionRecord
-from muniment.records.learn_policy import LearnPolicy
-from muniment.records.learning import StoredMemory, Tally
+from muniment.learning.fold.executing import check_plan, ids_touched, op_id
+from muniment.learning.kept import StoredMemory, Tally
 
 pytestmark = pytest.mark.req("RC-11")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
-from muniment.fold.features import features_of, group_of, scalar_text, with_features
-from muniment.records.learning import Feature, RunFacts, StateParts
+from muniment.learning.fold.features import features_of, group_of, scalar_text, with_features
+from muniment.learning.kept import Feature, RunFacts, StateParts
 
 
 def names(facts: RunFacts) -> set[str]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from plan_makers import KINDS, Shelf, act, day, payload, told
 
-from muniment.fold.operations import ENDLESS
-from muniment.records.learn_policy import FoldPolicy, LearnPolicy
-from muniment.records.learning import StoredMemory, Tally
-from muniment.text.hashing import digest_of
+from muniment.core.hashing import digest_of
+from muniment.core.policy.learning import FoldPolicy, LearnPolicy
+from muniment.learning.fold.operations import ENDLESS
+from muniment.learning.kept import StoredMemory, Tally
 
 APPLIED = [("APPLIED", None)]
 
@@ -149,7 +149,7 @@ def test_limits_of_nonsense_are_refused_for_every_operation(
 
 @pytest.mark.req("RC-11")
 def test_max_bytes_is_counted_on_the_canonical_payload() -> None:
-    from muniment.text.canonical import canonical_bytes
+    from muniment.core.canonical import canonical_bytes
 
     plain = payload("reasoning", "a", summary="é" * 100)
     size = len(canonical_bytes(plain))

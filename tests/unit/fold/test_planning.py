@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import NOW, POLICY, clean, count_words, greedy_against_random, many_runs, run, runs_with, stored
 
-from muniment.fold.executing import Given, execute
-from muniment.fold.planning import Folded, fold
-from muniment.records.fold import FoldResult, FoldTrigger, MemoryActionPlan
-from muniment.records.learning import RunFacts, StoredMemory
-from muniment.records.memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
-from muniment.text.canonical import canonical_bytes
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
+from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.core.canonical import canonical_bytes
+from muniment.learning.fold.executing import Given, execute
+from muniment.learning.fold.planning import Folded, fold
+from muniment.learning.kept import RunFacts, StoredMemory
 
 END = FoldTrigger(kind="end_of_run", details="the run has ended")
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import NOW, run, stored
 
-from muniment.fold.praxis import praxis_update
-from muniment.records.learn_policy import PraxisPolicy
-from muniment.records.learning import StoredMemory, Tally
-from muniment.records.memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.core.policy.learning import PraxisPolicy
+from muniment.learning.fold.praxis import praxis_update
+from muniment.learning.kept import StoredMemory, Tally
 
 POLICY = PraxisPolicy()
 TACTIC: dict[str, Any] = {

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.run_records import RunConfig, SelectedRuleMirror
 from muniment.contracts.validation import unknown_keys, validate
 from muniment.errors import MunimentError
-from muniment.fold.run_logs import Finished, build_capsule, build_event_log
-from muniment.records.learning import IntentParts, StateParts
-from muniment.records.promotion import RuleArm
-from muniment.records.run_blocks import RunBlocks
-from muniment.records.runs import RunConfig, SelectedRuleMirror
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.learning.fold.run_logs import Finished, build_capsule, build_event_log
+from muniment.learning.kept import IntentParts, StateParts
+from muniment.learning.run_blocks import RunBlocks
+from muniment.rules.promotion.records import RuleArm
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 SUMMARY = {"schema_version": "0.5.15", "summary_id": "s", "trace_id": "t", "answer": "24", "key_reasoning": ["it is"]}

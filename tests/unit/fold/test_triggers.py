@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.fold.triggers import Moment, triggers_of
-from muniment.records.learn_policy import FoldPolicy
+from muniment.core.policy.learning import FoldPolicy
+from muniment.learning.fold.triggers import Moment, triggers_of
 
 POLICY = FoldPolicy()
 

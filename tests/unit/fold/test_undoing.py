@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from plan_makers import KINDS, Shelf, act, day, payload, plan_of, told
 
-from muniment.fold.undoing import undo_plan
-from muniment.records.fold import MemoryActionPlan
-from muniment.records.learning import Tally
+from muniment.contracts.folding import MemoryActionPlan
+from muniment.learning.fold.undoing import undo_plan
+from muniment.learning.kept import Tally
 
 pytestmark = pytest.mark.req("RC-11", "RC-06")
 

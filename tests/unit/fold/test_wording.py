@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import clean, count_words
 
-from muniment.fold.wording import Writer
+from muniment.learning.fold.wording import Writer
 
 WRITER = Writer(count_words, 8, clean)
 SAID = "Call book: passed 8 of 9."

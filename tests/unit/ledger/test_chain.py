@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.ledger.chain import Head, genesis, header_hash, link_fault, seal
-from muniment.ledger.door import admit
-from muniment.ports.engine import Delete, Insert, Patch, Row, Select, Transaction
-from muniment.ports.schema import column_names, table
-from muniment.records.audit import BrokenLink
-from muniment.records.entry import EntryDraft
-from muniment.records.policy import LedgerPolicy
-from muniment.records.scope import Scope
-from muniment.runtime.memory import Memory, open
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.ports.engine import Delete, Insert, Patch, Row, Select, Transaction
+from muniment.core.ports.schema import column_names, table
+from muniment.core.scope import Scope
+from muniment.handles.memory import Memory, open
+from muniment.store.ledger.admission import admit
+from muniment.store.ledger.chain import Head, genesis, header_hash, link_fault, seal
+from muniment.store.ledger.records import EntryDraft
+from muniment.store.reports import BrokenLink
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ledger_entry.json"
 NAMES = column_names(table("entries"))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from muniment.core.canonical import canonical_text, parse_json
+from muniment.core.hashing import salted_digest
+from muniment.core.policy.policy import LedgerPolicy
 from muniment.errors import InvalidInput, MunimentError, TooLarge
-from muniment.ledger.door import admit, place_blob
-from muniment.records.entry import EntryDraft
-from muniment.records.policy import LedgerPolicy
-from muniment.text.canonical import canonical_text, parse_json
-from muniment.text.hashing import salted_digest
+from muniment.store.ledger.admission import admit, place_blob
+from muniment.store.ledger.records import EntryDraft
 
 KIB64 = 64 * 1024
 

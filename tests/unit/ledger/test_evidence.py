@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
+from muniment.core.evidence_ids import derive_evidence_id, quote_hash
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation
 from muniment.errors import InvalidInput, QuoteMismatch
-from muniment.ledger.evidence import cut, locate_quote, pointer_address
-from muniment.records.pointer import ChunkSpan, EventSpan, Span, UrlCitation
-from muniment.semantics.evidence import derive_evidence_id, quote_hash
-from muniment.text.instants import format_instant, parse_instant
+from muniment.store.ledger.evidence import cut, locate_quote, pointer_address
 
 TEXT = "I moved to Köln. 我搬家了 🏠!"
 WHOLE = TEXT.encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.ledger.orders import reads_like_instructions
+from muniment.store.ledger.orders import reads_like_instructions
 
 DOCS = Path(__file__).parents[3] / "docs"
 ORDERS = """

@@ -12,8 +12,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from muniment.ledger.secrets import _CARD_RUN, _TOKENS, may_hold_secret, redact_text, redact_value
-from muniment.text.canonical import canonical_text
+from muniment.core.canonical import canonical_text
+from muniment.store.ledger.secrets import _CARD_RUN, _TOKENS, may_hold_secret, redact_text, redact_value
 
 ALNUM = (string.ascii_letters + string.digits) * 5
 DASHES = "-" * 5

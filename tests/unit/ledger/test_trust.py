@@ -7,11 +7,11 @@ import time
 
 import pytest
 
+from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput
-from muniment.ledger.orders import reads_like_instructions
-from muniment.ledger.trust import trust_of
-from muniment.records.entry import ROLES, TRUST_ORDER, Role, Trust
-from muniment.semantics.trust import lowest_trust
+from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.records import ROLES, TRUST_ORDER, Role, Trust
+from muniment.store.ledger.trust import trust_of
 
 
 @pytest.mark.req("LG-08")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from muniment.ports.engine import Reader, Row, Select
-from muniment.ports.schema import TABLES
-from muniment.runtime.memory import Memory
+from muniment.core.ports.engine import Reader, Row, Select
+from muniment.core.ports.schema import TABLES
+from muniment.handles.memory import Memory
 
 
 @pytest.fixture

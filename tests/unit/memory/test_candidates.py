@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound, QuoteMismatch
-from muniment.records.candidate import Candidate, Proposal
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.memory.candidates.records import Candidate, Proposal
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]

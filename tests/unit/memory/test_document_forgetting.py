@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from muniment.core.pointer import ChunkSpan
 from muniment.errors import Forgotten, NotFound, UnknownScope
-from muniment.records.pointer import ChunkSpan
-from muniment.runtime.corpora import standing_of
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.memory.documents.handle import standing_of
 
 WORDS = ("quokkafile", "quokkatitle", "quokkahead", "quokkabody", "quokkasource", "quokkameta", "quokkareason")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.system import CountingIds
+from muniment.contracts.memory_packet import Fact
+from muniment.core.outside.system import CountingIds
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
-from muniment.recall.matching import NOTHING
-from muniment.records.packet import Fact
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.memory.recall.matching import NOTHING
 
 Counts = Callable[[Memory], dict[str, int]]
 
@@ -190,7 +190,7 @@ def test_values_of_any_shape(mem: Memory) -> None:
 
 @pytest.mark.req("MP-09")
 def test_which_facts_are_preferences(mem: Memory) -> None:
-    from muniment.runtime.pooling import load_stores
+    from muniment.packets.pooling import load_stores
 
     run = mem.run(user_id="ana")
     said = run.observe("user", "x")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.memory_packet import Fact
 from muniment.errors import Forgotten, MunimentError
-from muniment.records.packet import Fact
-from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_stores
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.packets.pooling import load_stores
 
 Bytes = Callable[[], bytes]
 Maker = Callable[..., Memory]

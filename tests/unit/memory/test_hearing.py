@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]

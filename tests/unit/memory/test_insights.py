@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import TickingClock
+from muniment.contracts.memory_packet import Fact, Procedure
+from muniment.core.outside.system import TickingClock
 from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, NotFound
-from muniment.records.packet import Fact, Procedure
-from muniment.records.pool import InsightCandidate, ProcedureCandidate
-from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_stores
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.packets.pool import InsightCandidate, ProcedureCandidate
+from muniment.packets.pooling import load_stores
 
 Counts = Callable[[Memory], dict[str, int]]
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.engines.memory.engine import MemoryEngine
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
-from muniment.ports.engine import Delete, Reader, Row, Select, Transaction
-from muniment.recall.matching import NOTHING, read_wanted
-from muniment.records.policy import Policy
-from muniment.runtime.context import Context
-from muniment.runtime.memory import Memory
-from muniment.runtime.pooling import load_stores, load_working_state
+from muniment.handles.memory import Memory
+from muniment.memory.recall.matching import NOTHING, read_wanted
+from muniment.packets.pooling import load_stores, load_working_state
+from muniment.store.context import Context
+from muniment.store.engines.memory.engine import MemoryEngine
 
 Maker = Callable[..., Memory]
 KINDS = ("working_state", "fact", "procedure", "insight", "candidate", "run")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidRecord, MunimentError, NotFound, RunFinished, StaleState
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 Counts = Callable[[Memory], dict[str, int]]
 

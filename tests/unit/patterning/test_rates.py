@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.patterning import PatterningObservable
+from muniment.contracts.run_records import EventLog
 from muniment.errors import InvalidInput
-from muniment.patterning.rates import read_rates, row_of_facts, row_of_log
-from muniment.records.learning import RunFacts
-from muniment.records.patterning import PatterningObservable
-from muniment.records.runs import EventLog
+from muniment.learning.kept import RunFacts
+from muniment.rules.patterning.rates import read_rates, row_of_facts, row_of_log
 
 
 def log(verdict: str, outcome: str, **more: Any) -> EventLog:

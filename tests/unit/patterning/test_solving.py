@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.patterning import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.semantics import check_patterning
+from muniment.core.policy.patterning import PatterningMeasurements, PatterningPolicy
 from muniment.errors import IllConditioned, InvalidInput, InvalidRecord
-from muniment.patterning.levers import Step, moved, planned_steps, read_levers
-from muniment.patterning.planning import make_plan
-from muniment.patterning.solution import capped_mixture
-from muniment.records.patterning import PatterningObservable, PatterningPlan, PatterningProbe
-from muniment.records.patterning_policy import PatterningMeasurements, PatterningPolicy
+from muniment.rules.patterning.levers import Step, moved, planned_steps, read_levers
+from muniment.rules.patterning.planning import make_plan
+from muniment.rules.patterning.solution import capped_mixture
 
 NOW = "2026-01-01T00:00:00Z"
 POLICY = PatterningPolicy()

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.patterning import PatterningPlan
+from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.stats.comparison import Comparison
 from muniment.errors import InvalidInput, MunimentError, WrongStage
-from muniment.patterning.stages import (
+from muniment.rules.patterning.stages import (
     Trial,
     applied,
     base_weights,
@@ -23,9 +26,6 @@ from muniment.patterning.stages import (
     stage_of,
     weights_in_force,
 )
-from muniment.records.patterning import PatterningPlan
-from muniment.records.patterning_policy import PatterningPolicy
-from muniment.stats.comparison import Comparison
 
 POLICY = PatterningPolicy()
 HELD = Trial(True, (), {})

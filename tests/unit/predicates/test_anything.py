@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from muniment.core.predicates.contradictions import contradiction
+from muniment.core.predicates.evaluation import Truth
+from muniment.core.predicates.features import RUN_FEATURES
+from muniment.core.predicates.functions import FUNCTIONS, like
+from muniment.core.predicates.nodes import Call, Compare, Field, Junction, Listing, Node, Not, Value, joined
+from muniment.core.predicates.parser import parse_tree
+from muniment.core.predicates.predicate import Predicate, parse, predicate_of
+from muniment.core.predicates.printing import print_tree
 from muniment.errors import InvalidInput, TooLarge
-from muniment.predicates.contradictions import contradiction
-from muniment.predicates.evaluation import Truth
-from muniment.predicates.features import RUN_FEATURES
-from muniment.predicates.functions import FUNCTIONS, like
-from muniment.predicates.nodes import Call, Compare, Field, Junction, Listing, Node, Not, Value, joined
-from muniment.predicates.parser import parse_tree
-from muniment.predicates.predicate import Predicate, parse, predicate_of
-from muniment.predicates.printing import print_tree
 
 PATHS = [tuple(path.split(".")) for path in RUN_FEATURES.features] + [("x_features", "a"), ("x_features", "b c", "名")]
 WORDS = ["main", "sot", "a", "文", '"', "\\", "\n", "*", ""]

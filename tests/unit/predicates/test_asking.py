@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from muniment.core.predicates import building as build
+from muniment.core.predicates.contradictions import contradiction
+from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate
+from muniment.core.predicates.features import RUN_FEATURES
+from muniment.core.predicates.functions import like
+from muniment.core.predicates.predicate import all_hold, parse, predicate_of
 from muniment.errors import InvalidInput
-from muniment.predicates import building as build
-from muniment.predicates.contradictions import contradiction
-from muniment.predicates.evaluation import STEPS_MAX, Truth, evaluate
-from muniment.predicates.features import RUN_FEATURES
-from muniment.predicates.functions import like
-from muniment.predicates.predicate import all_hold, parse, predicate_of
 
 RUN: dict[str, Any] = {
     "run": {"mode": "main", "cfg": {"temperature": 0.7}},

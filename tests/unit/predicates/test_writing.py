@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from muniment.core.predicates.features import RUN_FEATURES
+from muniment.core.predicates.nodes import Compare, Field, Junction, Value
+from muniment.core.predicates.parser import LENGTH_MAX
+from muniment.core.predicates.predicate import parse
+from muniment.core.predicates.schema import Feature, Schema
 from muniment.errors import InvalidInput, TooLarge
-from muniment.predicates.features import RUN_FEATURES
-from muniment.predicates.nodes import Compare, Field, Junction, Value
-from muniment.predicates.parser import LENGTH_MAX
-from muniment.predicates.predicate import parse
-from muniment.predicates.schema import Feature, Schema
 
 CANONICAL = [
     ('run.mode=="main"', 'run.mode == "main"'),

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from muniment.promotion.activation import staged
-from muniment.promotion.clashes import find_clashes
-from muniment.promotion.consolidation import rule_of
-from muniment.promotion.digest import rule_digest
-from muniment.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.promotion.gate import judge_gate, outcome_of
-from muniment.promotion.tests import make_tests, with_tests
-from muniment.promotion.trials import ReplayPair, judge_replay, start_canary
-from muniment.records.learning import StoredMemory
-from muniment.records.promotion import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
-from muniment.records.rule_policy import CanaryPolicy, RulePolicy
-from muniment.records.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.records.verification import Output
-from muniment.stats.comparison import Comparison
-from muniment.verify.regression import grade, make_packs
+from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.core.policy.rules import CanaryPolicy, RulePolicy
+from muniment.core.stats.comparison import Comparison
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.activation import staged
+from muniment.rules.promotion.clashes import find_clashes
+from muniment.rules.promotion.consolidation import rule_of
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
+from muniment.rules.promotion.gate import judge_gate, outcome_of
+from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
+from muniment.rules.promotion.tests import make_tests, with_tests
+from muniment.rules.promotion.trials import ReplayPair, judge_replay, start_canary
+from muniment.verify.outputs import Output
+from muniment.verify.regression.specs import grade, make_packs
 from muniment.verify.static.notation import parse_constraints
 
 NOW = "2026-05-01T12:00:00.000000Z"

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from promotion_makers import EASY, LATER, NOW, POLICY, Gated, advice, compared, draft, memory_of, rule
 
-import muniment.promotion
+import muniment.rules.promotion
+from muniment.contracts.rules import RuleRecord
+from muniment.core.policy.rules import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
-from muniment.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
-from muniment.promotion.consolidation import consolidate
-from muniment.promotion.digest import rule_digest
-from muniment.promotion.tests import with_tests
-from muniment.records.learning import StoredMemory, Tally
-from muniment.records.promotion import CanaryPlan, PromotionReport
-from muniment.records.rule_policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
-from muniment.records.rules import RuleRecord
+from muniment.learning.kept import StoredMemory, Tally
+from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
+from muniment.rules.promotion.consolidation import consolidate
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.records import CanaryPlan, PromotionReport
+from muniment.rules.promotion.tests import with_tests
 
 
 def made_active(made: Gated, **fields: Any) -> StoredMemory:
@@ -385,7 +385,7 @@ def test_an_active_rule_gives_room_to_its_exception_through_the_gate() -> None:
 @pytest.mark.req("RC-14", "RC-18")
 def test_no_other_module_of_the_room_writes_the_word() -> None:
     """`"active"` as a value that is put somewhere stands in activation alone; the others only compare with it."""
-    for path in sorted(Path(muniment.promotion.__path__[0]).glob("*.py")):
+    for path in sorted(Path(muniment.rules.promotion.__path__[0]).glob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         put = [node for node in ast.walk(tree) if isinstance(node, ast.Dict | ast.keyword | ast.Assign | ast.Return)]
         values = [value for node in put for value in (node.values if isinstance(node, ast.Dict) else [node.value])]

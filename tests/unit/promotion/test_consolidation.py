@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from promotion_makers import HOME, LATER, NOW, advice, draft, memory_of, rule
 
+from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.errors import InvalidInput
-from muniment.promotion.consolidation import Consolidated, consolidate, next_version, rule_of
-from muniment.promotion.digest import rule_digest
-from muniment.promotion.places import applies, are_apart, place_of
-from muniment.records.learning import StoredMemory
-from muniment.records.rules import DistillDraft, RuleRecord
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.consolidation import Consolidated, consolidate, next_version, rule_of
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.places import applies, are_apart, place_of
 
 LARGE = 'x_features.size == "large"'
 SEARCH = "tool:search"

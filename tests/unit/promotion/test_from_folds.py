@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 from promotion_makers import AWAY, LATER, NOW, POLICY, compared, example, memory_of
 
-from muniment.fold.contrast import contrast, window
-from muniment.fold.drafts import drafts
-from muniment.fold.wording import Writer
-from muniment.promotion.activation import activated, restored, retired, rule_in, staged
-from muniment.promotion.clashes import find_clashes
-from muniment.promotion.consolidation import consolidate, rule_of
-from muniment.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.promotion.gate import judge_gate, outcome_of
-from muniment.promotion.reports import report_change, report_promotion
-from muniment.promotion.tests import make_tests, with_tests
-from muniment.promotion.trials import ReplayPair, judge_canary, judge_replay, start_canary
-from muniment.records.learn_policy import FoldPolicy
-from muniment.records.learning import IntentParts, RunFacts, StepFacts
-from muniment.records.rule_policy import PromotePolicy, RulePolicy
-from muniment.records.rules import DistillDraft
-from muniment.records.verification import Output
-from muniment.verify.regression import grade
+from muniment.contracts.rules import DistillDraft
+from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy.rules import PromotePolicy, RulePolicy
+from muniment.learning.fold.contrast import contrast, window
+from muniment.learning.fold.drafts import drafts
+from muniment.learning.fold.wording import Writer
+from muniment.learning.kept import IntentParts, RunFacts, StepFacts
+from muniment.rules.promotion.activation import activated, restored, retired, rule_in, staged
+from muniment.rules.promotion.clashes import find_clashes
+from muniment.rules.promotion.consolidation import consolidate, rule_of
+from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
+from muniment.rules.promotion.gate import judge_gate, outcome_of
+from muniment.rules.promotion.reports import report_change, report_promotion
+from muniment.rules.promotion.tests import make_tests, with_tests
+from muniment.rules.promotion.trials import ReplayPair, judge_canary, judge_replay, start_canary
+from muniment.verify.outputs import Output
+from muniment.verify.regression.specs import grade
 
 FOLD = FoldPolicy()
 ASKED = ({"contains": "booked"}, {"words": {"max": 50}}, {"tool_not_called": {"tool": "cancel"}})

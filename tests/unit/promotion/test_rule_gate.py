@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from promotion_makers import NOW, POLICY, Gated, draft, rule
 
-from muniment.promotion.clashes import Clash
-from muniment.promotion.digest import rule_digest
-from muniment.promotion.gate import faults_of, judge_gate, reasons_of
-from muniment.promotion.tests import is_micro, with_tests
-from muniment.records.promotion import GateReport, LintFinding
-from muniment.records.rule_policy import GatePolicy
-from muniment.records.rules import DistillDraft, RuleRecord
+from muniment.contracts.rules import DistillDraft, RuleRecord
+from muniment.core.policy.rules import GatePolicy
+from muniment.rules.promotion.clashes import Clash
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import faults_of, judge_gate, reasons_of
+from muniment.rules.promotion.records import GateReport, LintFinding
+from muniment.rules.promotion.tests import is_micro, with_tests
 
 
 def failing_checks(report: GateReport) -> list[str]:

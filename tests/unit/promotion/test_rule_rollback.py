@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidInput, NotFound
-from muniment.promotion.rollback import plan_rollback, state_at
-from muniment.records.promotion import RulebookRevision
+from muniment.rules.promotion.records import RulebookRevision
+from muniment.rules.promotion.rollback import plan_rollback, state_at
 
 
 def revisions(*changes: dict[str, tuple[int, int]], restores: dict[int, int] | None = None) -> list[RulebookRevision]:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from promotion_makers import AWAY, CONSTRAINTS, HOME, advice, draft, example, failing, passing, rule
 
-from muniment.promotion.clashes import find_clashes
-from muniment.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.promotion.tests import MadeTests, is_micro, make_tests, task_of, with_tests
-from muniment.records.rules import DistillDraft, RegressionTestSpec
-from muniment.records.verification import Output
-from muniment.verify.regression import grade
+from muniment.contracts.rules import DistillDraft, RegressionTestSpec
+from muniment.rules.promotion.clashes import find_clashes
+from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
+from muniment.rules.promotion.tests import MadeTests, is_micro, make_tests, task_of, with_tests
+from muniment.verify.outputs import Output
+from muniment.verify.regression.specs import grade
 
 
 def made(

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from promotion_makers import NOW, POLICY, Gated, compared
 
+from muniment.core.policy.rules import CanaryPolicy, GatePolicy, RulePolicy
+from muniment.core.stats.comparison import Comparison
 from muniment.errors import GateFailed, InvalidInput
-from muniment.promotion.trials import (
+from muniment.rules.promotion.records import CanaryPlan, RuleUse
+from muniment.rules.promotion.trials import (
     CanaryVerdict,
     ReplayPair,
     figures_of,
@@ -18,9 +21,6 @@ from muniment.promotion.trials import (
     point_rules,
     start_canary,
 )
-from muniment.records.promotion import CanaryPlan, RuleUse
-from muniment.records.rule_policy import CanaryPolicy, GatePolicy, RulePolicy
-from muniment.stats.comparison import Comparison
 
 PLAN = CanaryPlan(canary_id="c", share=0.05, started_at=NOW)
 

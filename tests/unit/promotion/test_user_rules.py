@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from promotion_makers import LATER, NOW, draft, memory_of, rule
 
+from muniment.contracts.rules import RuleRecord
+from muniment.core.policy.rules import PromotePolicy, RulePolicy
 from muniment.errors import Conflict, DuplicateId, GateFailed, InvalidInput, InvalidRecord, TooLarge
-from muniment.promotion.activation import restored, retired, staged
-from muniment.promotion.reports import report_change
-from muniment.promotion.user_rules import check_user_change, user_memory, user_rule
-from muniment.records.learning import StoredMemory
-from muniment.records.promotion import LintFinding
-from muniment.records.rule_policy import PromotePolicy, RulePolicy
-from muniment.records.rules import RuleRecord
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.activation import restored, retired, staged
+from muniment.rules.promotion.records import LintFinding
+from muniment.rules.promotion.reports import report_change
+from muniment.rules.promotion.user_rules import check_user_change, user_memory, user_rule
 
 
 def submitted(name: str = "u1", body: str = "Answer in French.", **fields: Any) -> StoredMemory:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.recall.dense import weigh_dense
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.dense import weigh_dense
 
 POLICY = RecallPolicy()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.recall.hints import Asked, Recallable, best_of, history_of, quality_of, weigh
-from muniment.records.learn_policy import LearnPolicy
-from muniment.records.learning import StoredMemory, Tally
+from muniment.core.policy.learning import LearnPolicy
+from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.recall.hints import Asked, Recallable, best_of, history_of, quality_of, weigh
 
 NOW = "2026-01-02T00:00:00Z"
 POLICY = LearnPolicy()

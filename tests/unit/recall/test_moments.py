@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from muniment.recall.index import MemoryIndex, Passage
-from muniment.recall.moments import Moments
-from muniment.recall.rank import rank
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.moments import Moments
+from muniment.memory.recall.rank import rank
 
 START = datetime(2025, 1, 6, 9, tzinfo=UTC)
 

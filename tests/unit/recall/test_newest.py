@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pytest
 
-from muniment.recall.index import MemoryIndex, Passage
-from muniment.recall.query import read_query
-from muniment.recall.rank import Ranked, rank
-from muniment.recall.score import Dense
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.query import read_query
+from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory.recall.score import Dense
 
 START = datetime(2025, 1, 6, 9, tzinfo=UTC)
 NOW = date(2025, 12, 1)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.recall import query as reading
-from muniment.recall.query import read_query
-from muniment.text.analyzer import ascii_words
-from muniment.text.asked_when import query_window
-from muniment.text.attribute_table import ATTRIBUTES
-from muniment.text.attributes import _ASKING
+from muniment.core.text.analyzer import ascii_words
+from muniment.core.text.asked_when import query_window
+from muniment.core.text.attribute_table import ATTRIBUTES
+from muniment.core.text.attributes import _ASKING
+from muniment.memory.recall import query as reading
+from muniment.memory.recall.query import read_query
 
 SIGNS = {name: value for name, value in vars(reading).items() if isinstance(value, reading._Sign)}
 CUES = sorted({cue for sign in SIGNS.values() for cue in sign.cues} | _ASKING)

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from muniment.recall.index import MemoryIndex, Passage
-from muniment.recall.query import read_query
-from muniment.recall.rank import Ranked, rank
-from muniment.records.recall_policy import RecallPolicy
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.query import read_query
+from muniment.memory.recall.rank import Ranked, rank
 
 START = datetime(2026, 4, 2, 9, tzinfo=UTC)
 NOW = date(2026, 6, 12)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, Passage
-from muniment.recall.newest import newest_first, superseded
-from muniment.recall.query import Query, read_query
-from muniment.recall.rank import rank
-from muniment.recall.said import Said, terms_of
-from muniment.records.recall_policy import RecallPolicy
-from muniment.text.analyzer import term_hash
-from muniment.text.attributes import CHANGE, QUANTITY
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.text.analyzer import term_hash
+from muniment.core.text.attributes import CHANGE, QUANTITY
+from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, Passage
+from muniment.memory.recall.newest import newest_first, superseded
+from muniment.memory.recall.query import Query, read_query
+from muniment.memory.recall.rank import rank
+from muniment.memory.recall.said import Said, terms_of
 
 NOW = date(2025, 12, 1)
 TURNS = (

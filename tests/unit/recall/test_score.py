@@ -11,13 +11,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.recall.index import MemoryIndex, Passage, passage_terms
-from muniment.recall.query import read_query
-from muniment.recall.rank import rank, top
-from muniment.recall.score import Dense, Scores, score
-from muniment.recall.words import spread
-from muniment.records.recall_policy import RecallPolicy
-from muniment.text.analyzer import term_hash
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.text.analyzer import term_hash
+from muniment.memory.recall.index import MemoryIndex, Passage, passage_terms
+from muniment.memory.recall.query import read_query
+from muniment.memory.recall.rank import rank, top
+from muniment.memory.recall.score import Dense, Scores, score
+from muniment.memory.recall.words import spread
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
 NOW = date(2023, 7, 1)
@@ -53,7 +53,7 @@ def test_spreading_equals_documents_with_their_context(rows: list[tuple[int, lis
 
 
 def _stems(word: str) -> list[str]:
-    from muniment.text.analyzer import analyze
+    from muniment.core.text.analyzer import analyze
 
     return analyze(word)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import IntegrityFailure
-from muniment.recall.segments import (
+from muniment.memory.recall.segments import (
     IndexedTurn,
     build_segment,
     decode_segment,

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.text.analyzer import term_hash
 from muniment.errors import IntegrityFailure
-from muniment.recall import stored
-from muniment.recall.index import MemoryIndex, Passage, passage_hashes
-from muniment.recall.rank import rank
-from muniment.recall.segments import (
+from muniment.memory.recall import stored
+from muniment.memory.recall.index import MemoryIndex, Passage, passage_hashes
+from muniment.memory.recall.rank import rank
+from muniment.memory.recall.segments import (
     IndexedTurn,
     Segment,
     build_segment,
@@ -25,9 +27,7 @@ from muniment.recall.segments import (
     encode_segment,
     merge_segments,
 )
-from muniment.recall.stored import StoredIndex
-from muniment.records.recall_policy import RecallPolicy
-from muniment.text.analyzer import term_hash
+from muniment.memory.recall.stored import StoredIndex
 
 NOW = date(2026, 6, 1)
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from muniment.core.policy.policy import Policy
+from muniment.core.record import Count, Items, OpenRecord, Record
+from muniment.core.scope import ID_MAX_CHARS, Scope, scope_of
 from muniment.errors import InvalidRecord
-from muniment.records.base import Count, Items, OpenRecord, Record
-from muniment.records.hit import Hit
-from muniment.records.policy import Policy
-from muniment.records.scope import ID_MAX_CHARS, Scope, scope_of
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.memory.recall.records import Hit
 
 NAMES = ("tenant_id", "user_id", "agent_id", "session_id", "run_id")
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.canonical import Written, canonical_text
+from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidJson
-from muniment.records.policy import Policy
-from muniment.records.pool import HitCandidate, Pool, Turn
-from muniment.text.canonical import Written, canonical_text
+from muniment.packets.pool import HitCandidate, Pool, Turn
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from((0.0, -0.0, 1.0, 1e-7, 1e-5, 1e16, 1e21))
 _TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

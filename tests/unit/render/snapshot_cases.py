@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from muniment.records.snapshot import CompactionSnapshot
+from muniment.contracts.snapshot import CompactionSnapshot
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 

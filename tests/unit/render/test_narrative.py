@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from snapshot_cases import HOSTILE, documents, relaxed, snapshots, texts
 
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.render.markdown import escaped, pointer_text, span_text, value_text
-from muniment.render.narrative import HEADINGS, is_verified, narrative
+from muniment.contracts.snapshot import CompactionSnapshot
+from muniment.core.markdown import escaped, pointer_text, span_text, value_text
+from muniment.runs.narrative import HEADINGS, is_verified, narrative
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "narrative"
 PLAIN = {"text", "softbreak", "text_special"}
@@ -56,8 +56,8 @@ def test_the_bytes_are_the_same_in_another_process_and_key_order() -> None:
     assert narrative(CompactionSnapshot.from_wire(backwards)) == page
     code = (
         "import json, sys\n"
-        "from muniment.records.snapshot import CompactionSnapshot\n"
-        "from muniment.render.narrative import narrative\n"
+        "from muniment.contracts.snapshot import CompactionSnapshot\n"
+        "from muniment.runs.narrative import narrative\n"
         "sys.stdout.buffer.write(narrative(CompactionSnapshot.from_wire(json.load(sys.stdin))).encode())\n"
     )
     for seed in ("0", "77"):

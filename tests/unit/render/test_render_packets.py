@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.memory_packet import MemoryPacket
 from muniment.errors import InvalidRecord
-from muniment.records.packet import MemoryPacket
-from muniment.render.messages import to_anthropic, to_openai
-from muniment.render.rendering import Rendered, render
+from muniment.packets.messages import to_anthropic, to_openai
+from muniment.packets.rendering import Rendered, render
 
 INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
 PACKET: dict[str, Any] = {

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.contracts.research import Perspective
+from muniment.core.policy.research import ResearchPolicy
 from muniment.errors import InvalidInput
-from muniment.records.research import Perspective
-from muniment.records.research_policy import ResearchPolicy
-from muniment.records.research_run import Breach, RetryDirective
-from muniment.render.research_prompt import research_prompt
-from muniment.research.question import analyse
-from muniment.research.routing import plan
+from muniment.research.prompt import research_prompt
+from muniment.research.questions.perspectives import plan
+from muniment.research.questions.question import analyse
+from muniment.research.run_records import Breach, RetryDirective
 
 POLICY = ResearchPolicy()
 ENGLISH = "What are the investment philosophies of Duan Yongping, Warren Buffett, and Charlie Munger?"

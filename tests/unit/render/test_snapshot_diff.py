@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from snapshot_cases import relaxed, snapshots
 
+from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.errors import InvalidInput
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.render.snapshot_diff import SnapshotDiff, diff_snapshots
+from muniment.runs.snapshot_diff import SnapshotDiff, diff_snapshots
 
 FULL = json.loads((Path(__file__).parents[2] / "golden" / "narrative" / "full.json").read_text("utf-8"))
 ONE_RUN = st.just("run_1")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.policy.research import ResearchPolicy
+from muniment.core.urls import cid_of
 from muniment.errors import InvalidRecord, TooLarge
-from muniment.records.research_policy import ResearchPolicy
-from muniment.records.research_run import CITABLE, Citation, CitationStatus, SourceCheck
 from muniment.research.citations import (
     Found,
     Look,
@@ -21,8 +21,8 @@ from muniment.research.citations import (
     read_citations,
     settle,
 )
-from muniment.research.reading import Reading, read_markdown
-from muniment.text.urls import cid_of
+from muniment.research.reading.outputs import Reading, read_markdown
+from muniment.research.run_records import CITABLE, Citation, CitationStatus, SourceCheck
 
 POLICY = ResearchPolicy()
 NOW = "2026-11-15T12:00:00Z"

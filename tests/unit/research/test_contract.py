@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.records.research import Perspective, PromptContract
-from muniment.records.research_run import Breach
+from muniment.contracts.research import Perspective, PromptContract
 from muniment.research.contract import directive, judge, language_of, output_sources, output_words
-from muniment.research.reading import read_markdown
+from muniment.research.reading.outputs import read_markdown
+from muniment.research.run_records import Breach
 
 GOOD = (
     "# Prices\n\n## Findings\n\nPrices rose by 5 % in 2023 [1]. Wages fell [2].\n\n"

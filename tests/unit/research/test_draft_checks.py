@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.records.research import SummaryPack
-from muniment.records.research_run import Citation, CitationStatus, DraftCheck
+from muniment.contracts.research import SummaryPack
+from muniment.core.urls import cid_of, short_cids
 from muniment.research.drafts import check_draft
 from muniment.research.judging import Judgement
-from muniment.text.urls import cid_of, short_cids
+from muniment.research.run_records import Citation, CitationStatus, DraftCheck
 
 TEXTS = {
     "https://trial.example/report": "Heat pumps kept 84 % of homes warm. Noise was measured in 12 % of homes.",

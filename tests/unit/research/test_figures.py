@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.research.figures import figures, has_figure
+from muniment.research.reading.figures import figures, has_figure
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.records.research_policy import ResearchPolicy
-from muniment.research.claims import Candidate, find_claims
-from muniment.research.reading import read_markdown
-from muniment.text.urls import cid_of, normalize_url
+from muniment.core.policy.research import ResearchPolicy
+from muniment.core.urls import cid_of, normalize_url
+from muniment.research.reading.claims import Candidate, find_claims
+from muniment.research.reading.outputs import read_markdown
 
 POLICY = ResearchPolicy()
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y/ - Title B\n"

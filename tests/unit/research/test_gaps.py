@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.records.research_policy import PivotPolicy
-from muniment.records.research_run import Gap, Priority
+from muniment.core.policy.research import PivotPolicy
 from muniment.research.gaps import decide_pivot, read_gaps
-from muniment.research.reading import read_markdown
+from muniment.research.reading.outputs import read_markdown
+from muniment.research.run_records import Gap, Priority
 
 
 def gaps(markdown: str) -> list[tuple[str, str]]:

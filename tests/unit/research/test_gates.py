@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.research import Perspective, SummaryPack
+from muniment.core.policy.research import ResearchLimits, ResearchPolicy
 from muniment.errors import InvalidRecord, Issue
-from muniment.records.research import Perspective, SummaryPack
-from muniment.records.research_policy import ResearchLimits, ResearchPolicy
-from muniment.records.research_run import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult
 from muniment.research.gates import gate_a, gate_b, gate_c, gate_d, gate_e, pending_gates
+from muniment.research.run_records import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult
 
 NOW = "2026-02-13T12:40:00Z"
 POLICY = ResearchPolicy()

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.research import Perspective
+from muniment.core.canonical import canonical_text
+from muniment.core.pointer import Span
+from muniment.core.policy.research import RankWeights, ResearchLimits, ResearchPolicy
+from muniment.core.text.analyzer import analyze
 from muniment.errors import InvalidInput
-from muniment.records.pointer import Span
-from muniment.records.research import Perspective
-from muniment.records.research_policy import RankWeights, ResearchLimits, ResearchPolicy
-from muniment.records.research_run import CheckedClaim, Citation, Support
 from muniment.research.packing import PackEntry, allot, build_pack, summarise
 from muniment.research.ranking import asked_terms, best_first
-from muniment.text.analyzer import analyze
-from muniment.text.canonical import canonical_text
+from muniment.research.run_records import CheckedClaim, Citation, Support
 
 POLICY = ResearchPolicy()
 QUESTION = "How do heat pumps perform in cold climates?"

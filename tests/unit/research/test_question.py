@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from effort import SOAK
 from muniment.errors import InvalidInput
-from muniment.research.phrases import clip, join, title_case
-from muniment.research.question import analyse
+from muniment.research.questions.phrases import clip, join, title_case
+from muniment.research.questions.question import analyse
 
 INSURERS = (
     "收集整理目前国际综合实力前十的保险公司的相关资料，横向比较各公司的融资情况、信誉度、过往五年的增长幅度、"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.research.reading import Reading, Sentence, count_words, find_section, read_markdown, sections_of
+from muniment.research.reading.outputs import Reading, Sentence, count_words, find_section, read_markdown, sections_of
 
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y - Title B\n[3] https://c.org/z - C\n"
 A, B, C = "https://a.org/x", "https://b.org/y", "https://c.org/z"

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from muniment.contracts.research import Perspective, Perspectives
+from muniment.core.canonical import canonical_bytes
+from muniment.core.policy.research import ResearchLimits, ResearchPolicy, TrackShares
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.records.research import Perspective, Perspectives
-from muniment.records.research_policy import ResearchLimits, ResearchPolicy, TrackShares
-from muniment.records.research_run import Gap, Mode
-from muniment.research.question import analyse
-from muniment.research.routing import check_plan, deal_tracks, plan, plan_second_wave, read_plan
-from muniment.text.canonical import canonical_bytes
+from muniment.research.questions.perspectives import check_plan, deal_tracks, plan, plan_second_wave, read_plan
+from muniment.research.questions.question import analyse
+from muniment.research.run_records import Gap, Mode
 
 POLICY = ResearchPolicy()
 AGENTS = POLICY.agent_types

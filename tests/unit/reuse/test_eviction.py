@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.records.learn_policy import EvictionPolicy
-from muniment.records.learning import StoredMemory, Tally
-from muniment.reuse.eviction import decayed_score, own_score, to_evict
-from muniment.text.instants import format_instant
+from muniment.core.instants import format_instant
+from muniment.core.policy.learning import EvictionPolicy
+from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.reuse.eviction import decayed_score, own_score, to_evict
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.learned_memory import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
+from muniment.core.policy.learning import PuctPolicy
 from muniment.errors import InvalidInput
-from muniment.records.learn_policy import PuctPolicy
-from muniment.records.memory import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
-from muniment.reuse.puct import SeedState, select_seed
+from muniment.learning.reuse.puct import SeedState, select_seed
 
 pytestmark = pytest.mark.req("RC-21")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from muniment.core.policy.learning import PuctPolicy
+from muniment.core.policy.tree_search import TreePolicy
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, TooLarge
-from muniment.records.learn_policy import PuctPolicy
-from muniment.records.tree_policy import TreePolicy
-from muniment.reuse.tree_answers import Answer, Ask, Child, Expanded, Failed, Scored, Verified
-from muniment.reuse.tree_search import TreeSearch
+from muniment.rules.tree_search.answers import Answer, Ask, Child, Expanded, Failed, Scored, Verified
+from muniment.rules.tree_search.search import TreeSearch
 
 pytestmark = pytest.mark.req("RC-22")
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.records.route_policy import RoutePolicy
-from muniment.records.runs import RunCost, VerifierResult
-from muniment.rollout.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
-from muniment.rollout.standing import is_confirmed
-from muniment.semantics.verdicts import is_pass
+from muniment.contracts.run_records import RunCost, VerifierResult
+from muniment.core.policy.routing import RoutePolicy
+from muniment.rules.rollouts.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
+from muniment.rules.rollouts.standing import is_confirmed
+from muniment.verify.verdicts import is_pass
 
 POLICY = RoutePolicy()
 WORDS = {

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from muniment.records.rollout_policy import RolloutPolicy
-from muniment.records.runs import RunConfig
-from muniment.rollout.jitter import PLAN_STYLES, draw_config, way_of
+from muniment.contracts.run_records import RunConfig
+from muniment.core.policy.rollouts import RolloutPolicy
+from muniment.rules.rollouts.jitter import PLAN_STYLES, draw_config, way_of
 
 POLICY = RolloutPolicy()
 TOOLS = ("search", "read", "book")

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.core.policy.rollouts import RolloutPolicy
+from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
-from muniment.records.rollout_policy import RolloutPolicy
-from muniment.records.runs import RolloutSummary, VerifierResult
-from muniment.rollout.selection import select_summaries
-from muniment.rollout.standing import Stood, best_of, is_confirmed, rank_of, replaces
-from muniment.rollout.synthesis import (
+from muniment.rules.rollouts.selection import select_summaries
+from muniment.rules.rollouts.standing import Stood, best_of, is_confirmed, rank_of, replaces
+from muniment.rules.rollouts.synthesis import (
     needs_repair,
     refine_prompt,
     repair_prompt,
     synthesis_inputs,
     synthesis_prompt,
 )
-from muniment.text.tokens import estimate_tokens
 
 VERDICTS = list(itertools.product(["PASS", "PARTIAL", "FAIL"], ["OK", "UNKNOWN", "FAIL"]))
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
-from muniment.records.runs import RolloutSummary, VerifierResult
-from muniment.rollout.summaries import Attempted, answer_of, check_summary, summarise, summary_text
-from muniment.rollout.thoughts import find_thoughts, without_thoughts
-from muniment.text.tokens import estimate_tokens
+from muniment.rules.rollouts.summaries import Attempted, answer_of, check_summary, summarise, summary_text
+from muniment.rules.rollouts.thoughts import find_thoughts, without_thoughts
 
 RESULT = VerifierResult.from_wire(
     {"schema_version": "0.5.15", "verifier_id": "v", "verdict": "PASS", "outcome": "UNKNOWN"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.records.route_policy import ObservePolicy, RoutePolicy
-from muniment.routing.log_rows import LogRow
-from muniment.routing.observables import Observed, escalation, observables_of, observe
-from muniment.stats.wilson import wilson_bounds
+from muniment.core.policy.routing import ObservePolicy, RoutePolicy
+from muniment.core.stats.wilson import wilson_bounds
+from muniment.rules.routing.log_rows import LogRow
+from muniment.rules.routing.observables import Observed, escalation, observables_of, observe
 
 POLICY = RoutePolicy()
 CODES = ("sandbox_denied", "exec_unavailable", "insufficient_evidence", "memory_overinject", "numeric_error")

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.records.route_policy import RoutePolicy
-from muniment.records.routing import TIERS, RouteRequest
-from muniment.routing.bucket_stats import BucketStats, Spent
-from muniment.routing.climbing import Attempt, next_step
-from muniment.routing.ladders import expected_of, guesses_of, ladders_of, likeness_of
-from muniment.routing.log_rows import LogRow, row_of
-from muniment.routing.router import route
-from muniment.routing.should_scale import Seen, needs_repair, should_scale
+from muniment.core.policy.routing import RoutePolicy
+from muniment.rules.routing.bucket_stats import BucketStats, Spent
+from muniment.rules.routing.climbing import Attempt, next_step
+from muniment.rules.routing.ladders import expected_of, guesses_of, ladders_of, likeness_of
+from muniment.rules.routing.log_rows import LogRow, row_of
+from muniment.rules.routing.records import TIERS, RouteRequest
+from muniment.rules.routing.router import route
+from muniment.rules.routing.should_scale import Seen, needs_repair, should_scale
 
 POLICY = RoutePolicy()
 FAILED = {"verdict": "FAIL", "outcome": "FAIL"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from muniment.records.learning import StoredMemory
-from muniment.records.promotion import RuleUse
-from muniment.records.rule_policy import RulePolicy
-from muniment.records.rules import CandidateSelectRequest, RuleRecord
-from muniment.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
+from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
+from muniment.core.policy.rules import RulePolicy
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.records import RuleUse
+from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I2|travel|clarity_high"

@@ -23,10 +23,10 @@ from rule_makers import (
 )
 
 from muniment.contracts.validation import unknown_keys, validate
+from muniment.core.text.duplicates import cosine, words_of
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.rulebook.selection import RefusalCode, compile_rule, select_rules
-from muniment.semantics.arms import in_arm
-from muniment.text.duplicates import cosine, words_of
+from muniment.rules.arms import in_arm
+from muniment.rules.rulebook.selection import RefusalCode, compile_rule, select_rules
 
 LINES = (
     "Search for the cheapest fare",

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from rule_makers import policy, record, use
 
+from muniment.contracts.rules import RuleRecord
+from muniment.core.stats.comparison import Comparison
+from muniment.core.stats.counts import Tally
+from muniment.core.stats.wilson import difference_bounds, p_lb95
 from muniment.errors import Conflict, InvalidInput
-from muniment.records.rules import RuleRecord
-from muniment.rulebook.differences import delta_of, needed_runs, rate_of
-from muniment.rulebook.publishing import published
-from muniment.rulebook.statistics import RuleStats, stats_of, window
-from muniment.stats.comparison import Comparison
-from muniment.stats.counts import Tally
-from muniment.stats.wilson import difference_bounds, p_lb95
+from muniment.rules.rulebook.differences import delta_of, needed_runs, rate_of
+from muniment.rules.rulebook.publishing import published
+from muniment.rules.rulebook.statistics import RuleStats, stats_of, window
 
 POLICY = policy()
 A, B = "I2|travel|clarity_high", "I3|travel|clarity_low"

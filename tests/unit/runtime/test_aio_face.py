@@ -15,15 +15,15 @@ import pytest
 
 import muniment
 from muniment import aio
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Closed, NotFound
-from muniment.runtime.corpora import Corpus
-from muniment.runtime.learning import Bank
-from muniment.runtime.memory import Memory
-from muniment.runtime.rulebooks import Rulebook
-from muniment.runtime.run import Run
-from muniment.runtime.runner import Runner
-from muniment.runtime.studies import Study
+from muniment.handles.bank import Bank
+from muniment.handles.memory import Memory
+from muniment.handles.rulebook import Rulebook
+from muniment.handles.run import Run
+from muniment.handles.runner import Runner
+from muniment.handles.study import Study
+from muniment.memory.documents.handle import Corpus
 
 ROOT = Path(__file__).parents[3]
 

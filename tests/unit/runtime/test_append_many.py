@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.embed_hash import HashEmbedder
+from muniment.core.ports.engine import Engine, Transaction
 from muniment.errors import DuplicateId, InvalidInput, InvalidRecord, MunimentError
-from muniment.ports.engine import Engine, Transaction
-from muniment.runtime.corpora import Corpus
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.memory.documents.handle import Corpus
+from muniment.memory.recall.embedders.hashed import HashEmbedder
 
 Counts = Callable[[Memory], dict[str, int]]
 TEXTS = ("The heron stands in the reeds.", "A lighthouse keeps its lamp.", "Bread rises overnight.")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import muniment
+from muniment.core.pointer import EventSpan
 from muniment.errors import MunimentError, TooLarge
-from muniment.records.entry import LedgerEntry
-from muniment.records.pointer import EventSpan
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.ledger.records import LedgerEntry
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from muniment.errors import Forbidden, Forgotten, NotFound
-from muniment.records.verification import Output
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
-from muniment.runtime.runner import AgentTask
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.handles.runner import AgentTask
+from muniment.verify.outputs import Output
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from muniment.core.ports.engine import Patch
 from muniment.errors import (
     Conflict,
     DuplicateId,
@@ -18,10 +19,9 @@ from muniment.errors import (
     RunFinished,
     TooLarge,
 )
-from muniment.ports.engine import Patch
-from muniment.records.run_log import RunClaim
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.runs.records import RunClaim
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

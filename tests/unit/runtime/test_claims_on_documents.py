@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from muniment.core.ports.engine import Patch, Select
+from muniment.core.ports.schema import TABLES
 from muniment.errors import Conflict, Forgotten, NotFound, QuoteMismatch, RunLocked
-from muniment.ports.engine import Patch, Select
-from muniment.ports.schema import TABLES
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 from muniment.testing.run_stories import check_run
 
 Maker = Callable[..., Memory]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from muniment.contracts.semantics import check_snapshot as check_rules
+from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.contracts.validation import validate
+from muniment.core.ports.engine import Delete, Get, Patch, Put, Select
 from muniment.errors import (
     Conflict,
     IntegrityFailure,
@@ -21,13 +23,11 @@ from muniment.errors import (
     RunLocked,
     TooLarge,
 )
-from muniment.ports.engine import Delete, Get, Patch, Put, Select
-from muniment.records.run_log import RunClaim
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.render.narrative import narrative
-from muniment.runtime import compacting
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.runs.compaction import compacting
+from muniment.runs.narrative import narrative
+from muniment.runs.records import RunClaim
 from muniment.testing.run_stories import check_run, replayed
 
 Maker = Callable[..., Memory]
@@ -332,7 +332,7 @@ def test_a_locked_run_takes_nothing_until_it_is_put_right(make: Maker, counts: C
 
 
 def _validation(error: MunimentError) -> Any:
-    from muniment.records.snapshot import SnapshotValidation
+    from muniment.contracts.snapshot import SnapshotValidation
 
     return SnapshotValidation.from_wire(error.details["validation"])
 

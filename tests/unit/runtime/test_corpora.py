@@ -13,7 +13,7 @@ import pytest
 import muniment
 from effort import SOAK
 from muniment import aio
-from muniment.adapters.embed_hash import HashEmbedder
+from muniment.core.pointer import ChunkSpan, Span
 from muniment.errors import (
     Conflict,
     DuplicateId,
@@ -24,9 +24,9 @@ from muniment.errors import (
     QuoteMismatch,
     TooLarge,
 )
-from muniment.records.pointer import ChunkSpan, Span
-from muniment.runtime.corpora import Corpus, standing_of
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.memory.documents.handle import Corpus, standing_of
+from muniment.memory.recall.embedders.hashed import HashEmbedder
 
 GUIDE = """# Guide
 
@@ -378,7 +378,7 @@ def test_export_and_import_bring_documents_along(any_mem: Memory, make: Callable
 
 
 def test_a_rebuild_makes_documents_anew(any_mem: Memory) -> None:
-    from muniment.ports.engine import Delete
+    from muniment.core.ports.engine import Delete
 
     corpus = any_mem.corpus("handbook")
     corpus.add(GUIDE, document_id="crane.md")

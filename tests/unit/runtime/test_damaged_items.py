@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import muniment
+from muniment.core.ports.engine import Patch
 from muniment.errors import IntegrityFailure
-from muniment.ports.engine import Patch
-from muniment.runtime.items import Change, item_of, latest
+from muniment.store.items.versions import Change, item_of, latest
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.flow_map import FlowMapSnapshot
 from muniment.contracts.validation import validate
+from muniment.core.ports.engine import Row, Select
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.flowmap.rows import FlowRow
-from muniment.ports.engine import Row, Select
-from muniment.records.flowmap import FlowMapSnapshot
-from muniment.runtime.flowmaps import flow_rows
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.rules.flowmap.reading import flow_rows
+from muniment.rules.flowmap.rows import FlowRow
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

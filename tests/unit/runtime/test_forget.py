@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.ports.engine import Get, Insert, Patch, Row, Select, Transaction
+from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
-from muniment.ports.engine import Get, Insert, Patch, Row, Select, Transaction
-from muniment.ports.schema import TABLES, Table, column_names
-from muniment.records.entry import LedgerEntry, Receipt
-from muniment.runtime.derivations import DERIVATIONS, Derivation, Lookup, declare
-from muniment.runtime.items import Change, Item, latest
-from muniment.runtime.memory import Memory
+from muniment.handles.derivations import DERIVATIONS, Derivation, Lookup, declare
+from muniment.handles.memory import Memory
+from muniment.store.items.versions import Change, Item, latest
+from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
 
 Maker = Callable[..., Memory]
@@ -448,7 +448,7 @@ def test_an_item_of_a_kind_nobody_declares_any_more_is_erased(make: Maker, tmp_p
 
 @pytest.mark.req("LG-07")
 def test_forgetting_a_derived_item_leaves_its_source(deriving: Memory) -> None:
-    from muniment.runtime.forget import Selector, forget
+    from muniment.store.forgetting.forget import Selector, forget
 
     run = deriving.run(user_id="ana", session_id="s1")
     said = run.observe("user", "alpha-word")

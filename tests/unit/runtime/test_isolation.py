@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from muniment.core.pointer import EventSpan
 from muniment.errors import DuplicateId, InvalidInput, NotFound, UnknownScope
-from muniment.records.pointer import EventSpan
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 SECRET = "ana's own words"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from muniment.contracts.learned_memory import ReasoningMemory
+from muniment.contracts.run_records import EventLog, TraceCapsule
 from muniment.errors import Conflict, Forbidden, Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
-from muniment.records.memory import ReasoningMemory
-from muniment.records.runs import EventLog, TraceCapsule
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

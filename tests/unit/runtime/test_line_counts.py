@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from muniment.runtime.caches import LINE_CHARS_MAX, LINES_MAX, LineCounts
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.caches import LINE_CHARS_MAX, LINES_MAX, LineCounts
 
 
 class _Words:

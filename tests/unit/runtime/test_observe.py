@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation
+from muniment.core.ports.engine import Get, Patch, Select
 from muniment.errors import (
     BlobCorrupt,
     ClockWentBack,
@@ -29,10 +31,8 @@ from muniment.errors import (
     RunFinished,
     TooLarge,
 )
-from muniment.ports.engine import Get, Patch, Select
-from muniment.records.entry import KINDS, STOP_REASONS, EntryDraft
-from muniment.records.pointer import ChunkSpan, EventSpan, Span, UrlCitation
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.ledger.records import KINDS, STOP_REASONS, EntryDraft
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import muniment
+from muniment.contracts.patterning import PatterningPlan
+from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
-from muniment.patterning.stages import stage_of, weights_in_force
-from muniment.records.patterning import PatterningPlan
-from muniment.records.patterning_policy import PatterningPolicy
-from muniment.runtime.patterning import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
+from muniment.rules.patterning.measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
+from muniment.rules.patterning.stages import stage_of, weights_in_force
 
 PACKAGE = Path(muniment.__file__).parent
-OFFLINE = ("muniment.patterning", "muniment.runtime.patterning")
+OFFLINE = ("muniment.rules.patterning", "muniment.rules.patterning.measuring")
 
 
 def linear(weights: Mapping[str, float], seed: int, /) -> dict[str, Any]:

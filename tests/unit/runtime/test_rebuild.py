@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from muniment.ports.engine import Delete, Insert, Patch, Select, Transaction
-from muniment.runtime.memory import Memory
+from muniment.core.ports.engine import Delete, Insert, Patch, Select, Transaction
+from muniment.handles.memory import Memory
 from muniment.testing.rows import row_with
 
 DAMAGE: dict[str, Callable[[Transaction], Any]] = {
@@ -72,8 +72,8 @@ def test_rebuilding_one_tenant_leaves_the_other(mem: Memory) -> None:
 
 def test_an_entry_that_only_looks_like_a_runs_does_not_stop_a_rebuild(mem: Memory) -> None:
     """Brought by an import, say: the ledger is right, but what it says about a run makes no sense."""
-    from muniment.records.entry import EntryDraft
-    from muniment.runtime.ingest import append
+    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger.writing import append
 
     run = mem.run(user_id="ana", run_id="r1", objective="mine")
     run.observe("user", "x")

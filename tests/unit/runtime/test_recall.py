@@ -15,12 +15,12 @@ import pytest
 import muniment
 from muniment.contracts.semantics import check_packet
 from muniment.contracts.validation import validate
+from muniment.core.ports.engine import Select
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
-from muniment.ports.engine import Select
-from muniment.runtime import builds
-from muniment.runtime.builds import Build
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.packets import builds
+from muniment.packets.builds import Build
 
 NOW = "2026-11-01T12:00:00Z"
 STORY: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (

@@ -15,10 +15,10 @@ import pytest
 
 import muniment
 from muniment import aio
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import ClockWentBack, Conflict, InvalidInput, MunimentError, NotFound
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
 
 Maker = Callable[..., Memory]
@@ -411,7 +411,7 @@ def test_a_long_run(make: Maker) -> None:
 
 
 def _parts(mem: Memory) -> int:
-    from muniment.ports.engine import Count
+    from muniment.core.ports.engine import Count
 
     return mem._ctx.engine.read("default", lambda reader: reader.do(Count("parts")))
 

@@ -8,7 +8,7 @@ import pytest
 from rule_drafts import draft
 
 from muniment.errors import Conflict
-from muniment.records.verification import Output
+from muniment.verify.outputs import Output
 
 PLAIN = {"domain_tag": "count", "task_family": "pears"}
 ODD = {"domain_tag": "count", "task_family": "apples"}

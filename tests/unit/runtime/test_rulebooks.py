@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from rule_drafts import draft
 
+from muniment.contracts.rules import RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
-from muniment.records.promotion import GateReport, PromotionReport, ReplayReport
-from muniment.records.rules import RuleRecord
-from muniment.rulebook.statistics import stats_of
+from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
+from muniment.rules.rulebook.statistics import stats_of
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 ENGINES = ("memory", "sqlite", "postgres")
@@ -302,7 +302,7 @@ def test_forgetting_a_run_corrects_the_counts(make):
 
 
 def test_a_forged_active_rule_is_no_rule(make, tmp_path):
-    from muniment.runtime.banks import memory_drafts, write_bank
+    from muniment.learning.banks import memory_drafts, write_bank
 
     mem = make("memory")
     story = RuleStory(mem)
@@ -411,7 +411,8 @@ def test_a_runner_hands_out_rules(make):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_was_taken_out_is_not_read_again(make, engine, monkeypatch):
     """A draft is held against the rules that stand, and those are judged that act; the answers are those of all."""
-    from muniment.runtime import banks, rule_reading
+    from muniment.learning import banks
+    from muniment.rules.rulebook import reading as rule_reading
 
     mem = make(engine)
     story = RuleStory(mem)

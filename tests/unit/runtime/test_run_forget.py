@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from muniment.adapters.system import TickingClock
+from muniment.core.outside.system import TickingClock
+from muniment.core.ports.engine import Reader, Row, Select
+from muniment.core.ports.schema import TABLES
 from muniment.errors import Conflict, Forgotten, NotFound
-from muniment.ports.engine import Reader, Row, Select
-from muniment.ports.schema import TABLES
-from muniment.records.run_log import RunClaim
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.runs.records import RunClaim
 from muniment.testing.run_stories import check_run, replayed
 
 Maker = Callable[..., Memory]
@@ -204,8 +204,8 @@ def test_forgetting_a_whole_run(make: Maker, engine: str, what: str, tmp_path: P
 
 
 def test_a_locked_run_is_put_right_by_a_forget(make: Maker) -> None:
+    from muniment.core.ports.engine import Patch
     from muniment.errors import RunLocked
-    from muniment.ports.engine import Patch
 
     mem = make("sqlite")
     run = begin(mem)
@@ -227,7 +227,7 @@ def test_a_dump_brings_back_nothing_of_what_was_forgotten_here(
     make: Maker, batch_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claimed and snapshot where the dump comes from, after what it rests on was forgotten here."""
-    monkeypatch.setattr("muniment.runtime.transfer.BATCH_ROWS", batch_rows)
+    monkeypatch.setattr("muniment.store.transfer.transfer.BATCH_ROWS", batch_rows)
     later = TickingClock(datetime(2027, 1, 1, tzinfo=UTC))
     source, here = make("memory"), make("sqlite", clock=later, seed="here")
     run = begin(source)

@@ -6,10 +6,10 @@ import pytest
 
 from muniment.contracts.semantics import check_packet
 from muniment.errors import Forgotten, RunLocked
-from muniment.records.run_events import CLAIM_MADE
-from muniment.runtime.ingest import append_in
-from muniment.runtime.memory import Memory
-from muniment.runtime.patches import draft_patch
+from muniment.handles.memory import Memory
+from muniment.memory.patches import draft_patch
+from muniment.store.ledger.run_events import CLAIM_MADE
+from muniment.store.ledger.writing import append_in
 
 SAID = "The capital of France is Paris."
 

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.adapters.system import CountingIds, TickingClock
-from muniment.records.verification import Output
-from muniment.runtime.attempts import AgentTask, RunNotes, call_agents
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.rules.rollouts.attempts import AgentTask, RunNotes, call_agents
+from muniment.verify.outputs import Output
 
 INTENT = {"task_family": "countdown"}
 LIMIT = 100_000
@@ -135,7 +135,7 @@ def check_attempts(mem: Memory, executor: Executor, *, near: bool) -> None:
 
 
 def _pids(mem: Memory) -> set[int]:
-    from muniment.runtime.folding import list_event_logs
+    from muniment.learning.fold.folding import list_event_logs
 
     bodies = mem._ctx.engine.read("default", lambda reader: list_event_logs(reader, "bank:user:ana"))
     return {body["facts"]["own_features"]["pid"] for body in bodies}

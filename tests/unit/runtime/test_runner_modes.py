@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.learned_memory import ReuseStateRecord
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.records.memory import ReuseStateRecord
-from muniment.records.routing import RouteDecision, RouteRequest
-from muniment.records.verification import Output
-from muniment.runtime.attempts import AgentTask
-from muniment.runtime.memory import Memory
-from muniment.runtime.runner import Done
-from muniment.runtime.tree_search import TreeProblem
+from muniment.handles.memory import Memory
+from muniment.handles.runner import Done
+from muniment.rules.rollouts.attempts import AgentTask
+from muniment.rules.routing.records import RouteDecision, RouteRequest
+from muniment.rules.tree_search.searching import TreeProblem
+from muniment.verify.outputs import Output
 
 INTENT = {"domain_tag": "math", "task_family": "countdown", "required_tools": ["calc", "search", "note"]}
 UNKNOWN = {"verifier_id": "v", "verdict": "PASS", "outcome": "UNKNOWN"}

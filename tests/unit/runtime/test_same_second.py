@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import muniment
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 
 EARLIER, LATER = "I moved to Berlin.", "I moved to Hamburg."
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from muniment.errors import InvalidInput, MunimentError, NotFound, RunFinished
-from muniment.runtime.memory import Memory
-from muniment.runtime.run import Run
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
@@ -150,7 +150,7 @@ def test_verbose_events_belong_to_the_phase_that_goes_on(mem: Memory) -> None:
 
 
 def test_much_told_of_one_phase_is_not_read_again_each_time(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    from muniment.runtime import steps
+    from muniment.runs import steps
 
     read: list[str] = []
     entry_of_row = steps.entry_of_row

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from muniment.contracts.research import Perspectives, SummaryPack
 from muniment.errors import (
     ArtifactEdited,
     Forgotten,
@@ -19,7 +20,6 @@ from muniment.errors import (
     TooLarge,
     WrongStage,
 )
-from muniment.records.research import Perspectives, SummaryPack
 from muniment.testing.research_story import PAGES, QUESTION, draft_for, output_for, walk_to
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidRecord
-from muniment.records.policy import Policy
-from muniment.runtime.study_judging import SourceJudge
+from muniment.research.source_judging import SourceJudge
 
 PAGE = (
     "The field study followed 550 homes in Norway for three winters. "

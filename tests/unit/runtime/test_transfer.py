@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from effort import SOAK
-from muniment.adapters.system import CountingIds, TickingClock
+from muniment.core.canonical import canonical_bytes
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.ports.engine import Row
+from muniment.core.ports.schema import column_names, table
 from muniment.errors import (
     ChainBroken,
     Conflict,
@@ -24,15 +27,12 @@ from muniment.errors import (
     TooLarge,
     UnknownKind,
 )
-from muniment.ledger.chain import header_hash
-from muniment.ports.engine import Row
-from muniment.ports.schema import column_names, table
-from muniment.runtime import transfer
-from muniment.runtime.derivations import DERIVATIONS, Derivation, declare
-from muniment.runtime.forget import SCRUB_DUE
-from muniment.runtime.items import Change, latest
-from muniment.runtime.memory import Memory, open
-from muniment.text.canonical import canonical_bytes
+from muniment.handles.derivations import DERIVATIONS, Derivation, declare
+from muniment.handles.memory import Memory, open
+from muniment.store.forgetting.forget import SCRUB_DUE
+from muniment.store.items.versions import Change, latest
+from muniment.store.ledger.chain import header_hash
+from muniment.store.transfer import transfer
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.learned_memory import ReuseStateRecord
+from muniment.contracts.run_records import VerifierResult
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, RunFinished
-from muniment.records.memory import ReuseStateRecord
-from muniment.records.runs import VerifierResult
-from muniment.records.verification import Output
-from muniment.reuse.tree_answers import Child
-from muniment.runtime.memory import Memory
-from muniment.runtime.tree_search import Searched, TreeProblem, search_tree
+from muniment.handles.memory import Memory
+from muniment.rules.tree_search.answers import Child
+from muniment.rules.tree_search.searching import Searched, TreeProblem, search_tree
+from muniment.verify.outputs import Output
 
 pytestmark = pytest.mark.req("RC-22")
 
@@ -103,7 +103,7 @@ def test_a_search_that_was_cut_off_goes_on(make: Callable[..., Memory], algo: st
 
 def test_a_kill_costs_no_more_than_a_checkpoint(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not written is asked for again, and nothing else."""
-    from muniment.runtime import tree_log
+    from muniment.rules.tree_search import log as tree_log
 
     policy = {"checkpoint_answers": 16}
     whole = search_tree(open_run(make()), Counted().problem(), policy=policy)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.episodes.turns import ReadTurn
-from muniment.ports.engine import Patch
-from muniment.runtime.memory import Memory
+from muniment.core.ports.engine import Patch
+from muniment.handles.memory import Memory
+from muniment.memory.episodes.turns import ReadTurn
 
 SECRET = "The spare key lies under the third flower pot."
 

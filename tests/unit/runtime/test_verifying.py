@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from muniment.adapters.sandbox.harness import Harness
 from muniment.contracts.validation import validate
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
-from muniment.runtime.memory import Memory
-from muniment.semantics.verdicts import is_pass
+from muniment.handles.memory import Memory
+from muniment.verify.sandbox.harness import Harness
+from muniment.verify.verdicts import is_pass
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."
 WRONG = "The Eiffel Tower is 300 metres tall. It was finished in 1889."

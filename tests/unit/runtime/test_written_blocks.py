@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import muniment
-from muniment.adapters.embed_hash import HashEmbedder
-from muniment.recall.segments import Segment
-from muniment.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
-from muniment.runtime.blocks import BlockCache, list_blocks, read_blocks
-from muniment.runtime.indexing import SEGMENTS, segments_of
-from muniment.runtime.memory import Memory
-from muniment.runtime.vectoring import VECTORS, vectors_of
+from muniment.handles.memory import Memory
+from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.recall.indexing import SEGMENTS, segments_of
+from muniment.memory.recall.segments import Segment
+from muniment.memory.recall.vectoring import VECTORS, vectors_of
+from muniment.memory.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
+from muniment.store.items.blocks import BlockCache, list_blocks, read_blocks
 
 SIZES = (1, 1, 3, 40, 1, 1, 1, 1, 1, 1, 1, 9, 70, 2)
 """Batches that are merged at once, later, and never."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.semantics.forms import broken_forms, fails_by_form
+from muniment.verify.forms import broken_forms, fails_by_form
 
 
 @pytest.mark.req("RC-20")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
-from muniment.records.learning import IntentParts, StateParts
-from muniment.semantics.keys import (
+from muniment.learning.kept import IntentParts, StateParts
+from muniment.learning.keys import (
     Likeness,
     intent_key,
     intent_likeness,

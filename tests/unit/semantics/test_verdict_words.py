@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from muniment.contracts.kinds import KINDS
 from muniment.errors import InvalidInput
-from muniment.semantics.buckets import bucket_key, parse_bucket_key
-from muniment.semantics.clusters import failure_cluster_id
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY, detail_of
-from muniment.semantics.verdicts import Scores, compose_layers, is_pass, score_of, worst_verdict
+from muniment.verify.buckets import bucket_key, parse_bucket_key
+from muniment.verify.clusters import failure_cluster_id
+from muniment.verify.taxonomy import DEFAULT_REGISTRY, detail_of
+from muniment.verify.verdicts import Scores, compose_layers, is_pass, score_of, worst_verdict
 
 LEVELS = st.sampled_from(["low", "med", "high"])
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.stats.beta import Beta, Prior, beta_bounds, incomplete_beta, log_beta, posterior, prob_greater
+from muniment.core.stats.counts import Tally
+from muniment.core.stats.sequential import confidence_sequence
+from muniment.core.stats.wilson import Bounds, difference_bounds, normal_quantile, p_lb95, runs_needed, wilson_bounds
 from muniment.errors import InvalidInput
-from muniment.stats.beta import Beta, Prior, beta_bounds, incomplete_beta, log_beta, posterior, prob_greater
-from muniment.stats.counts import Tally
-from muniment.stats.sequential import confidence_sequence
-from muniment.stats.wilson import Bounds, difference_bounds, normal_quantile, p_lb95, runs_needed, wilson_bounds
 
 
 def wilson_of(tally: Tally) -> Bounds:

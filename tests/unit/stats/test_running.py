@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.stats.counts import Tally, Window
+from muniment.core.stats.ema import Ema
 from muniment.errors import InvalidInput
-from muniment.stats.counts import Tally, Window
-from muniment.stats.ema import Ema
 
 outcomes = st.lists(st.booleans(), max_size=60)
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.errors import InvalidInput
-from muniment.stats.comparison import STAKES, Comparison
-from muniment.stats.counts import Tally
-from muniment.stats.sequential import (
+from muniment.core.stats.comparison import STAKES, Comparison
+from muniment.core.stats.counts import Tally
+from muniment.core.stats.sequential import (
     confidence_sequence,
     difference_sequence,
     evidence_above,
     evidence_below,
     rate_test,
 )
+from muniment.errors import InvalidInput
 
 ALPHA = 0.05
 EDGE = log(1 / ALPHA)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from muniment.core.stats.student import mean_bounds, student_quantile
 from muniment.errors import InvalidInput
-from muniment.stats.student import mean_bounds, student_quantile
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.text import analyzer, stems
-from muniment.text.analyzer import analyze, ascii_words, term_hash
-from muniment.text.kinds import widen
-from muniment.text.stems import porter_stem, stem
+from muniment.core.text import analyzer, stems
+from muniment.core.text.analyzer import analyze, ascii_words, term_hash
+from muniment.core.text.kinds import widen
+from muniment.core.text.stems import porter_stem, stem
 
 
 @given(st.text())

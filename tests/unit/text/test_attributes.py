@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.text.analyzer import analyze
-from muniment.text.attributes import (
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.attributes import (
     CHANGE,
     QUANTITY,
     asked_attributes,

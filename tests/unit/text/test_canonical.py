@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.core.canonical import MAX_DEPTH, MAX_INT_DIGITS, canonical_bytes, canonical_text, parse_json
 from muniment.errors import InvalidJson, TooLarge
-from muniment.text.canonical import MAX_DEPTH, MAX_INT_DIGITS, canonical_bytes, canonical_text, parse_json
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN: dict[str, Any] = json.loads((ROOT / "tests" / "golden" / "canonical.json").read_text(encoding="utf-8"))
@@ -199,7 +199,7 @@ def test_no_input_gives_anything_but_a_value_or_our_error(source: str | bytes) -
 
 _DIGEST = """
 import hashlib, json, sys
-from muniment.text.canonical import canonical_bytes, parse_json
+from muniment.core.canonical import canonical_bytes, parse_json
 golden = json.load(open(sys.argv[1], encoding="utf-8"))
 values = [parse_json(case["source"]) for case in golden["documents"]] + [{key: 1 for key in {"x", "y", "é", "z"}}]
 print(hashlib.sha256(canonical_bytes(values)).hexdigest())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from muniment.text import kinds
-from muniment.text.analyzer import analyze
+from muniment.core.text import kinds
+from muniment.core.text.analyzer import analyze
 
 
 def whole_table() -> list[tuple[frozenset[str], frozenset[str]]]:

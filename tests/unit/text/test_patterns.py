@@ -6,8 +6,8 @@ import importlib
 import pkgutil
 import re
 
-import muniment.text
-from muniment.text.patterns import _Lazy, lazy_pattern
+import muniment.core.text
+from muniment.core.text.patterns import _Lazy, lazy_pattern
 
 
 def test_it_is_compiled_when_it_is_used_and_then_does_what_a_pattern_does() -> None:
@@ -23,7 +23,8 @@ def test_it_is_compiled_when_it_is_used_and_then_does_what_a_pattern_does() -> N
 
 def test_every_late_pattern_compiles() -> None:
     modules = [
-        importlib.import_module(f"muniment.text.{found.name}") for found in pkgutil.iter_modules(muniment.text.__path__)
+        importlib.import_module(f"muniment.core.text.{found.name}")
+        for found in pkgutil.iter_modules(muniment.core.text.__path__)
     ]
     late = [value for module in modules for value in vars(module).values() if isinstance(value, _Lazy)]
     assert len(late) > 10

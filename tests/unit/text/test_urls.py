@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.errors import InvalidInput
-from muniment.text.urls import (
+from muniment.core.urls import (
     CID_HEX_MIN,
     URL_CHARS_MAX,
     cid_of,
@@ -19,6 +18,7 @@ from muniment.text.urls import (
     try_normalize_url,
     without_credentials,
 )
+from muniment.errors import InvalidInput
 
 PIECES = st.sampled_from(
     [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.text import when
-from muniment.text.asked_when import query_window
-from muniment.text.when import Window, date_terms, resolve, window_terms
+from muniment.core.text import when
+from muniment.core.text.asked_when import query_window
+from muniment.core.text.when import Window, date_terms, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.records.verification import Finding
-from muniment.records.verify_policy import FactCheckPolicy
-from muniment.semantics.verdicts import is_pass
+from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.outputs import Finding
+from muniment.verify.verdicts import is_pass
 
 HELD = Finding("FORMAT:WORDS", True)
 BROKEN = Finding("FORMAT:WORDS", False, "too long")

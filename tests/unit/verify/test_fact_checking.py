@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.records.runs import FGFCReport, FGFCUnit
-from muniment.records.verify_policy import FactCheckPolicy
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY
+from muniment.contracts.run_records import FGFCReport, FGFCUnit
+from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.facts import (
     SourceText,
     check_facts,
@@ -18,6 +17,7 @@ from muniment.verify.facts import (
     look_again,
 )
 from muniment.verify.facts.codes import REASON_OF_ERROR
+from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 POLICY = FactCheckPolicy()
 HARBOUR = """Ines Calder opened the Larkfield ferry line on 14 March 1987. She paid the city $40 for the berth.

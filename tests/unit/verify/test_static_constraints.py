@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidRecord
-from muniment.records.verification import Output
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.outputs import Output
 from muniment.verify.static import constraints
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.evaluation import evaluate
+from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 CALLS = [{"name": "search", "args": {"q": "x", "n": 1}, "ok": True}, {"name": "open", "ok": False}]
 SEARCHED = {"text": "a", "tool_calls": CALLS}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.text.languages import detect_language, known_languages
+from muniment.core.text.languages import detect_language, known_languages
 from muniment.verify.static.counting import capital_word_count, headings, paragraphs, sentence_count, word_count
 
 

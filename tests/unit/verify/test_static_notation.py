@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.yaml import YAML_CHARS_MAX, parse_yaml
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
-from muniment.text.yaml import YAML_CHARS_MAX, parse_yaml
 from muniment.verify.static import constraints
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.notation import parse_constraints, read_constraints, to_plain

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from muniment.core.regex.patterns import compile_pattern
 from muniment.errors import InvalidInput, TooLarge
-from muniment.verify.patterns import compile_pattern
 
 ATOMS = st.sampled_from(
     ["a", "b", r"\w", r"\d", r"\s", ".", "[ab]", "[^a]", r"\.", "[]x]", "é", r"\x61", r"[\w-]", "{", "-"]

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.records.rules import RegressionTestSpec, RuleRecord
-from muniment.records.verification import Output
-from muniment.runtime.regression import RegressionReport, run_regression
-from muniment.verify.regression import constraints_of, grade, make_packs
+from muniment.verify.outputs import Output
+from muniment.verify.regression.running import RegressionReport, run_regression
+from muniment.verify.regression.specs import constraints_of, grade, make_packs
 from muniment.verify.static import constraints
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput
-from muniment.records.verification import Output
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY
-from muniment.semantics.verdicts import is_pass
 from muniment.verify.composition import verify_static
+from muniment.verify.outputs import Output
 from muniment.verify.static import constraints, read_constraints
 from muniment.verify.static.evaluation import evaluate
 from muniment.verify.static.ifeval import IFEVAL_KINDS, from_ifeval, from_instruction
+from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from muniment.verify.verdicts import is_pass
 
 BAD = Output(text="I can, as an AI, say: 3", tool_calls=())
 ASKED = (

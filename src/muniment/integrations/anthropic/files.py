@@ -11,12 +11,12 @@ from inspect import signature
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.drawer import Drawer
-from muniment.records.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["MemoryFiles"]
 

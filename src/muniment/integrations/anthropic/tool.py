@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import MunimentError
 from muniment.integrations.anthropic.files import MemoryFiles
 from muniment.integrations.packages import missing
-from muniment.records.scope import DEFAULT_TENANT
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
     raise missing("anthropic", "anthropic", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["AsyncMunimentMemoryTool", "MunimentMemoryTool"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.hashing import short_id
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.messages import content_text, once_key
 from muniment.integrations.packages import missing
-from muniment.records.scope import DEFAULT_TENANT
-from muniment.text.hashing import short_id
 
 try:
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
@@ -22,8 +22,8 @@ except ModuleNotFoundError as error:
     raise missing("langgraph", "langgraph", error) from error
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
 
 __all__ = ["compose_node", "observe_node"]
 

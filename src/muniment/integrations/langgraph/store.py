@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from muniment.adapters.system import system_clock
+from muniment.core.hashing import short_id
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.outside.system import system_clock
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.drawer import Drawer, Kept, Put, put_all
 from muniment.integrations.langgraph.filters import matches
 from muniment.integrations.packages import missing
-from muniment.records.scope import DEFAULT_TENANT
-from muniment.text.hashing import short_id
-from muniment.text.instants import format_instant, parse_instant
 
 try:
     from langgraph.store.base import (
@@ -42,8 +42,8 @@ except ModuleNotFoundError as error:
     raise missing("langgraph", "langgraph", error) from error
 
 if TYPE_CHECKING:
-    from muniment.ports.outside import Clock
-    from muniment.runtime.memory import Memory
+    from muniment.core.ports.outside import Clock
+    from muniment.handles.memory import Memory
 
 __all__ = ["MunimentStore"]
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.adapters.system import system_clock
+from muniment.core.outside.system import system_clock
+from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Forgotten, NotFound
 from muniment.integrations.mem0.filters import matches
 from muniment.integrations.mem0.shapes import (
@@ -23,14 +24,13 @@ from muniment.integrations.mem0.shapes import (
     split_filters,
     updates_of,
 )
-from muniment.records.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from muniment.ports.model import Model
-    from muniment.ports.outside import Clock
-    from muniment.records.entry import LedgerEntry
-    from muniment.runtime import memory as runtime
-    from muniment.runtime.run import Run
+    from muniment.core.ports.outside import Clock
+    from muniment.handles import memory as runtime
+    from muniment.handles.run import Run
+    from muniment.memory.extraction.model import Model
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["AsyncMemory", "Memory"]
 
@@ -42,7 +42,7 @@ _UNSET: Any = object()
 
 
 class Memory:
-    """mem0's calls. `model` proposes facts beside the patterns; see `muniment.ports.model.Model`."""
+    """mem0's calls. `model` proposes facts beside the patterns; see `muniment.memory.extraction.model.Model`."""
 
     def __init__(
         self,

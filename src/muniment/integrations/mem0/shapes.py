@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.hashing import short_id
+from muniment.core.instants import parse_instant
 from muniment.integrations.messages import content_text
-from muniment.text.hashing import short_id
-from muniment.text.instants import parse_instant
 
 if TYPE_CHECKING:
-    from muniment.records.entry import LedgerEntry
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [
     "OWN",

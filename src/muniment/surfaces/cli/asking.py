@@ -9,8 +9,8 @@ from muniment.errors import InvalidInput
 from muniment.surfaces.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
 
 __all__ = ["SESSION", "a_run", "counted", "one_line", "settings_of_user", "text_given", "when"]
 

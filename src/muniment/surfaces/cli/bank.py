@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from muniment.records.learning import MemoryKind, Store
+from muniment.learning.kept import MemoryKind, Store
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.learning_desk import (
     STANDINGS,
@@ -24,8 +24,8 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.records.learning import StoredMemory
-    from muniment.records.runs import EventLog
+    from muniment.contracts.run_records import EventLog
+    from muniment.learning.kept import StoredMemory
 
 __all__ = ["bank"]
 

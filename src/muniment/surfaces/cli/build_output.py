@@ -13,7 +13,7 @@ from muniment.surfaces.cli.options import json_option
 from muniment.surfaces.cli.output import emit_json
 
 if TYPE_CHECKING:
-    from muniment.runtime.builds import Build
+    from muniment.packets.builds import Build
 
 __all__ = ["check_form", "form_options", "show_build"]
 

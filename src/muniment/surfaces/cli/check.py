@@ -15,9 +15,9 @@ from muniment.surfaces.cli.options import json_option
 from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, emit_json, fail, handles_errors
 
 if TYPE_CHECKING:
-    from muniment.records.runs import VerifierResult
-    from muniment.records.verification import Finding, Output
-    from muniment.render.junit import JUnitCase
+    from muniment.contracts.run_records import VerifierResult
+    from muniment.verify.outputs import Finding, Output
+    from muniment.verify.regression.junit import JUnitCase
     from muniment.verify.static.notation import ConstraintSet
 
 __all__ = ["check", "read_constraint_file"]
@@ -37,8 +37,8 @@ def check(constraints: str, outputs: tuple[str, ...], junit: str | None, as_json
     `-` is stdin, read as one text. Exit code 0 if everything holds, 1 if a constraint is violated, 2 if something
     cannot be read.
     """
-    from muniment.render.junit import to_junit
     from muniment.verify.composition import compose_result
+    from muniment.verify.regression.junit import to_junit
     from muniment.verify.static.evaluation import evaluate
 
     if (constraints, *outputs).count("-") > 1:
@@ -87,7 +87,7 @@ def _write(name: str, data: bytes) -> None:
 
 def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentError]]:
     """Each output and where it stood, or why there is none."""
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
 
     for name in names:
         try:
@@ -101,7 +101,7 @@ def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentErr
 
 
 def _output(data: Any) -> Output | MunimentError:
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
 
     try:
         return Output.from_wire({"text": data} if isinstance(data, str) else data)
@@ -137,7 +137,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
-    from muniment.render.junit import JUnitCase
+    from muniment.verify.regression.junit import JUnitCase
 
     return [
         JUnitCase(where, f"{number}. {each.key}", "passed" if each.ok else "failed", each.message)
@@ -146,6 +146,6 @@ def _junit_cases(where: str, findings: list[Finding]) -> list[JUnitCase]:
 
 
 def _unreadable(where: str, error: MunimentError) -> list[JUnitCase]:
-    from muniment.render.junit import JUnitCase
+    from muniment.verify.regression.junit import JUnitCase
 
     return [JUnitCase(where, "read", "error", str(error))]

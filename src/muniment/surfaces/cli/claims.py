@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from muniment.errors import MunimentError
-from muniment.records.run_log import CLAIM_STATUSES
+from muniment.runs.records import CLAIM_STATUSES
 from muniment.surfaces.cli.asking import one_line
 from muniment.surfaces.cli.options import db_option, json_option, tenant_option
 from muniment.surfaces.cli.output import emit_json, handles_errors
@@ -15,9 +15,9 @@ from muniment.surfaces.cli.run import run_named
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.evidence import EvidencePointer
-    from muniment.records.run_log import ClaimStatus, RunClaim
-    from muniment.runtime.run import Run
+    from muniment.contracts.evidence import EvidencePointer
+    from muniment.handles.run import Run
+    from muniment.runs.records import ClaimStatus, RunClaim
 
 __all__ = ["claims"]
 
@@ -50,7 +50,7 @@ def claims(run_id: str, status: ClaimStatus | None, db: str | None, tenant: str 
 
 def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
     """The words at a pointer as they are stored now, or why they cannot be had."""
-    from muniment.runtime.citing import pointer_to
+    from muniment.runs.citing import pointer_to
 
     try:
         return {"evidence_id": ref.evidence_id, "text": run.resolve(pointer_to(ref)).text}
@@ -59,7 +59,7 @@ def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
 
 
 def _show(claim: RunClaim, quotes: list[dict[str, Any]]) -> None:
-    from muniment.render.markdown import place_text
+    from muniment.core.markdown import place_text
 
     click.echo(f"{click.style(claim.status, fg=COLOURS[claim.status])}  {one_line(claim.statement, 300)}")
     click.echo(f"    {claim.claim_id}")

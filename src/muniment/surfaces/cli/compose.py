@@ -100,7 +100,7 @@ def _caps(given: tuple[str, ...]) -> dict[str, int]:
 
 
 def _cues(text: str | None) -> dict[str, Any] | None:
-    from muniment.text.canonical import parse_json
+    from muniment.core.canonical import parse_json
 
     if text is None:
         return None

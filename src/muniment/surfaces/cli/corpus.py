@@ -16,8 +16,8 @@ from muniment.surfaces.cli.search import show_hit
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.corpus import Chunk, CorpusDocument
-    from muniment.runtime.corpora import Corpus
+    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.documents.records import Chunk, CorpusDocument
 
 __all__ = ["corpus"]
 

@@ -17,10 +17,10 @@ from muniment.surfaces.cli.options import json_option
 from muniment.surfaces.cli.output import emit_json, handles_errors
 
 if TYPE_CHECKING:
-    from muniment.records.entry import LedgerEntry
-    from muniment.runtime.builds import Build
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.packets.builds import Build
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["demo"]
 
@@ -66,7 +66,7 @@ def demo(part: str | None, as_json: bool) -> None:
 
 
 def _tell() -> None:
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
     from muniment.surfaces.cli.demo_learning import show_learning
     from muniment.surfaces.cli.demo_ledger import show_ledger
     from muniment.surfaces.cli.demo_research import show_research
@@ -105,7 +105,7 @@ def _say(text: str) -> None:
 def _sample() -> list[dict[str, Any]]:
     from importlib.resources import files
 
-    from muniment.text.canonical import parse_json
+    from muniment.core.canonical import parse_json
 
     sample: list[dict[str, Any]] = parse_json(files("muniment.surfaces.cli").joinpath("sample.json").read_bytes())
     return sample

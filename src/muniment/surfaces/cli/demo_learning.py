@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from muniment.records.fold import MemoryActionRecord
-    from muniment.records.learning import StoredMemory
-    from muniment.records.verification import Output
-    from muniment.runtime.learning import Bank
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.runner import AgentTask, Done, Runner
+    from muniment.contracts.folding import MemoryActionRecord
+    from muniment.handles.bank import Bank
+    from muniment.handles.memory import Memory
+    from muniment.handles.runner import AgentTask, Done, Runner
+    from muniment.learning.kept import StoredMemory
+    from muniment.verify.outputs import Output
 
 __all__ = ["show_learning"]
 
@@ -47,7 +47,7 @@ class Shop:
 
 def show_learning(clock: Callable[[], datetime]) -> None:
     """A tactic is learnt, recalled, and retired when it stops helping."""
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
 
     click.echo()
     click.echo(

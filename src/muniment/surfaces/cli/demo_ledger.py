@@ -12,8 +12,8 @@ import click
 from muniment.surfaces.cli.asking import counted
 
 if TYPE_CHECKING:
-    from muniment.runtime.builds import Build
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
+    from muniment.packets.builds import Build
 
 __all__ = ["show_ledger"]
 
@@ -45,7 +45,7 @@ def _prove(mem: Memory, path: Path) -> None:
 
 
 def _move(mem: Memory, build: Build) -> None:
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
 
     dump = list(mem.export())
     with open_memory(":memory:") as other:

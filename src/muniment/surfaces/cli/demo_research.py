@@ -12,8 +12,8 @@ import click
 from muniment.surfaces.cli.asking import one_line
 
 if TYPE_CHECKING:
-    from muniment.records.research_run import WaveResult
-    from muniment.runtime.studies import Study
+    from muniment.handles.study import Study
+    from muniment.research.run_records import WaveResult
 
 __all__ = ["show_research"]
 
@@ -81,7 +81,7 @@ SOURCES = "\n".join(f"[{number}] {page['url']} - {page['title']}" for number, pa
 
 def show_research(folder: Path, clock: Callable[[], datetime]) -> None:
     """From the question to the report, with all that goes wrong on the way."""
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
 
     click.echo()
     click.echo(

@@ -16,11 +16,11 @@ from muniment.surfaces.cli.asking import one_line
 from muniment.surfaces.cli.tables import bar
 
 if TYPE_CHECKING:
-    from muniment.records.verification import Output
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.rulebooks import Rulebook
-    from muniment.runtime.runner import AgentTask
-    from muniment.stats.counts import Tally
+    from muniment.core.stats.counts import Tally
+    from muniment.handles.memory import Memory
+    from muniment.handles.rulebook import Rulebook
+    from muniment.handles.runner import AgentTask
+    from muniment.verify.outputs import Output
 
 __all__ = ["show_rules"]
 
@@ -60,7 +60,7 @@ class Counter:
 
     def work(self, mem: Memory) -> None:
         """One real run: it asks for its rules, answers, is judged, and is learnt from."""
-        from muniment.records.verification import Output
+        from muniment.verify.outputs import Output
 
         self.asked += 1
         task = f"Count the apples in basket {self.asked}."
@@ -74,7 +74,7 @@ class Counter:
 
 def show_rules(clock: Callable[[], datetime]) -> None:
     """A rule is drafted, tested, tried, signed for, taken back, and put in force again."""
-    from muniment.runtime.memory import open as open_memory
+    from muniment.handles.memory import open as open_memory
 
     with open_memory(":memory:", clock=clock) as mem:
         counter, book = Counter(), mem.rulebook(user_id="ana")

@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.comparing import BuildDiff
+    from muniment.packets.comparing import BuildDiff
     from muniment.surfaces.cli.explained import Candidate
 
 __all__ = ["diff", "show_diff"]

@@ -71,7 +71,7 @@ def _extra(extra: str, modules: tuple[str, ...], brought_by: Mapping[str, list[s
 
 
 def _tokens(settings: Settings) -> dict[str, Any]:
-    from muniment.adapters.token_counters import load_token_counter
+    from muniment.core.outside.token_counters import load_token_counter
 
     try:
         counter = load_token_counter(settings.tokens)
@@ -81,8 +81,8 @@ def _tokens(settings: Settings) -> dict[str, Any]:
 
 
 def _embedder(settings: Settings) -> dict[str, Any]:
-    from muniment.adapters.embed_minilm import MINILM_HINT
-    from muniment.adapters.embedders import load_embedder
+    from muniment.memory.recall.embedders.loading import load_embedder
+    from muniment.memory.recall.embedders.minilm import MINILM_HINT
 
     try:
         return {"identity": load_embedder(settings.embedder).identity, "minilm": MINILM_HINT}
@@ -91,7 +91,7 @@ def _embedder(settings: Settings) -> dict[str, Any]:
 
 
 def _sandbox() -> dict[str, Any]:
-    from muniment.adapters.sandbox import probe
+    from muniment.verify.sandbox import probe
 
     try:
         return {"state": "ok", "bwrap": probe()}

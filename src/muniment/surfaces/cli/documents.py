@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from muniment.core.canonical import parse_json
 from muniment.errors import InvalidInput, MunimentError, TooLarge
-from muniment.text.canonical import parse_json
 
 __all__ = ["DOCUMENT_BYTES_MAX", "LINE_SUFFIXES", "Document", "read_all", "read_documents", "read_one", "read_text"]
 

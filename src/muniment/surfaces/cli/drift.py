@@ -13,7 +13,7 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.drift import DriftReport
+    from muniment.runs.drift import DriftReport
 
 __all__ = ["drift"]
 

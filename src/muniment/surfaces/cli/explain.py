@@ -13,8 +13,8 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.packet import ConflictNote
-    from muniment.runtime.builds import Build
+    from muniment.contracts.memory_packet import ConflictNote
+    from muniment.packets.builds import Build
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
 __all__ = ["explain"]

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muniment.compose.explain import candidates_of, names_of
-from muniment.prompts.lines import fact_line, insight_line, loop_line, procedure_line, state_line, state_units
+from muniment.packets.compose.explain import candidates_of, names_of
+from muniment.packets.page.lines import fact_line, insight_line, loop_line, procedure_line, state_line, state_units
 
 if TYPE_CHECKING:
-    from muniment.records.pool import Pool
-    from muniment.runtime.builds import Build
+    from muniment.packets.builds import Build
+    from muniment.packets.pool import Pool
 
 __all__ = ["REASONS", "SECTION_OF", "Candidate", "Left", "Taken", "candidates", "explained", "left_out", "taken"]
 

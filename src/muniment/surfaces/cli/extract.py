@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.records.candidate import Candidate, Unheard
+    from muniment.memory.candidates.records import Candidate, Unheard
 
 __all__ = ["extract"]
 
@@ -61,7 +61,7 @@ def extract(db: str | None, tenant: str | None, user: str | None, session: str |
 
 
 def _show(candidate: Candidate) -> None:
-    from muniment.prompts.lines import shown
+    from muniment.packets.page.lines import shown
 
     until = f" until {when(candidate.valid_to)}" if candidate.valid_to else ""
     head = f"{candidate.key}: {one_line(shown(candidate.value))}{until}"

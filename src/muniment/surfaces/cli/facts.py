@@ -13,8 +13,8 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.records.packet import Fact
-    from muniment.runtime.memory import Memory
+    from muniment.contracts.memory_packet import Fact
+    from muniment.handles.memory import Memory
 
 __all__ = ["facts"]
 
@@ -53,7 +53,7 @@ def facts(
 
 
 def _show(mem: Memory, fact: Fact, tenant: str) -> None:
-    from muniment.prompts.lines import shown
+    from muniment.packets.page.lines import shown
 
     level = f", {fact.scope_level} level" if fact.scope_level not in (None, "user") else ""
     sure = "" if fact.confidence is None else f", confidence {fact.confidence:g}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from muniment.core.policy.flow_map import FlowEstimatorKind
 from muniment.errors import InvalidInput
-from muniment.records.flow_policy import FlowEstimatorKind
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.learning_desk import bank_options, bucket_given, opened
 from muniment.surfaces.cli.options import json_option
@@ -17,7 +17,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.records.flowmap import FlowMapSnapshot, Intervention, StageHotspot
+    from muniment.contracts.flow_map import FlowMapSnapshot, Intervention, StageHotspot
 
 __all__ = ["flowmap"]
 
@@ -77,13 +77,13 @@ def _pictures(svg: str | None, png: str | None) -> list[tuple[str, str, Callable
 
 
 def _as_svg(snapshot: FlowMapSnapshot) -> bytes:
-    from muniment.render.heatmap import to_heatmap_svg
+    from muniment.rules.flowmap.heatmap import to_heatmap_svg
 
     return to_heatmap_svg(snapshot).encode()
 
 
 def _as_png(snapshot: FlowMapSnapshot) -> bytes:
-    from muniment.adapters.plots import to_heatmap_png
+    from muniment.rules.flowmap.plots import to_heatmap_png
 
     return to_heatmap_png(snapshot)
 

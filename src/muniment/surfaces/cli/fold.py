@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from muniment.core.vocabulary import Outcome, ScopeLevel, Verdict
 from muniment.errors import InvalidInput, NotFound
-from muniment.records.words import Outcome, ScopeLevel, Verdict
 from muniment.surfaces.cli.asking import one_line
 from muniment.surfaces.cli.learning_desk import (
     bucket_given,
@@ -28,12 +28,12 @@ from muniment.surfaces.cli.run import run_named
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.learning import StoredMemory
-    from muniment.records.rules import DistillDraft
-    from muniment.records.runs import VerifierResult
-    from muniment.runtime.folding import Learned
-    from muniment.runtime.learning import Bank
-    from muniment.runtime.run import Run
+    from muniment.contracts.rules import DistillDraft
+    from muniment.contracts.run_records import VerifierResult
+    from muniment.handles.bank import Bank
+    from muniment.handles.run import Run
+    from muniment.learning.fold.folding import Learned
+    from muniment.learning.kept import StoredMemory
 
 __all__ = ["fold"]
 

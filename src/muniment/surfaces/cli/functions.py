@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from muniment.core.calling import outcome_of
 from muniment.errors import InvalidInput
-from muniment.runtime.calling import outcome_of
 
 __all__ = ["AGENT_HELP", "VERIFIER_HELP", "load_function"]
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from muniment.adapters.system import system_clock
+from muniment.core.instants import format_instant
+from muniment.core.outside.system import system_clock
 from muniment.errors import InvalidInput, MunimentError
 from muniment.surfaces.cli.asking import counted
 from muniment.surfaces.cli.documents import read_documents
@@ -21,12 +22,11 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.cli.progress import progress_bar
 from muniment.surfaces.cli.transcripts import SCOPE_KEYS, events_of
 from muniment.surfaces.settings import Settings, load_settings, open_store
-from muniment.text.instants import format_instant
 
 if TYPE_CHECKING:
-    from muniment.records.entry import EntryDraft, LedgerEntry
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry
 
 __all__ = ["ingest"]
 
@@ -113,8 +113,8 @@ def _has_parts(draft: EntryDraft) -> bool:
 
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
     """Bring every event to the door without letting one in; answers how many there are."""
-    from muniment.ledger.door import admit
-    from muniment.records.policy import Policy
+    from muniment.core.policy.policy import Policy
+    from muniment.store.ledger.admission import admit
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
     count = 0
@@ -164,7 +164,7 @@ def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[tuple[str, str, str, str | None], str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
-    from muniment.runtime.run import draft_of
+    from muniment.handles.run import draft_of
 
     for shown, path in sources:
         base = session or Path(shown).stem or "session"
@@ -213,7 +213,7 @@ def _address(
 
 def _key(address: tuple[str, str, str, str | None], at: int, event: dict[str, Any]) -> str:
     """The same event at the same place of the same session has the same key, so a second ingest writes nothing."""
-    from muniment.text.canonical import canonical_bytes
+    from muniment.core.canonical import canonical_bytes
 
     return "ingest:" + sha256(canonical_bytes([*address, at, event])).hexdigest()
 

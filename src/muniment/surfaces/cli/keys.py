@@ -21,7 +21,7 @@ def _file_option(command: Any) -> Any:
 
 
 def _open(file: str | None) -> Any:
-    from muniment.adapters.system import system_clock
+    from muniment.core.outside.system import system_clock
     from muniment.surfaces.http.keys import KeyFile
     from muniment.surfaces.http.settings import load_server_settings
 

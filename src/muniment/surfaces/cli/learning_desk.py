@@ -16,9 +16,9 @@ from muniment.surfaces.cli.tables import Cell, show_table
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.fold import MemoryActionRecord
-    from muniment.records.learning import StoredMemory, Tally
-    from muniment.runtime.learning import Bank
+    from muniment.contracts.folding import MemoryActionRecord
+    from muniment.handles.bank import Bank
+    from muniment.learning.kept import StoredMemory, Tally
 
 __all__ = [
     "STANDINGS",
@@ -138,7 +138,7 @@ def bucket_option(command: F) -> F:
 
 def bucket_given(key: str | None) -> str | None:
     """A bucket as it was given, if it is one."""
-    from muniment.semantics.buckets import parse_bucket_key
+    from muniment.verify.buckets import parse_bucket_key
 
     if key is not None:
         with in_words_of_commands():

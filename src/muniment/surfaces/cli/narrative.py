@@ -24,8 +24,8 @@ def narrative(
     run_id: str, sequence: int | None, since: int | None, db: str | None, tenant: str | None, as_json: bool
 ) -> None:
     """Tell a snapshot of RUN in eight sections of Markdown: nothing that it does not hold, always the same bytes."""
-    from muniment.render.narrative import narrative as told
-    from muniment.render.snapshot_diff import diff_snapshots
+    from muniment.runs.narrative import narrative as told
+    from muniment.runs.snapshot_diff import diff_snapshots
 
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:

@@ -25,7 +25,7 @@ EXIT_USAGE = 2
 
 def emit_json(value: Any) -> None:
     """One canonical JSON line on stdout."""
-    from muniment.text.canonical import canonical_text
+    from muniment.core.canonical import canonical_text
 
     click.echo(canonical_text(value))
 
@@ -33,7 +33,7 @@ def emit_json(value: Any) -> None:
 def fail(error: MunimentError, as_json: bool) -> int:
     """Show an error on stderr; returns the exit code that goes with it."""
     if as_json:
-        from muniment.text.canonical import canonical_text
+        from muniment.core.canonical import canonical_text
 
         click.echo(canonical_text(error.to_dict()), err=True)
     else:

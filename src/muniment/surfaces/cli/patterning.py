@@ -17,8 +17,8 @@ from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.records.patterning import PatterningPlan
-    from muniment.records.patterning_policy import PatterningMeasurements, PatterningPolicy
+    from muniment.contracts.patterning import PatterningPlan
+    from muniment.core.policy.patterning import PatterningMeasurements, PatterningPolicy
 
 __all__ = ["patterning"]
 
@@ -78,9 +78,9 @@ def plan(
     seed, values; without a probe the base) or a response (chi, base, errors). With --call FILE needs neither: the
     function is called for the base and one or two steps of each probe.
     """
-    from muniment.patterning.planning import make_plan
-    from muniment.records.patterning_policy import PatterningMeasurements
-    from muniment.runtime.patterning import measure_response
+    from muniment.core.policy.patterning import PatterningMeasurements
+    from muniment.rules.patterning.measuring import measure_response
+    from muniment.rules.patterning.planning import make_plan
     from muniment.surfaces.cli.functions import load_function
 
     measured = PatterningMeasurements.from_wire(read_one(file, "$.file"))
@@ -119,9 +119,9 @@ def try_(
     as_json: bool,
 ) -> None:
     """Take a PLAN on: replay, then canary, then applied. What regresses is rolled back, and the exit code is 1."""
-    from muniment.patterning.stages import stage_of
-    from muniment.records.patterning import PatterningPlan
-    from muniment.runtime.patterning import validate_plan
+    from muniment.contracts.patterning import PatterningPlan
+    from muniment.rules.patterning.measuring import validate_plan
+    from muniment.rules.patterning.stages import stage_of
     from muniment.surfaces.cli.functions import load_function
 
     if replay is None and canary is None:
@@ -146,8 +146,8 @@ def try_(
 @handles_errors
 def rollback(file: str, reason: str, out: str | None, as_json: bool) -> None:
     """Take a PLAN back: the base weights are in force again."""
-    from muniment.patterning.stages import rolled_back
-    from muniment.records.patterning import PatterningPlan
+    from muniment.contracts.patterning import PatterningPlan
+    from muniment.rules.patterning.stages import rolled_back
 
     _answer(rolled_back(PatterningPlan.from_wire(read_one(file, "$.file")), reason), out, as_json)
 
@@ -158,7 +158,7 @@ def rollback(file: str, reason: str, out: str | None, as_json: bool) -> None:
 @handles_errors
 def show(file: str, as_json: bool) -> None:
     """Show a PLAN: weights, predicted changes, where it stands."""
-    from muniment.records.patterning import PatterningPlan
+    from muniment.contracts.patterning import PatterningPlan
 
     _answer(PatterningPlan.from_wire(read_one(file, "$.file")), None, as_json)
 
@@ -167,7 +167,7 @@ def show(file: str, as_json: bool) -> None:
 
 
 def _policy(numbers: Mapping[str, Any]) -> PatterningPolicy:
-    from muniment.records.patterning_policy import PatterningPolicy
+    from muniment.core.policy.patterning import PatterningPolicy
 
     return PatterningPolicy.from_wire({name: value for name, value in numbers.items() if value is not None})
 
@@ -180,8 +180,8 @@ def _check_unmeasured(measured: PatterningMeasurements) -> None:
 
 
 def _instant(now: str | None) -> str:
-    from muniment.adapters.system import system_clock
-    from muniment.text.instants import format_instant, parse_instant
+    from muniment.core.instants import format_instant, parse_instant
+    from muniment.core.outside.system import system_clock
 
     return format_instant(system_clock() if now is None else parse_instant(now, path="$.now"))
 
@@ -201,7 +201,7 @@ def _answer(made: PatterningPlan, out: str | None, as_json: bool) -> None:
 
 
 def _show(made: PatterningPlan) -> None:
-    from muniment.patterning.stages import base_weights, planned_weights, stage_of
+    from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
 
     stage, chi = stage_of(made), made.chi_estimation
     name, standing = click.style(one_line(made.patterning_id), bold=True), click.style(stage, fg=_COLOURS[stage])

@@ -18,9 +18,9 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.fold.executing import Applied
-    from muniment.records.fold import MemoryActionPlan
-    from muniment.runtime.plans import PlanState
+    from muniment.contracts.folding import MemoryActionPlan
+    from muniment.learning.fold.executing import Applied
+    from muniment.learning.plans import PlanState
 
 __all__ = ["apply", "plan", "undo"]
 

@@ -15,7 +15,7 @@ _HINT = "write what differs from the default, as in the [policy] table of munime
 
 def read_policy(name: str) -> dict[str, Any]:
     """What a file says of a policy: JSON where it is named so, else TOML, whose [policy] table it is if it has one."""
-    from muniment.text.canonical import parse_json
+    from muniment.core.canonical import parse_json
 
     try:
         data = Path(name).read_bytes()

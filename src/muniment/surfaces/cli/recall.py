@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from muniment.errors import NotFound
-from muniment.records.learning import Store
+from muniment.learning.kept import Store
 from muniment.surfaces.cli.asking import a_run, one_line, settings_of_user, text_given
 from muniment.surfaces.cli.learning_desk import (
     bucket_given,
@@ -26,10 +26,10 @@ from muniment.surfaces.cli.tables import Cell, show_table
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.learn_policy import InjectionBudget
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.recalling import Recall
-    from muniment.runtime.run import Run
+    from muniment.core.policy.learning import InjectionBudget
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.learning.recall.recalling import Recall
 
 __all__ = ["recall"]
 

@@ -18,7 +18,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.studies import Study
+    from muniment.handles.study import Study
 
 __all__ = [
     "Desk",

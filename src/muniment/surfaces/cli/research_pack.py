@@ -16,7 +16,7 @@ from muniment.surfaces.cli.research_desk import Desk, harmless, on_run, revision
 from muniment.surfaces.cli.run import many
 
 if TYPE_CHECKING:
-    from muniment.records.research_run import CheckedClaim, Citation, DraftCheck, GateResult, SourceCheck
+    from muniment.research.run_records import CheckedClaim, Citation, DraftCheck, GateResult, SourceCheck
 
 __all__ = ["check", "citations", "claims", "pack", "source", "synthesis"]
 
@@ -94,13 +94,13 @@ def citations(desk: Desk, check_urls: bool, allow_private: bool, revision: int |
 
 
 def _look(desk: Desk, allow_private: bool) -> list[SourceCheck]:
-    from muniment.adapters.url_check import UrlChecker
+    from muniment.research.outside.url_check import UrlChecker
 
     return desk.study.look(UrlChecker(allow_private=allow_private))
 
 
 def _show_citations(settled: Sequence[Citation]) -> None:
-    from muniment.records.research_run import CITABLE
+    from muniment.research.run_records import CITABLE
 
     for each in settled:
         status = click.style(f"{each.status:<9}", fg=None if each.status in CITABLE else "yellow")

@@ -15,8 +15,8 @@ from muniment.surfaces.cli.research_desk import Desk, in_words_of_commands, on_r
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.research_run import ResearchManifest
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
+    from muniment.research.run_records import ResearchManifest
 
 __all__ = ["gates", "init", "list_", "resume", "status"]
 
@@ -81,7 +81,7 @@ def init(
 
 def _question(given: str | None, file: str | None) -> str:
     """The question, checked before a store is made for it."""
-    from muniment.runtime.studies import check_question
+    from muniment.handles.study import check_question
 
     if (given is None) == (file is None):
         said = "a question is asked" if given is None else "a question is asked once"

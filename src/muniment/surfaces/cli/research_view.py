@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from muniment.records.research_run import CITABLE, STAGES
+from muniment.research.run_records import CITABLE, STAGES
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.records.research import Perspective, SummaryPack
-    from muniment.records.research_run import GateResult, GatesFile, ResearchManifest
-    from muniment.runtime.studies import StudyStatus
+    from muniment.contracts.research import Perspective, SummaryPack
+    from muniment.handles.study import StudyStatus
+    from muniment.research.run_records import GateResult, GatesFile, ResearchManifest
     from muniment.surfaces.cli.research_desk import Desk
 
 __all__ = [

@@ -13,7 +13,7 @@ from muniment.surfaces.cli.output import EXIT_FAILED
 from muniment.surfaces.cli.research_desk import Desk, harmless, named_counts, on_run, revision_option, run_argument
 
 if TYPE_CHECKING:
-    from muniment.records.research_run import PivotDecision, WaveResult
+    from muniment.research.run_records import PivotDecision, WaveResult
 
 __all__ = ["give_up", "ingest", "pivot", "prompt", "route"]
 
@@ -36,8 +36,8 @@ def route(desk: Desk, plan: str | None, revision: int | None) -> None:
 
 
 def _plan(name: str) -> Any:
+    from muniment.core.canonical import parse_json
     from muniment.surfaces.cli.documents import read_text
-    from muniment.text.canonical import parse_json
 
     return parse_json(read_text(name))
 
@@ -99,8 +99,8 @@ def ingest(
 
 
 def _output(name: str) -> Any:
+    from muniment.core.canonical import parse_json
     from muniment.surfaces.cli.documents import read_text
-    from muniment.text.canonical import parse_json
 
     if name.endswith(".json"):
         return parse_json(read_text(name))

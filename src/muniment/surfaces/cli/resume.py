@@ -13,8 +13,8 @@ from muniment.surfaces.cli.run import many, show_diagnosis, show_log
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.run import Run
-    from muniment.runtime.run_reading import Resumed
+    from muniment.handles.run import Run
+    from muniment.runs.reading import Resumed
 
 __all__ = ["resume"]
 

@@ -26,8 +26,8 @@ from muniment.surfaces.cli.tables import Cell, show_table
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.records.runs import RolloutSelectBlock, RunCost
-    from muniment.runtime.runner import Attempt, Done
+    from muniment.contracts.run_records import RolloutSelectBlock, RunCost
+    from muniment.handles.runner import Attempt, Done
 
 __all__ = ["rollout"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from muniment.records.routing import Pressure
-from muniment.records.words import Level, Outcome, Verdict
+from muniment.core.vocabulary import Level, Outcome, Verdict
+from muniment.rules.routing.records import Pressure
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.learning_desk import (
     bank_options,
@@ -26,8 +26,8 @@ from muniment.surfaces.cli.tables import Cell, show_table
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.routing import Expected, Observables, Rate, RateReport, RouteDecision, RouteReason, Rung
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
+    from muniment.rules.routing.records import Expected, Observables, Rate, RateReport, RouteDecision, RouteReason, Rung
 
 __all__ = ["observe_rates", "route"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
+from muniment.core.vocabulary import RuleType
 from muniment.errors import InvalidInput
-from muniment.records.words import RuleType
 from muniment.surfaces.cli.documents import read_one
 from muniment.surfaces.cli.learning_desk import bucket_given, bucket_option, features_given, key_options, parts_given
 from muniment.surfaces.cli.options import json_option
@@ -36,13 +36,13 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.promotion.trials import CanaryVerdict
-    from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import GateReport, LintFinding, ReplayReport
-    from muniment.records.rule_policy import RulePolicy
-    from muniment.records.rules import RuleRecord
-    from muniment.runtime.rule_selecting import RuleSelection
-    from muniment.runtime.rulebooks import Rulebook
+    from muniment.contracts.rules import RuleRecord
+    from muniment.core.policy.rules import RulePolicy
+    from muniment.handles.rulebook import Rulebook
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
+    from muniment.rules.promotion.trials import CanaryVerdict
+    from muniment.rules.rulebook.selecting import RuleSelection
 
 __all__ = ["lint", "report", "select", "verdict_plain"]
 
@@ -133,7 +133,7 @@ def lint(rule: str, where: Where, as_json: bool) -> None:
 
     Errors keep a rule from its gate, warnings do not. Exit code 1 where there is an error.
     """
-    from muniment.rulebook.lint import is_clean
+    from muniment.rules.rulebook.lint import is_clean
 
     findings = _lint_file(rule, where) if is_file(rule) else _lint_rule(rule, where)
     clean = is_clean(findings)
@@ -160,9 +160,9 @@ def _lint_file(name: str, where: Where) -> tuple[LintFinding, ...]:
 
 def _record(data: Any) -> RuleRecord:
     """The rule of a file; a draft, as the rule it would become."""
-    from muniment.promotion.consolidation import rule_of
-    from muniment.records.base import RULECRAFT_VERSION
-    from muniment.records.rules import DistillDraft, RuleRecord
+    from muniment.contracts.rules import DistillDraft, RuleRecord
+    from muniment.core.record import RULECRAFT_VERSION
+    from muniment.rules.promotion.consolidation import rule_of
 
     if not isinstance(data, dict):
         raise InvalidInput(
@@ -211,12 +211,12 @@ def report(rule_id: str, where: Where, as_json: bool) -> None:
 
 
 def _read(book: Rulebook, rule_id: str, policy: RulePolicy) -> _Reading:
-    from muniment.promotion.consolidation import consolidate
-    from muniment.promotion.digest import rule_digest
-    from muniment.promotion.gate import faults_of
-    from muniment.promotion.trials import replay_faults
-    from muniment.records.promotion import GateReport, ReplayReport
-    from muniment.records.rules import RuleRecord
+    from muniment.contracts.rules import RuleRecord
+    from muniment.rules.promotion.consolidation import consolidate
+    from muniment.rules.promotion.digest import rule_digest
+    from muniment.rules.promotion.gate import faults_of
+    from muniment.rules.promotion.records import GateReport, ReplayReport
+    from muniment.rules.promotion.trials import replay_faults
 
     memory = book.get(rule_id)
     rule = RuleRecord.from_wire(memory.record)

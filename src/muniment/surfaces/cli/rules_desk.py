@@ -21,12 +21,12 @@ from muniment.surfaces.cli.tables import Cell, bar, show_table, spanned
 from muniment.surfaces.settings import Settings, load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import GateReport, LintFinding
-    from muniment.rulebook.statistics import RuleStats
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.rulebooks import Rulebook
-    from muniment.stats.counts import Tally
+    from muniment.core.stats.counts import Tally
+    from muniment.handles.memory import Memory
+    from muniment.handles.rulebook import Rulebook
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.records import GateReport, LintFinding
+    from muniment.rules.rulebook.statistics import RuleStats
 
 __all__ = [
     "STAGES",
@@ -277,7 +277,7 @@ def _is_tested(memory: StoredMemory) -> bool:
 
 def tally_with(tallies: Mapping[Any, Tally], *, had_it: bool) -> Tally:
     """Of the runs that had a rule, or of those that left it out."""
-    from muniment.stats.counts import Tally
+    from muniment.core.stats.counts import Tally
 
     found = Tally()
     for arm, tally in tallies.items():
@@ -292,7 +292,7 @@ def rate_text(tally: Tally) -> str:
 
 def span_of(tally: Tally, thin_n: int) -> tuple[str, str]:
     """A pass rate as a picture, and its 95 % bounds; unknown where there are few runs."""
-    from muniment.stats.wilson import wilson_bounds
+    from muniment.core.stats.wilson import wilson_bounds
 
     if tally.n < thin_n:
         return " " * 20, f"unknown: under {thin_n} runs"

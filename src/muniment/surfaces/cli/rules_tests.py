@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from muniment.core.vocabulary import RuleType
 from muniment.errors import InvalidInput
-from muniment.records.words import RuleType
 from muniment.surfaces.cli.asking import one_line, text_given, when
 from muniment.surfaces.cli.check import read_constraint_file
 from muniment.surfaces.cli.documents import read_all, read_one
@@ -36,11 +36,11 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, bar, show_table
 
 if TYPE_CHECKING:
-    from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import GateReport, ReplayReport
-    from muniment.records.rules import RegressionTestSpec
-    from muniment.runtime.rule_drafting import Submitted
-    from muniment.runtime.rule_reading import RuleTest
+    from muniment.contracts.rules import RegressionTestSpec
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.drafting import Submitted
+    from muniment.rules.promotion.records import GateReport, ReplayReport
+    from muniment.rules.rulebook.reading import RuleTest
 
 __all__ = ["add", "gate", "replay", "submit", "tests"]
 
@@ -259,7 +259,7 @@ def gate(
 
 
 def _read_outputs(name: str) -> dict[str, Any]:
-    from muniment.records.verification import Output
+    from muniment.verify.outputs import Output
 
     data = read_one(name, "$.outputs", "a JSON object: an output, or a text, by test id")
     if not isinstance(data, dict):

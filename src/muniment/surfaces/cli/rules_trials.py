@@ -30,10 +30,10 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
-    from muniment.promotion.trials import CanaryVerdict
-    from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import PromotionReport, RulebookRevision
-    from muniment.runtime.rulebooks import Rulebook
+    from muniment.handles.rulebook import Rulebook
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.records import PromotionReport, RulebookRevision
+    from muniment.rules.promotion.trials import CanaryVerdict
 
 __all__ = ["canary", "promote", "publish", "retire", "rollback", "watch"]
 
@@ -232,7 +232,7 @@ _Change = tuple["StoredMemory", "StoredMemory | None"]
 def _planned(book: Rulebook, to: int) -> list[_Change]:
     """What a rollback would change, rule by rule; those that were forgotten are no part of it."""
     from muniment.errors import InvalidInput, NotFound
-    from muniment.promotion.rollback import plan_rollback
+    from muniment.rules.promotion.rollback import plan_rollback
 
     if to < 0:
         raise InvalidInput("a revision is a whole number from 0", path="$.to")

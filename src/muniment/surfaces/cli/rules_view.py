@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from muniment.records.promotion import RuleStage
+from muniment.rules.promotion.records import RuleStage
 from muniment.surfaces.cli.asking import when
 from muniment.surfaces.cli.learning_desk import told
 from muniment.surfaces.cli.options import json_option
@@ -38,12 +38,12 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.cli.tables import Cell, show_table, sparkline
 
 if TYPE_CHECKING:
-    from muniment.records.learning import StoredMemory
-    from muniment.records.promotion import RulebookRevision
-    from muniment.rulebook.statistics import RuleStats
-    from muniment.runtime.rule_reading import Report, RuleTest
-    from muniment.runtime.rulebooks import Rulebook
-    from muniment.stats.counts import Tally
+    from muniment.core.stats.counts import Tally
+    from muniment.handles.rulebook import Rulebook
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.records import RulebookRevision
+    from muniment.rules.rulebook.reading import Report, RuleTest
+    from muniment.rules.rulebook.statistics import RuleStats
 
 __all__ = ["list_", "revisions", "show", "stats"]
 
@@ -191,7 +191,7 @@ def _kind(report: Report) -> str:
 
 
 def _report_row(report: Report) -> list[Cell]:
-    from muniment.records.promotion import GateReport, ReplayReport
+    from muniment.rules.promotion.records import GateReport, ReplayReport
 
     if isinstance(report, GateReport):
         failing = [check.name for check in report.checks if not check.ok]
@@ -284,7 +284,7 @@ def _difference(counted: RuleStats, bucket_key: str | None) -> Cell:
 
 def _sliced(book: Rulebook, rule_id: str, slices: int, since: str | None, until: str | None) -> list[RuleStats]:
     """The time of a rule, or of the window, in equal parts."""
-    from muniment.text.instants import format_instant, parse_instant
+    from muniment.core.instants import format_instant, parse_instant
 
     memory, counted = book.get(rule_id), book.stats(rule_id, start=since, end=until)
     if counted.last_used_at is None:

@@ -14,12 +14,12 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.base import JsonObject
-    from muniment.records.compaction_policy import CompactionPolicy
-    from muniment.records.entry import RunState
-    from muniment.records.run_log import RunLog
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.core.policy.compaction import CompactionPolicy
+    from muniment.core.record import JsonObject
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.runs.records import RunLog
+    from muniment.store.ledger.records import RunState
 
 __all__ = ["many", "run", "run_named", "show_diagnosis", "show_log"]
 
@@ -154,7 +154,7 @@ def _log_lines(log: RunLog) -> Iterator[tuple[str, str]]:
 
 
 def _said(value: JsonObject | str) -> str:
-    from muniment.prompts.lines import shown
+    from muniment.packets.page.lines import shown
 
     if isinstance(value, str):
         return one_line(value)

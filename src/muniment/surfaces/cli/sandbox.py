@@ -16,8 +16,8 @@ from muniment.surfaces.cli.options import json_option
 from muniment.surfaces.cli.output import emit_json, fail, handles_errors
 
 if TYPE_CHECKING:
-    from muniment.ports.sandbox import Observation
-    from muniment.records.sandbox import SandboxPolicy
+    from muniment.contracts.sandbox import SandboxPolicy
+    from muniment.verify.sandbox.port import Observation
 
 __all__ = ["sandbox"]
 
@@ -62,8 +62,8 @@ def run(command: tuple[str, ...], files: tuple[str, ...], image: str | None, as_
     One argument is a line of bash; several are a program and its arguments. The exit code is the command's, 124 if
     it was stopped at a time limit, 137 at another, 125 if there is no sandbox: then nothing was run.
     """
-    from muniment.adapters.sandbox import BubblewrapSandbox
-    from muniment.adapters.system import SystemIds
+    from muniment.core.outside.system import SystemIds
+    from muniment.verify.sandbox import BubblewrapSandbox
 
     policy = _policy(given, image)
     line = command[0] if len(command) == 1 else shlex.join(command)
@@ -79,8 +79,8 @@ def run(command: tuple[str, ...], files: tuple[str, ...], image: str | None, as_
 
 
 def _policy(given: dict[str, Any], image: str | None) -> SandboxPolicy:
-    from muniment.records.base import RULECRAFT_VERSION
-    from muniment.records.sandbox import SandboxPolicy
+    from muniment.contracts.sandbox import SandboxPolicy
+    from muniment.core.record import RULECRAFT_VERSION
 
     named = given["policy_file"]
     wire: dict[str, Any] = {"schema_version": RULECRAFT_VERSION} if named is None else _policy_of(named)

@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.records.hit import Hit
+    from muniment.memory.recall.records import Hit
 
 __all__ = ["search", "show_hit"]
 

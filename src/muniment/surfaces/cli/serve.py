@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import Settings, load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
     from muniment.surfaces.http.settings import ServerSettings
 
 __all__ = ["serve"]
@@ -35,7 +35,7 @@ def serve(db: str | None, as_json: bool, **given: Any) -> None:
 
     On this machine alone it asks for no key; elsewhere it does (`muniment keys create`). Logs go to stderr, as JSON.
     """
-    from muniment.adapters.system import system_clock
+    from muniment.core.outside.system import system_clock
     from muniment.surfaces.http.keys import KeyFile
     from muniment.surfaces.http.logs import LOGGER, configure_logs
     from muniment.surfaces.http.serving import check_safe, make_server

@@ -16,8 +16,8 @@ from muniment.surfaces.cli.run import many
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.records.snapshot import CompactionSnapshot, SnapshotValidation
-    from muniment.runtime.memory import Memory
+    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.handles.memory import Memory
 
 __all__ = ["sequence_option", "snapshot"]
 

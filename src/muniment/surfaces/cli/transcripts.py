@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from muniment.core.canonical import canonical_text, parse_json
 from muniment.errors import InvalidInput, MunimentError
-from muniment.text.canonical import canonical_text, parse_json
 
 __all__ = ["SCOPE_KEYS", "events_of"]
 

@@ -14,8 +14,8 @@ from muniment.surfaces.cli.options import db_option, json_option, tenant_option
 from muniment.surfaces.cli.output import EXIT_FAILED, emit_json, handles_errors
 
 if TYPE_CHECKING:
-    from muniment.adapters.sandbox.harness import Harness
-    from muniment.records.runs import VerifierResult
+    from muniment.contracts.run_records import VerifierResult
+    from muniment.verify.sandbox.harness import Harness
 
 __all__ = ["verify_output"]
 
@@ -53,10 +53,10 @@ def verify_output(
 
     Exit code 0 if it passes, 1 if not, 2 if something cannot be read, 3 if it was to be run and that decided nothing.
     """
-    from muniment.records.policy import Policy
-    from muniment.runtime import verifying
-    from muniment.semantics.verdicts import is_pass
+    from muniment.core.policy.policy import Policy
+    from muniment.verify import verifying
     from muniment.verify.facts import SourceText
+    from muniment.verify.verdicts import is_pass
 
     given = verifying.output_of(read_text(output))
     asked = None if constraints is None else read_constraint_file(constraints, as_json=as_json)
@@ -83,7 +83,7 @@ def verify_output(
 def _harness(command: str | None, suite: tuple[str, ...], runs: int) -> Harness | None:
     if command is None and not suite:
         return None
-    from muniment.adapters.sandbox.harness import Harness
+    from muniment.verify.sandbox.harness import Harness
 
     tests = {Path(path).name: read_text(path).encode() for path in suite}
     return Harness(command=command, pytest=tuple(tests) if suite else None, files=tests, runs=runs)

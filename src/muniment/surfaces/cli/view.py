@@ -14,7 +14,7 @@ from muniment.surfaces.cli.transfer import write_file
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["view"]
 

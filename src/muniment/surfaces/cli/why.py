@@ -12,8 +12,8 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.tracing import Telling
+    from muniment.handles.memory import Memory
+    from muniment.packets.tracing import Telling
 
 __all__ = ["why"]
 

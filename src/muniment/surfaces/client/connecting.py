@@ -11,7 +11,7 @@ from muniment.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["connect", "connect_async"]
 

@@ -15,6 +15,10 @@ from urllib.parse import quote
 import httpx2
 from pydantic import ConfigDict, TypeAdapter
 
+from muniment.core.canonical import MAX_DEPTH, canonical_bytes, check_text, child_path, parse_json
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.numbers import whole
+from muniment.core.record import JsonValue, Record, ValidationError, issues_of
 from muniment.errors import (
     Closed,
     InvalidInput,
@@ -24,15 +28,11 @@ from muniment.errors import (
     StorageFailure,
     StorageLost,
 )
-from muniment.records.base import JsonValue, Record, ValidationError, issues_of
-from muniment.runtime.builds import Build
-from muniment.runtime.numbers import whole
+from muniment.packets.builds import Build
 from muniment.surfaces.operations.problems import error_of
 from muniment.surfaces.operations.shapes import Listed, shape_of
 from muniment.surfaces.operations.table import Operation
 from muniment.surfaces.operations.works import Work
-from muniment.text.canonical import MAX_DEPTH, canonical_bytes, check_text, child_path, parse_json
-from muniment.text.instants import format_instant, parse_instant
 
 __all__ = ["Ask", "Connection", "plain"]
 
@@ -297,7 +297,7 @@ def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(each, child_path(path, str(name)), room - 1) for name, each in value.items()}
     if isinstance(value, PathLike):
-        from muniment.runtime.corpora import read_text_file
+        from muniment.memory.documents.handle import read_text_file
 
         return read_text_file(Path(fspath(value)), _FILE_BYTES_MAX, "the client")
     if hasattr(value, "request") and hasattr(value.request, "request_id"):

@@ -15,25 +15,25 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
+from muniment.core.scope import DEFAULT_TENANT, Scope
 from muniment.errors import Forbidden, InvalidInput
-from muniment.records.scope import DEFAULT_TENANT, Scope
-from muniment.runtime.corpora import Corpus
-from muniment.runtime.learning import Bank
-from muniment.runtime.memory import Memory
-from muniment.runtime.rulebooks import Rulebook
-from muniment.runtime.run import Run
-from muniment.runtime.run_reading import Resumed
-from muniment.runtime.studies import Study
+from muniment.handles.bank import Bank
+from muniment.handles.memory import Memory
+from muniment.handles.rulebook import Rulebook
+from muniment.handles.run import Run
+from muniment.handles.study import Study
+from muniment.memory.documents.handle import Corpus
+from muniment.runs.reading import Resumed
 from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, find_operation
 from muniment.surfaces.operations.table import HANDLES, Handle, Level, Operation
 
 if TYPE_CHECKING:
-    from muniment.ports.engine import EngineInfo
-    from muniment.records.corpus import CorpusDocument
-    from muniment.records.hit import Hit
-    from muniment.records.policy import Policy
+    from muniment.core.policy.policy import Policy
+    from muniment.core.ports.engine import EngineInfo
+    from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.recall.records import Hit
 
 __all__ = ["RemoteBank", "RemoteCorpus", "RemoteMemory", "RemoteRulebook", "RemoteRun", "RemoteStudy"]
 
@@ -103,7 +103,7 @@ class _Home:
 
     @functools.cached_property
     def counter(self) -> Any:
-        from muniment.adapters.token_counters import load_token_counter
+        from muniment.core.outside.token_counters import load_token_counter
 
         return load_token_counter()
 
@@ -479,7 +479,7 @@ class RemoteMemory(_Remote, Memory):
         return self._connection.lines(self._located("memory", "export", given))
 
     def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
-        from muniment.runtime.transfer import Dump, check_dump
+        from muniment.store.transfer.transfer import Dump, check_dump
 
         dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
         _check_progress(progress)
@@ -520,8 +520,8 @@ def _check_progress(progress: Any) -> None:
 
 def _streamed(remote: Any, handle: Handle, call: str, given: dict[str, Any]) -> Iterator[Any]:
     """Records of a long answer, one by one as they come."""
+    from muniment.core.canonical import parse_json
     from muniment.surfaces.operations.shapes import Listed
-    from muniment.text.canonical import parse_json
 
     ask = remote._asking(handle, call, given) if isinstance(remote, RemoteRun) else remote._located(handle, call, given)
     shape = ask.operation.shape

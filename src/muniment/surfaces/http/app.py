@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muniment.errors import MunimentError
-from muniment.runtime.memory import Memory
-from muniment.runtime.memory import open as open_memory
+from muniment.handles.memory import Memory
+from muniment.handles.memory import open as open_memory
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.door import Door, problem_response
 from muniment.surfaces.http.logs import LOGGER

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Union, get_args, get_origin
 
+from muniment.core.record import Record
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.records.base import Record
 from muniment.surfaces.http.routing import Route
 
 __all__ = ["PAGE", "RUN_CONTEXT", "body_arguments", "query_arguments"]

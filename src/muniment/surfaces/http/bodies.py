@@ -12,8 +12,8 @@ from typing import Any
 
 from starlette.requests import Request
 
+from muniment.core.canonical import parse_json
 from muniment.errors import TooLarge, TooSlow, UnsupportedMedia
-from muniment.text.canonical import parse_json
 
 __all__ = ["BYTES_A_SECOND_MIN", "read_bytes", "read_json", "spool_lines"]
 

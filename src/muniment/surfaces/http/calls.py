@@ -8,15 +8,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from muniment.core.canonical import canonical_bytes
 from muniment.errors import InvalidInput, MunimentError
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, guarded, version_of
 from muniment.surfaces.http.handles import open_handle, place_study, versioned_id
 from muniment.surfaces.http.pages import is_sought, page_of, page_sought
 from muniment.surfaces.http.routing import Found
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
-from muniment.text.canonical import canonical_bytes
 
 __all__ = ["LINES", "Answer", "Asked", "carry_out", "match_version", "plain_result", "problem_line"]
 

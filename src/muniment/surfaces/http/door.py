@@ -17,7 +17,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from muniment.adapters.system import system_clock
+from muniment.core.canonical import canonical_bytes
+from muniment.core.outside.system import system_clock
 from muniment.errors import (
     Closed,
     Forbidden,
@@ -28,8 +29,8 @@ from muniment.errors import (
     Unauthorized,
     WrongMethod,
 )
-from muniment.runtime.changes import whose
-from muniment.runtime.memory import Memory
+from muniment.handles.memory import Memory
+from muniment.store.changes.reading import whose
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
@@ -45,7 +46,6 @@ from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
-from muniment.text.canonical import canonical_bytes
 
 __all__ = ["Door", "Told", "problem_response"]
 

@@ -11,14 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
+from muniment.core.canonical import canonical_bytes
+from muniment.core.hashing import digest, salted_digest
+from muniment.core.ports.engine import Engine, Get, Insert, Lock, Transaction
+from muniment.core.ports.outside import Ids
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
-from muniment.ledger.rows import entry_of_row
-from muniment.ports.engine import Engine, Get, Insert, Lock, Transaction
-from muniment.ports.outside import Ids
-from muniment.runtime.context import Context
-from muniment.runtime.items import latest
-from muniment.text.canonical import canonical_bytes
-from muniment.text.hashing import digest, salted_digest
+from muniment.store.context import Context
+from muniment.store.items.versions import latest
+from muniment.store.ledger.rows import entry_of_row
 
 __all__ = ["Kept", "Repeated", "Replies", "Request", "guarded", "key_hash", "version_of"]
 

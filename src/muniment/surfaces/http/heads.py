@@ -7,9 +7,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, TooLarge, TooSlow
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of, titled
-from muniment.text.canonical import canonical_bytes
 
 __all__ = ["HEAD_BYTES_MAX", "BoundedProtocol", "protocol_for"]
 

@@ -22,11 +22,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from muniment.core.canonical import canonical_bytes, parse_json
+from muniment.core.instants import format_instant
+from muniment.core.record import Absent, Count, Items, NonEmpty, Record
+from muniment.core.scope import IdText
 from muniment.errors import InvalidInput, NotFound, StorageFailure
-from muniment.records.base import Absent, Count, Items, NonEmpty, Record
-from muniment.records.scope import IdText
-from muniment.text.canonical import canonical_bytes, parse_json
-from muniment.text.instants import format_instant
 
 __all__ = ["Key", "KeyFile", "Made", "Secret", "lifetime"]
 

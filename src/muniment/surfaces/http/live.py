@@ -20,11 +20,11 @@ from typing import NamedTuple, TypeVar
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from muniment.core.ports.engine import Engine, Reader
 from muniment.errors import Closed, MunimentError, RateLimited
-from muniment.ports.engine import Engine, Reader
-from muniment.records.changes import Changes
-from muniment.runtime.changes import begin, look
-from muniment.runtime.positions import Standpoint, Who
+from muniment.store.changes.positions import Standpoint, Who
+from muniment.store.changes.reading import begin, look
+from muniment.store.changes.records import Changes
 from muniment.surfaces.http.access import Caller
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.operations.works import Work, Works

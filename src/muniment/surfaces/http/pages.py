@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from muniment.core.canonical import canonical_bytes, parse_json
+from muniment.core.hashing import digest_of
 from muniment.errors import InvalidInput, InvalidJson
-from muniment.records.entry import LedgerEntry
-from muniment.records.users import UserState
-from muniment.runtime.memory import Memory
-from muniment.runtime.reading import list_entries
-from muniment.runtime.user_reading import list_users
+from muniment.handles.memory import Memory
+from muniment.store.ledger.reading import list_entries
+from muniment.store.ledger.records import LedgerEntry
+from muniment.store.users.reading import list_users
+from muniment.store.users.records import UserState
 from muniment.surfaces.http.routing import Found
 from muniment.surfaces.operations.shapes import Shape
-from muniment.text.canonical import canonical_bytes, parse_json
-from muniment.text.hashing import digest_of
 
 __all__ = ["LIMIT", "LIMIT_MAX", "Page", "is_sought", "page_of", "page_sought"]
 

@@ -12,7 +12,7 @@ from muniment.surfaces.http.settings import ServerSettings, is_loopback
 if TYPE_CHECKING:
     import uvicorn
 
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["check_safe", "make_server"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, WrongMethod
-from muniment.runtime.memory import Memory
-from muniment.text.canonical import canonical_bytes
+from muniment.handles.memory import Memory
 
 __all__ = ["Plain", "Standing"]
 

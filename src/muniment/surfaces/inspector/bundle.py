@@ -12,12 +12,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.canonical import canonical_text
+from muniment.core.instants import format_instant
 from muniment.surfaces.inspector.pages import DIST, load_files
-from muniment.text.canonical import canonical_text
-from muniment.text.instants import format_instant
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
 
 __all__ = ["bundle_page", "make_bundle"]
 

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from muniment.errors import MunimentError
-from muniment.records.entry import RunState
-from muniment.runtime.memory import Memory
-from muniment.runtime.studies import TASK_TYPE
+from muniment.handles.memory import Memory
+from muniment.handles.study import TASK_TYPE
+from muniment.store.ledger.records import RunState
 from muniment.surfaces.http.arguments import query_arguments
 from muniment.surfaces.http.calls import Asked, carry_out
 from muniment.surfaces.http.pages import LIMIT_MAX

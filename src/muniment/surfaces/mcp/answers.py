@@ -2,12 +2,12 @@
 
 from pydantic import ConfigDict
 
-from muniment.records.base import Absent, Count, Items, JsonObject, Record
-from muniment.records.entry import Role, Trust
-from muniment.records.hit import Hit
-from muniment.records.memory import MemoryRecallResponse
-from muniment.records.packet import Purpose
-from muniment.runtime.tracing import Telling
+from muniment.contracts.learned_memory import MemoryRecallResponse
+from muniment.contracts.memory_packet import Purpose
+from muniment.core.record import Absent, Count, Items, JsonObject, Record
+from muniment.memory.recall.records import Hit
+from muniment.packets.tracing import Telling
+from muniment.store.ledger.records import Role, Trust
 
 __all__ = ["NOTICE", "Composed", "Explained", "Explanation", "Found", "FoundHit", "Observed", "Recalled"]
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidatorFunctionWrapHandler, WrapValidator
 
+from muniment.contracts.memory_packet import Cues, Purpose
+from muniment.core.record import Absent, Confidence, Items, JsonValue, Numeric, Record, ValidationError
+from muniment.core.scope import IdText
 from muniment.errors import InvalidInput
-from muniment.records.base import Absent, Confidence, Items, JsonValue, Numeric, Record, ValidationError
-from muniment.records.learning import IntentParts, StateParts
-from muniment.records.packet import Cues, Purpose
-from muniment.records.scope import IdText
+from muniment.learning.kept import IntentParts, StateParts
 
 __all__ = [
     "ARGUMENTS_BYTES_MAX",

@@ -13,8 +13,8 @@ from muniment.surfaces.mcp.arguments import ComposeArguments, KeepArguments, Que
 from muniment.surfaces.mcp.tools import compose
 
 if TYPE_CHECKING:
-    from muniment.records.base import Record
-    from muniment.records.packet import Purpose
+    from muniment.contracts.memory_packet import Purpose
+    from muniment.core.record import Record
     from muniment.surfaces.mcp.seats import Seat
 
 __all__ = ["PROMPTS", "Offered", "get_prompt", "list_prompts"]

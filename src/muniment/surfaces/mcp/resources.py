@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from mcp_types import ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
+from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidInput, NotFound
-from muniment.runtime.readables import Readable, list_readables
+from muniment.packets.readables import Readable, list_readables
 from muniment.surfaces.cli.asking import one_line
 from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.uris import TEMPLATES, build_uri, narrative_uri, parts_of
-from muniment.text.canonical import canonical_text
 
 if TYPE_CHECKING:
     from muniment.surfaces.mcp.seats import Seat

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.contracts.schemas import RecordSchema, without_json_values
 
 if TYPE_CHECKING:
-    from muniment.records.base import Record
+    from muniment.core.record import Record
 
 __all__ = ["schema_of"]
 

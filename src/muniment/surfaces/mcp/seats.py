@@ -7,16 +7,16 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput
-from muniment.ledger.trust import trust_of
-from muniment.runtime.reading import check_own
-from muniment.semantics.trust import lowest_trust
+from muniment.store.ledger.reading import check_own
+from muniment.store.ledger.trust import trust_of
 
 if TYPE_CHECKING:
-    from muniment.records.entry import Role, Trust
-    from muniment.runtime.builds import Build
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.packets.builds import Build
+    from muniment.store.ledger.records import Role, Trust
     from muniment.surfaces.mcp.settings import McpSettings
 
 __all__ = ["Place", "Seat", "Seats"]

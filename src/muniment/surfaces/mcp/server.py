@@ -14,6 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 import muniment
+from muniment.core.canonical import canonical_bytes, canonical_text
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound, RunFinished, TooLarge
 from muniment.surfaces.mcp.arguments import ARGUMENTS_BYTES_MAX
 from muniment.surfaces.mcp.prompts import get_prompt, list_prompts
@@ -21,7 +22,6 @@ from muniment.surfaces.mcp.resources import list_resources, list_templates, read
 from muniment.surfaces.mcp.schemas import schema_of
 from muniment.surfaces.mcp.seats import Seat, Seats
 from muniment.surfaces.mcp.tools import TOOLS, Tool
-from muniment.text.canonical import canonical_bytes, canonical_text
 
 __all__ = ["INSTRUCTIONS", "SeatOf", "make_server"]
 

@@ -11,7 +11,7 @@ from muniment.surfaces.mcp.seats import Place, Seats
 from muniment.surfaces.mcp.server import make_server
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
     from muniment.surfaces.mcp.settings import McpSettings
     from muniment.surfaces.settings import Settings
 

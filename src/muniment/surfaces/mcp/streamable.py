@@ -29,7 +29,7 @@ from muniment.surfaces.mcp.seats import Place, Seat, Seats
 from muniment.surfaces.mcp.server import Ctx, make_server
 
 if TYPE_CHECKING:
-    from muniment.runtime.memory import Memory
+    from muniment.handles.memory import Memory
     from muniment.surfaces.http.settings import ServerSettings
     from muniment.surfaces.mcp.settings import McpSettings
     from muniment.surfaces.settings import Settings

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from muniment.contracts.memory_packet import Cues, Fact
+from muniment.core.record import Record
+from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput, NotFound
-from muniment.records.base import Record
-from muniment.records.entry import LedgerEntry, Receipt
-from muniment.records.packet import Cues, Fact
-from muniment.records.run_log import RunClaim
-from muniment.semantics.trust import lowest_trust
+from muniment.runs.records import RunClaim
+from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.surfaces.mcp import words
 from muniment.surfaces.mcp.answers import NOTICE, Composed, Explained, Explanation, Found, FoundHit, Observed, Recalled
 from muniment.surfaces.mcp.arguments import (
@@ -32,7 +32,7 @@ from muniment.surfaces.mcp.arguments import (
 from muniment.surfaces.mcp.uris import build_uri, event_uri
 
 if TYPE_CHECKING:
-    from muniment.records.hit import Hit
+    from muniment.memory.recall.records import Hit
     from muniment.surfaces.mcp.seats import Seat
 
 __all__ = ["TOOLS", "Answered", "Tool", "compose"]

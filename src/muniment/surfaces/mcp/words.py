@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.canonical import canonical_text
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.mcp.answers import NOTICE, Composed, Explanation, Found, Observed, Recalled
-from muniment.text.canonical import canonical_text
 
 if TYPE_CHECKING:
-    from muniment.records.entry import Receipt
-    from muniment.records.packet import Fact
-    from muniment.records.run_log import RunClaim
+    from muniment.contracts.memory_packet import Fact
+    from muniment.runs.records import RunClaim
+    from muniment.store.ledger.records import Receipt
 
 __all__ = [
     "say_claim",

@@ -9,26 +9,26 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
-from muniment.ledger.evidence import Resolved
-from muniment.records.packet import MemoryPacket
-from muniment.records.pointer import Span
-from muniment.records.policy import Policy
-from muniment.records.pool import Pool
-from muniment.records.promotion import RefusedRule
-from muniment.records.run_log import RunLog
-from muniment.records.scope import Scope
-from muniment.records.snapshot import CompactionSnapshot
-from muniment.runtime.builds import Build
-from muniment.runtime.learning import Bank
-from muniment.runtime.resuming import Rejected
-from muniment.runtime.rule_selecting import RuleSelection
-from muniment.runtime.run import Run
-from muniment.runtime.run_reading import Resumed
-from muniment.runtime.studies import Study
-from muniment.semantics.banks import holder_of
+from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.snapshot import CompactionSnapshot
+from muniment.core.banks import holder_of
+from muniment.core.canonical import canonical_bytes
+from muniment.core.pointer import Span
+from muniment.core.policy.policy import Policy
+from muniment.core.scope import Scope
+from muniment.handles.bank import Bank
+from muniment.handles.run import Run
+from muniment.handles.study import Study
+from muniment.packets.builds import Build
+from muniment.packets.pool import Pool
+from muniment.rules.promotion.records import RefusedRule
+from muniment.rules.rulebook.selecting import RuleSelection
+from muniment.runs.reading import Resumed
+from muniment.runs.records import RunLog
+from muniment.runs.resuming import Rejected
+from muniment.store.ledger.evidence import Resolved
 from muniment.surfaces.operations.shapes import Components, Fields, Shape, register, shape_of
 from muniment.surfaces.operations.signatures import fields_of
-from muniment.text.canonical import canonical_bytes
 
 __all__ = ["BankRef", "BuildInputs", "ResumedRef", "RunRef", "SentBuild", "StudyRef"]
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from muniment.contracts.memory_packet import Fact
+from muniment.core.ports.engine import Reader
+from muniment.core.record import JsonObject, Record
 from muniment.errors import Forbidden, InvalidInput, UnknownScope
-from muniment.ports.engine import Reader
-from muniment.records.base import JsonObject, Record
-from muniment.records.packet import Fact
-from muniment.render.answers import Resolution
-from muniment.runtime.builds import list_builds
+from muniment.packets.answers import Resolution
+from muniment.packets.builds import list_builds
 from muniment.surfaces.operations.handles import BuildInputs
 
 if TYPE_CHECKING:
-    from muniment.records.audit import ImportReport
-    from muniment.records.entry import Receipt
-    from muniment.runtime.memory import Memory
-    from muniment.runtime.run import Run
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.store.ledger.records import Receipt
+    from muniment.store.reports import ImportReport
 
 __all__ = ["BuildLine", "build_inputs", "build_messages", "build_packet", "build_text", "builds", "fact",
            "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
@@ -70,7 +70,7 @@ def start_run(
         budgets=budgets,
     )
     if start:
-        from muniment.runtime.ingest import append
+        from muniment.store.ledger.writing import append
 
         append(memory._ctx, run.scope, (), run._opening)
     return run
@@ -129,8 +129,8 @@ def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str
 
 def fact(run: Run, fact_id: str) -> Fact:
     """A fact by its id: the user's own, or one that the user inherits."""
-    from muniment.runtime.fact_reading import view_fact
-    from muniment.runtime.patches import own_item
+    from muniment.memory.facts.reading import view_fact
+    from muniment.memory.patches import own_item
 
     def work(reader: Reader) -> Fact:
         own_item(reader, run.scope, "fact", fact_id, "$.fact_id")
@@ -150,7 +150,7 @@ def import_lines(
     memory: Memory, source: Any, *, tenant_id: str = "default", progress: Callable[[int], None] | None = None
 ) -> ImportReport:
     """Bring in a dump of this tenant, checked before anything is written."""
-    from muniment.runtime.transfer import check_dump
+    from muniment.store.transfer.transfer import check_dump
 
     dump = check_dump(source)
     if dump.tenant_id != tenant_id:

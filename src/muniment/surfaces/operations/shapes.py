@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import DefsRef
 
 from muniment.contracts.schemas import RecordSchema, without_json_values
+from muniment.core.record import JsonValue, Record
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.records.base import JsonValue, Record
 from muniment.surfaces.operations.signatures import fields_of
 
 __all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "named_row", "register", "shape_of"]
@@ -303,9 +303,9 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 _RENAMED = {
-    "muniment.records.research_run.Citation": "ResearchCitation",
-    "muniment.records.runs.CompactionPolicy": "RolloutCompactionPolicy",
-    "muniment.records.verification.ToolCall": "OutputToolCall",
+    "muniment.research.run_records.Citation": "ResearchCitation",
+    "muniment.contracts.run_records.CompactionPolicy": "RolloutCompactionPolicy",
+    "muniment.verify.outputs.ToolCall": "OutputToolCall",
 }
 """Records of two modules may share a name; in one document they may not."""
 

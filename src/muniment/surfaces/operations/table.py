@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Literal, cast
 
-from muniment.runtime.corpora import Corpus
-from muniment.runtime.learning import Bank
-from muniment.runtime.memory import Memory
-from muniment.runtime.rulebooks import Rulebook
-from muniment.runtime.run import Run
-from muniment.runtime.studies import Study
+from muniment.handles.bank import Bank
+from muniment.handles.memory import Memory
+from muniment.handles.rulebook import Rulebook
+from muniment.handles.run import Run
+from muniment.handles.study import Study
+from muniment.memory.documents.handle import Corpus
 from muniment.surfaces.operations.shapes import Shape, named_row, shape_of
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
 from muniment.surfaces.operations.works import Works

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
+from muniment.core.instants import format_instant
+from muniment.core.ports.outside import Clock, Ids
+from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record
 from muniment.errors import MunimentError, NotFound, StorageBusy
-from muniment.ports.outside import Clock, Ids
-from muniment.records.base import Absent, Count, JsonObject, JsonValue, Record
-from muniment.text.instants import format_instant
 
 __all__ = ["Work", "Works"]
 

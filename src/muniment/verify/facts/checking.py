@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from muniment.records.base import RULECRAFT_VERSION
-from muniment.records.runs import FGFCOverall, FGFCReport, FGFCUnit
-from muniment.records.verify_policy import FactCheckPolicy
+from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units
 from muniment.verify.facts.doubts import Doubt, word_doubts
 from muniment.verify.facts.evidence import cite, pick_evidence

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from muniment.prompts.sentences import sentence_spans
-from muniment.text.patterns import lazy_pattern
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.sentences import sentence_spans
 from muniment.verify.facts.lexicon import ARTICLES, AUXILIARY, GENDER, LINKS, negates, verb_stems
 from muniment.verify.facts.source import Source, Variant
 from muniment.verify.facts.words import Word, read_words

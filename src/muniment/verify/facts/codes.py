@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from muniment.records.runs import FGFCReport
-from muniment.records.words import Verdict
+from muniment.contracts.run_records import FGFCReport
+from muniment.core.vocabulary import Verdict
 
 __all__ = ["REASON_OF_ERROR", "fact_reason_codes", "fact_score", "fact_verdict"]
 

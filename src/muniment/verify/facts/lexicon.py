@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from muniment.text.stems import stem
+from muniment.core.text.stems import stem
 
 __all__ = [
     "ARTICLES",

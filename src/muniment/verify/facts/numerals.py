@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muniment.text.patterns import lazy_pattern
+from muniment.core.text.patterns import lazy_pattern
 
 __all__ = ["KOREAN_COUNTERS", "ORDINALS", "Number", "chinese_number", "korean_number", "read_number", "spelled_number"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from muniment.ports.grader import Grader
-from muniment.records.runs import FGFCReport
+from muniment.contracts.run_records import FGFCReport
+from muniment.core.ports.grader import Grader
 
 __all__ = ["SecondLook", "look_again"]
 

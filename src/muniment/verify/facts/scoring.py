@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from muniment.records.verify_policy import FactCheckPolicy
+from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.facts.doubts import Doubt
 from muniment.verify.facts.nearness import Nearness
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from muniment.prompts.sentences import sentence_spans
+from muniment.core.text.sentences import sentence_spans
 from muniment.verify.facts.lexicon import GENDER, negates
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word, read_words

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from muniment.text.analyzer import MONTHS
-from muniment.text.patterns import lazy_pattern
-from muniment.text.stems import stem
-from muniment.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
+from muniment.core.text.analyzer import MONTHS
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stems import stem
+from muniment.core.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
 from muniment.verify.facts.lexicon import negates
 from muniment.verify.facts.numerals import ORDINALS, chinese_number, korean_number, read_number, spelled_number
 

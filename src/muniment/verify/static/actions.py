@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from muniment.core.canonical import canonical_text
+from muniment.core.json_schema import Schema, read_schema
+from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number
+from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput
-from muniment.records.base import Absent, Count, Items, JsonObject, NonEmpty, Number
-from muniment.records.verification import PolicyEvent, ToolCall
-from muniment.semantics.taxonomy import detail_of
-from muniment.text.canonical import canonical_text
-from muniment.text.tokens import estimate_tokens
-from muniment.verify.json_schema import Schema, read_schema
+from muniment.verify.outputs import PolicyEvent, ToolCall
 from muniment.verify.static.base import Bounds, Constraint, View, Violation, told
+from muniment.verify.taxonomy import detail_of
 
 __all__ = [
     "Budget",

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import ValidationError, model_validator
 
+from muniment.core.canonical import parse_json
+from muniment.core.record import Absent, Count, Record, issues_of
+from muniment.core.text.languages import Detected, detect_language
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord
-from muniment.prompts.answers import Resolution, resolve
-from muniment.records.base import Absent, Count, Record, issues_of
-from muniment.records.verification import Output, Severity
-from muniment.text.canonical import parse_json
-from muniment.text.languages import Detected, detect_language
+from muniment.packets.page.answers import Resolution, resolve
+from muniment.verify.outputs import Output, Severity
 from muniment.verify.static.counting import sentence_count, word_count
 
 __all__ = ["Bounds", "Constraint", "View", "Violation", "told"]

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field, model_validator
 
 from muniment.contracts.kinds import check_kind
 from muniment.contracts.validation import validate
+from muniment.core.json_schema import Schema, read_schema
+from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty
+from muniment.core.regex.patterns import Pattern, compile_pattern
+from muniment.core.text.languages import ALIASES, detect_language, known_languages
 from muniment.errors import InvalidInput, InvalidJson, Issue
-from muniment.records.base import Absent, Count, Items, JsonObject, NonEmpty
-from muniment.semantics.taxonomy import detail_of
-from muniment.text.languages import ALIASES, detect_language, known_languages
-from muniment.verify.json_schema import Schema, read_schema
-from muniment.verify.patterns import Pattern, compile_pattern
 from muniment.verify.static.base import Bounds, Constraint, View, Violation, told
+from muniment.verify.taxonomy import detail_of
 
 __all__ = [
     "Citations",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from muniment.text.stopwords import ENGLISH
+from muniment.core.text.stopwords import ENGLISH
 
 __all__ = [
     "bullet_count",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from muniment.core.vocabulary import Verdict
 from muniment.errors import TooLarge
-from muniment.records.verification import Finding, Output
-from muniment.records.words import Verdict
+from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint, View
 
 __all__ = ["REASONS_MAX", "evaluate", "reasons_of", "verdict_of"]

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from muniment.core.record import Items
 from muniment.errors import TooLarge
-from muniment.records.base import Items
 from muniment.verify.static.base import Constraint, View, Violation
 
 __all__ = ["AnyOf", "NoneOf"]

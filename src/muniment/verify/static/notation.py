@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from muniment.core.canonical import child_path
+from muniment.core.yaml import parse_yaml
 from muniment.errors import InvalidInput, InvalidRecord, Issue
-from muniment.semantics.taxonomy import DEFAULT_REGISTRY, Registry
-from muniment.text.canonical import child_path
-from muniment.text.yaml import parse_yaml
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
+from muniment.verify.taxonomy import DEFAULT_REGISTRY, Registry
 
 __all__ = ["CONSTRAINTS_MAX", "ConstraintSet", "parse_constraints", "read_constraints", "to_plain"]
 

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from muniment.records.base import Absent, Count, Items, NonEmpty
-from muniment.text.tokens import estimate_tokens
+from muniment.core.record import Absent, Count, Items, NonEmpty
+from muniment.core.text.tokens import estimate_tokens
 from muniment.verify.static.base import Bounds, Constraint, View, Violation
 from muniment.verify.static.counting import (
     bullet_count,

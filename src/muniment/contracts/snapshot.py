@@ -1,0 +1,109 @@
+"""The compaction snapshot (002): the one truth about a run's state, in pointers.
+
+Every listed key is stable, so every one is present (X-03); `policy_snapshot_ref` alone may be null. Whether a
+verified claim has a pointer and a conflict one on each side is checked by `contracts.semantics`, which never
+reads the document's own `validation` block.
+"""
+
+from typing import Literal
+
+from muniment.contracts.evidence import EvidencePointer
+from muniment.core.record import Integer, Items, JsonObject, ObjectOrText, OpenRecord
+
+__all__ = [
+    "Claim",
+    "ClaimConflict",
+    "CompactionSnapshot",
+    "RunFailure",
+    "SnapshotCheck",
+    "SnapshotCounts",
+    "SnapshotState",
+    "SnapshotValidation",
+    "SourceCoverage",
+]
+
+
+class SnapshotCounts(OpenRecord):
+    """What happened since the last compaction (CS-10)."""
+
+    steps_since_last_compaction: Integer
+    counted_events_since_last_compaction: Integer
+
+
+class Claim(OpenRecord):
+    """A statement of the run with its duty of evidence (CS-06); `status` is an open string. Not a `Fact`."""
+
+    claim_id: str
+    status: str
+    statement: str
+    evidence_refs: Items[EvidencePointer]
+
+
+class ClaimConflict(OpenRecord):
+    """Two sides that cannot both be right (CS-07)."""
+
+    conflict_id: str
+    description: str
+    side_a_refs: Items[EvidencePointer]
+    side_b_refs: Items[EvidencePointer]
+
+
+class RunFailure(OpenRecord):
+    """Something that went wrong, where and why."""
+
+    failure_id: str
+    category: str
+    where: str
+    why: str
+
+
+class SourceCoverage(OpenRecord):
+    """Which sources and chunks were seen and cited (CS-04)."""
+
+    source_ids_seen: Items[str]
+    chunk_ids_seen: Items[str]
+    chunk_ids_cited: Items[str]
+
+
+class SnapshotState(OpenRecord):
+    """Claims, conflicts, open questions, failures and coverage."""
+
+    claims: Items[Claim]
+    conflicts: Items[ClaimConflict]
+    open_questions: Items[str]
+    failures: Items[RunFailure]
+    source_coverage: SourceCoverage
+
+
+class SnapshotCheck(OpenRecord):
+    """One check of the validation."""
+
+    name: str
+    status: str
+    message: str
+
+
+class SnapshotValidation(OpenRecord):
+    """What the writer's own validation said (CS-09)."""
+
+    status: Literal["PASS", "FAIL"]
+    checks: Items[SnapshotCheck]
+    failure_action_taken: Literal["NONE", "RETRY", "SYSTEM_ERROR"]
+
+
+class CompactionSnapshot(OpenRecord):
+    """One immutable snapshot of a run (CS-01)."""
+
+    snapshot_id: str
+    run_id: str
+    sequence: Integer
+    created_at: str
+    objective: str
+    done_definition: ObjectOrText
+    provenance_mode: str
+    policy_snapshot_ref: str | None
+    counts: SnapshotCounts
+    latest_context_manifest_ids: Items[str]
+    state: SnapshotState
+    retrieval_diagnostics: JsonObject
+    validation: SnapshotValidation

@@ -1,0 +1,328 @@
+"""Canonical JSON (X-05): the one encoder for hashing, storage and replay, and the one strict reader.
+
+The bytes follow RFC 8785: keys sorted by UTF-16 code unit, no white space, UTF-8, the shortest ECMAScript
+form of a number (`1.0` is `1`, `1e-7` stays). Where RFC 8785 assumes every number is a double we do not:
+an int is written with all its digits, so a 64-bit id survives; a double from 2**53 on keeps RFC 8785's text
+and is read back as the integer that text shows, which is the same double. What has no canonical form is refused:
+NaN and infinities, lone surrogates, keys that are not strings, types JSON does not have, nesting past
+`MAX_DEPTH`.
+
+The reader refuses what a later reader could take in two ways: duplicate keys, NaN, invalid UTF-8, lone
+surrogates, a byte order mark; and what could only be meant to hurt (`MAX_DEPTH`, `MAX_INT_DIGITS`).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from json.encoder import encode_basestring as _quote
+from math import isfinite
+from typing import Any
+
+from muniment.core.text.patterns import lazy_pattern
+from muniment.errors import InvalidJson, TooLarge
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_INT_DIGITS",
+    "Written",
+    "canonical_bytes",
+    "canonical_text",
+    "check_text",
+    "child_path",
+    "nests_within",
+    "ordered_members",
+    "parse_json",
+    "read_canonical",
+]
+
+MAX_DEPTH = 128
+MAX_INT_DIGITS = 1024
+
+_INT_LIMIT = 10**MAX_INT_DIGITS
+_BRACKET = lazy_pattern(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
+_PLAIN_KEY = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAY_OVERFLOW = lazy_pattern(r"(?:\A|[\[:,\s])-?\d[\d.]*[eE]\+?\d|\d{309}")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
+_read = json.JSONDecoder().raw_decode
+"""What `json.loads` comes to for a text without white space around it."""
+
+
+def child_path(path: str, key: str | int) -> str:
+    """`$.a` + `b` → `$.a.b`; `$.a` + 0 → `$.a[0]`; odd keys are quoted."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if _PLAIN_KEY.match(key) else f"{path}[{json.dumps(key)}]"
+
+
+class _Duplicate(dict[str, Any]):
+    """An object in which a key stood twice; kept until the walk finds its path."""
+
+    key: str
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+class Written(str):
+    """Canonical JSON text of a part that was written before: it stands in the whole as it is."""
+
+    __slots__ = ()
+
+
+def canonical_text(value: Any) -> str:
+    """The canonical JSON text of plain data: dict, list or tuple, str, int, float, bool, None."""
+    try:
+        text = _encode(value, MAX_DEPTH)
+        if not text.isascii():
+            text.encode()
+        return text
+    except (_Unencodable, UnicodeEncodeError):
+        _explain(value, "$", 0)
+        raise InvalidJson("the value has no canonical JSON form") from None
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """`canonical_text` in UTF-8: what is hashed, stored and replayed."""
+    return canonical_text(value).encode()
+
+
+def nests_within(value: Any, levels: int) -> bool:
+    """Does a value nest no deeper than this?"""
+    if isinstance(value, dict):
+        return levels > 0 and all(nests_within(part, levels - 1) for part in value.values())
+    if isinstance(value, list | tuple):
+        return levels > 0 and all(nests_within(part, levels - 1) for part in value)
+    return True
+
+
+class _Unencodable(Exception):
+    """Internal: found on the fast path; the slow path then says where."""
+
+
+def _encode(value: Any, room: int) -> str:
+    kind = type(value)
+    if kind is str:
+        return _quote(value)
+    if kind is float:
+        return _format_float(value)
+    if kind is int:
+        return _format_int(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is Written:
+        return str.__str__(value)
+    if kind is dict:
+        if not room:
+            raise _Unencodable
+        room -= 1
+        parts = [
+            label + (_quote(item) if type(item := value[key]) is str else _encode(item, room))
+            for key, label in ordered_members(tuple(value))
+        ]
+        return "{" + ",".join(parts) + "}"
+    if kind is list or kind is tuple:
+        if not room:
+            raise _Unencodable
+        room -= 1
+        return "[" + ",".join([_quote(item) if type(item) is str else _encode(item, room) for item in value]) + "]"
+    return _encode_subclass(value, room)
+
+
+@lru_cache(maxsize=4096)
+def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+    """The keys of an object in their order, each as it is written: objects of one kind share them."""
+    try:
+        ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
+    except TypeError:
+        raise _Unencodable from None
+    return tuple((key, f"{_quote(key)}:") for key in ordered)
+
+
+def _encode_subclass(value: Any, room: int) -> str:
+    """str enums, int enums, named tuples: written as what they extend."""
+    if isinstance(value, str):
+        return _encode(str.__str__(value), room)
+    if isinstance(value, int):
+        return _encode(int.__int__(value), room)
+    if isinstance(value, float):
+        return _encode(float.__float__(value), room)
+    if isinstance(value, dict):
+        return _encode(dict(value), room)
+    if isinstance(value, list | tuple):
+        return _encode(list(value), room)
+    raise _Unencodable
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def _format_int(value: int) -> str:
+    if -_INT_LIMIT < value < _INT_LIMIT:
+        return int.__repr__(value)
+    raise _Unencodable
+
+
+def _format_float(value: float) -> str:
+    """ECMAScript's Number::toString over Python's shortest repr."""
+    text = repr(value)
+    if text[-2:] == ".0":  # both write numbers without an exponent alike, but for this of a whole one
+        return text[:-2] if value else "0"
+    if "e" not in text:
+        if not isfinite(value):
+            raise _Unencodable
+        return text
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    point = len(whole) + int(exponent or 0)
+    digits = (whole + fraction).lstrip("0")
+    point -= len(whole + fraction) - len(digits)
+    digits = digits.rstrip("0")
+    size = len(digits)
+    if size <= point <= 21:
+        return sign + digits + "0" * (point - size)
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    head = digits if size == 1 else f"{digits[0]}.{digits[1:]}"
+    return f"{sign}{head}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+
+
+def check_text(text: str, path: str) -> None:
+    """Refuse a text that no JSON, no row and no page can hold."""
+    if not text.isascii() and _SURROGATE.search(text):
+        raise InvalidJson("a lone surrogate has no UTF-8 form", path=path, hint="decode the text properly first")
+
+
+def _explain(value: Any, path: str, depth: int) -> None:
+    """Walk a value that may not be encodable and raise for the first offending place."""
+    if isinstance(value, str):
+        check_text(value, path)
+    elif value is None or isinstance(value, bool):
+        return
+    elif isinstance(value, int):
+        if abs(value) >= _INT_LIMIT:
+            raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path=path)
+    elif isinstance(value, float):
+        if not isfinite(value):
+            raise InvalidJson(f"{value} is not a JSON number", path=path, hint="leave the key out, or use null")
+    elif isinstance(value, dict | list | tuple):
+        if depth >= MAX_DEPTH:
+            raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path=path)
+        if isinstance(value, dict):
+            if isinstance(value, _Duplicate):
+                raise InvalidJson(
+                    f"the key {value.key!r} stands twice", path=child_path(path, value.key), hint="keep one of the two"
+                )
+            for key in value:
+                if not isinstance(key, str):
+                    raise InvalidJson(f"a key of type {type(key).__name__}", path=path, hint="JSON keys are strings")
+                _explain(key, child_path(path, key), depth + 1)
+                _explain(value[key], child_path(path, key), depth + 1)
+        else:
+            for index, item in enumerate(value):
+                _explain(item, child_path(path, index), depth + 1)
+    else:
+        raise InvalidJson(f"a value of type {type(value).__name__} is not JSON", path=path)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def parse_json(source: str | bytes, *, max_bytes: int | None = None) -> Any:
+    """Read one JSON document strictly; every refusal is an `InvalidJson` (or `TooLarge`) that says where."""
+    size = len(source)
+    if max_bytes is not None and size > max_bytes:
+        raise TooLarge(
+            f"a document of {size} bytes is over the limit of {max_bytes}",
+            hint="split it, or raise the limit in the policy",
+        )
+    text = _decode(source) if isinstance(source, bytes) else source
+    if text.startswith("\ufeff"):
+        raise InvalidJson("the document starts with a byte order mark", path="$", hint="save it as plain UTF-8")
+    duplicates: list[_Duplicate] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) == len(items):
+            return made
+        seen: set[str] = set()
+        doubled = _Duplicate(made)
+        doubled.key = next(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        duplicates.append(doubled)
+        return doubled
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_int=_parse_int)
+    except json.JSONDecodeError as error:
+        if _opens_too_many(text):  # how deep a broken text is read depends on the Python version
+            raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path="$") from None
+        raise InvalidJson(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
+            path="$",
+            details={"line": error.lineno, "column": error.colno},
+        ) from None
+    except RecursionError:
+        raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels", path="$") from None
+    if duplicates or _needs_walk(text):
+        _explain(value, "$", 0)
+    return value
+
+
+def read_canonical(text: str) -> Any:
+    """Read back what `canonical_text` wrote and we stored: where it is not damaged there is nothing to refuse."""
+    try:
+        value, end = _read(text)
+    except (ValueError, RecursionError):
+        return parse_json(text)
+    return value if end == len(text) else parse_json(text)
+
+
+def _decode(source: bytes) -> str:
+    try:
+        return source.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidJson(
+            f"not UTF-8: byte {error.start} cannot be decoded", path="$", hint="re-encode the file as UTF-8"
+        ) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidJson(f"{name} is not a JSON number", path="$", hint="leave the key out, or use null")
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > MAX_INT_DIGITS:
+        raise InvalidJson(f"an integer of more than {MAX_INT_DIGITS} digits", path="$")
+    return int(digits)
+
+
+def _opens_too_many(text: str) -> bool:
+    """Does the text, whole or not, open more levels than we read?"""
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for token in _BRACKET.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif token[0] in "]}":
+            depth -= 1
+    return False
+
+
+def _needs_walk(text: str) -> bool:
+    """Could the parsed value hold a lone surrogate, an overflown number or too many levels? Cheap, on the text."""
+    return (
+        "\\u" in text
+        or text.count("{") + text.count("[") > MAX_DEPTH
+        or _MAY_OVERFLOW.search(text) is not None
+        or (not text.isascii() and _SURROGATE.search(text) is not None)
+    )

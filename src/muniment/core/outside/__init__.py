@@ -1,0 +1,1 @@
+"""The outside world behind the small ports: clock, ids, HTTP, token counters."""

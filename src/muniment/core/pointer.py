@@ -1,0 +1,60 @@
+"""The one typed evidence pointer (LG-03), with a namespace for what it points into.
+
+Spans are half-open offsets in UTF-8 bytes. Every contract's references map to one of these: a packet's evidence id is
+an event id; a snapshot's is `derive_evidence_id` of the same; a research citation is a cid.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from muniment.core.record import Count, Record
+from muniment.core.scope import IdText
+
+__all__ = ["ChunkSpan", "EventSpan", "Pointer", "Span", "UrlCitation"]
+
+
+class Span(Record):
+    """Half-open, in UTF-8 bytes of the text it points into."""
+
+    start: Count
+    end: Count
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError("a span must not end before it starts")
+        return self
+
+
+class _Pointer(Record):
+    span: Span | None = None
+    """None is the whole."""
+    quote: str | None = None
+    """The text that must stand at the span, or anywhere in the whole where no span is given."""
+
+
+class EventSpan(_Pointer):
+    """A place in an event."""
+
+    namespace: Literal["event"] = "event"
+    event_id: IdText
+
+
+class ChunkSpan(_Pointer):
+    """A place in a chunk of a corpus."""
+
+    namespace: Literal["chunk"] = "chunk"
+    corpus_id: IdText
+    chunk_id: IdText
+
+
+class UrlCitation(_Pointer):
+    """A source of a research run."""
+
+    namespace: Literal["url"] = "url"
+    cid: IdText
+    url: IdText
+
+
+Pointer = Annotated[EventSpan | ChunkSpan | UrlCitation, Field(discriminator="namespace")]

@@ -1,0 +1,93 @@
+"""How packets are composed: counts, windows, shares of the budget, who may hear what (MP-03, MP-18)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from muniment.core.record import Confidence, Count, Items, Record
+from muniment.store.ledger.records import Trust
+
+__all__ = ["ComposePolicy", "SectionShares"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class SectionShares(Record):
+    """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
+
+    working_state: Share = 0.6
+    """Goal, plan and slots of the run."""
+    facts: Share = 0.4
+    """Facts that stand."""
+    procedures: Share = 0.25
+    """How to go about the task."""
+    short_term_summary: Share = 1.0
+    """The rolling summary, quotes, recent turns and what tools answered."""
+    episodes: Share = 0.35
+    """Stretches of earlier sessions."""
+    insights: Share = 0.15
+    """Hypotheses and sketches; never in a responder's packet unless allowed below."""
+
+
+class ComposePolicy(Record):
+    """Counts bound what has no match with the query; tokens bound the rest (MP-18)."""
+
+    max_tokens: Annotated[int, Field(ge=256)] = 2048
+    """The whole budget of a packet's text, where the caller names none."""
+    shares: SectionShares = SectionShares.model_construct()
+    claims_max: Count = 24
+    """What the run has verified so far: those that match the question, then the newest."""
+    facts_max: Count = 30
+    """Facts."""
+    procedures_max: Count = 5
+    """Procedures."""
+    episodes_max: Count = 20
+    """Episodes."""
+    episode_window_days: Count = 30
+    """Episodes older than this need a match with the query, or a cue."""
+    insights_max: Count = 10
+    """Insights."""
+    quotes_max: Count = 10
+    """Quotes, where there is no query to match."""
+    window_turns: Count = 5
+    """The latest turns of the session that stand as they are."""
+    tool_evidence_max: Count = 3
+    """Tool results of the session that stand as evidence."""
+    candidates_max: Count = 100
+    """Turns that a search may hand to one packet."""
+    raw_days: Count = 7
+    """Episodes younger than this stand raw."""
+    phase_days: Count = 30
+    """Younger than this as a phase summary; older as a milestone."""
+    milestone_days: Count = 90
+    """Older than this only on a cue."""
+    raw_lines: Count = 6
+    """Sentences of a raw episode; then of a phase summary and of a milestone."""
+    phase_lines: Count = 3
+    """Of a phase summary."""
+    milestone_lines: Count = 1
+    """Of a milestone."""
+    recency_half_life_days: Annotated[float, Field(gt=0)] = 14.0
+    """After so many days an episode's recency_score has halved."""
+    unmatched_share: Share = 0.15
+    """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
+    summary_share: Share = 0.12
+    """The rolling summary may take this share of max_tokens before quotes do."""
+    quote_share: Share = 0.3
+    """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
+    cut_tokens_min: Count = 16
+    """With less room than this nothing is cut to fit: it is left out."""
+    confidence_min: Confidence = 0.2
+    """Facts below are left out."""
+    near_duplicate: Share = 0.9
+    """Overlap of words (Jaccard) from which a second text is a duplicate."""
+    barred_trust_responder: Items[Trust] = ()
+    """Evidence of these sources is kept out of a responder's packet,"""
+    barred_trust_planner: Items[Trust] = ()
+    """out of a planner's,"""
+    barred_trust_tool: Items[Trust] = ()
+    """out of a tool's."""
+    quote_instruction_like: bool = False
+    """May text that reads like instructions, from a tool or outside, be quoted? It is omitted and said so otherwise."""
+    allow_validated_insights_in_responder: bool = False
+    """May a responder's packet hold insights that were validated? Others never stand there (MP-12)."""

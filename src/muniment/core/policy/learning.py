@@ -1,0 +1,154 @@
+"""The numbers of learning memory, as one frozen record. Units stand last in names."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muniment.core.record import Integer, NonEmpty, Number, Record
+
+__all__ = [
+    "EvictionPolicy",
+    "FoldPolicy",
+    "InjectionBudget",
+    "LearnPolicy",
+    "PraxisPolicy",
+    "PuctPolicy",
+    "RecallWeights",
+]
+
+Positive = Annotated[Integer, Field(ge=1)]
+Whole = Annotated[Integer, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Weight = Annotated[Number, Field(ge=0)]
+
+
+class InjectionBudget(Record):
+    """What recalled memory may take of a prompt, rules apart (RC-09)."""
+
+    hint_tokens_max: Positive = 120
+    """Of one hint."""
+    tactic_tokens_max: Positive = 160
+    """Of one tactic."""
+    total_tokens_max: Positive = 256
+    """Of everything that is recalled."""
+
+
+class RecallWeights(Record):
+    """S = sem·similarity + intent·similarity + state·compatibility + quality·quality, each part from 0 to 1.
+
+    Learnt from 25 airline tasks with four runs each (`benchmarks.learn_recall_weights`, which also tells how they hold
+    on tasks they were not learnt from); `state` was the same in all of those runs and is set by hand.
+    """
+
+    sem: Weight = 0.33
+    """Of likeness in words and meaning to the task."""
+    intent: Weight = 0.66
+    """Of likeness of intent."""
+    state: Weight = 0.3
+    """Of fitting the conditions of the run."""
+    quality: Weight = 1.81
+    """Of how often it led to a pass."""
+
+
+class PuctPolicy(Record):
+    """How a seed is chosen (RC-21): Q + c·P·√T/(1+N)."""
+
+    c: Weight = 1.0
+    """How much is explored."""
+    q_method: Literal["max_reward", "mean_reward"] = "max_reward"
+    """Q: the best reward of a seed, or the mean."""
+    p_method: Literal["rank_prior", "uniform"] = "rank_prior"
+    """P: by the rank of the rewards, or the same for all."""
+    alpha: Weight = 0.5
+    """Of the rank prior P ∝ exp(−α·rank)."""
+
+
+class EvictionPolicy(Record):
+    """How large each store may be, and what goes first when it is full."""
+
+    method: Literal["lru", "score_decay", "hybrid"] = "hybrid"
+    """Longest unused first, lowest decayed score first, or both."""
+    half_life_days: Annotated[Number, Field(gt=0)] = 14
+    """Of a score, under score_decay."""
+    reasoning_max: Positive = 10_000
+    """Episodes and tactics of the bank."""
+    tactics_max: Positive = 2_000
+    """Conditional tactics."""
+    seeds_max: Positive = 1_000
+    """Seeds."""
+    capsules_max: Positive = 100_000
+    """Logs of runs."""
+
+
+class FoldPolicy(Record):
+    """When a contrast between passing and failing runs is worth telling."""
+
+    peers_max: Positive = 200
+    """Runs of the same intent that are looked at, newest first."""
+    support_min: Positive = 3
+    """A feature must have been seen in so many runs …"""
+    separation_min: Share = 0.2
+    """… and its passing rate exceed that of the runs without it by this much …"""
+    confidence_min: Share = 0.9
+    """… with this probability."""
+    tactics_max: Whole = 3
+    """New tactics a fold may propose."""
+    drafts_max: Whole = 3
+    """Drafts of each type (RC-18)."""
+    cluster_min: Positive = 3
+    """A failure that came back so often in the window is a cluster."""
+    working_set_bytes_max: Positive = 8 * 1024
+    """A working set over this is folded (ws_overflow)."""
+    summary_tokens_max: Positive = 110
+    """Of an episode or tactic, so that it can be recalled whole."""
+    protect_days: Whole = 1
+    """A record is not pruned before it is so old."""
+
+
+class PraxisPolicy(Record):
+    """When a tactic has stopped helping."""
+
+    margin: Share = 0.1
+    """It is retired when it passes this much less often than runs without it, beyond doubt."""
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    """How often that may be said wrongly."""
+    fails_in_a_row_max: Positive = 6
+    """Retired at once after so many, where runs without it pass at all."""
+
+
+class LearnPolicy(Record):
+    """How runs are folded into memory, recalled, and let go."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["learn_policy.v1"] = "learn_policy.v1"
+
+    injection: InjectionBudget = InjectionBudget.model_construct()
+    weights: RecallWeights = RecallWeights.model_construct()
+    top_k: Positive = 5
+    """Hints that one recall answers, at most."""
+    gather_max: Positive = 64
+    """Candidates of one source before the filter."""
+    hopeless_rate: Share = 0.2
+    """A record whose pass rate lies below this beyond doubt is not recalled."""
+    quality_prior_passes: Weight = 1.0
+    """Passes that a record is taken to have before it has any …"""
+    quality_prior_fails: Weight = 1.0
+    """… and fails."""
+    recency_half_life_days: Annotated[Number, Field(gt=0)] = 30
+    """After so many days without use, what a record's age adds has halved."""
+    puct: PuctPolicy = PuctPolicy.model_construct()
+    eviction: EvictionPolicy = EvictionPolicy.model_construct()
+    fold: FoldPolicy = FoldPolicy.model_construct()
+    praxis: PraxisPolicy = PraxisPolicy.model_construct()
+    reasoning_ttl: NonEmpty = "days:90"
+    """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
+    tactic_ttl: NonEmpty = "days:60"
+    """A tactic."""
+    seed_ttl: NonEmpty = "days:30"
+    """A seed."""
+    working_set_ttl: NonEmpty = "session"
+    """A working set."""
+    record_bytes_max: Positive = 16 * 1024
+    """A record over this is refused."""
+    plan_actions_max: Positive = 1_000
+    """Actions of one plan."""

@@ -1,0 +1,118 @@
+"""The numbers of ranking, as one frozen record whose hash can be cited."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muniment.core.hashing import digest_of
+from muniment.core.record import Integer, Items, Number, Record
+
+__all__ = ["RecallPolicy"]
+
+Weight = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Positive = Annotated[Integer, Field(ge=1)]
+
+
+class RecallPolicy(Record):
+    """How candidates are scored and ordered.
+
+    The unit of every weight is the best match in words: the turn whose words, in context, answer the query best has 1.
+    Set by hand on three LoCoMo conversations and fifty LongMemEval questions. `benchmarks.learn_recall` searches
+    around them with cross-validation and found nothing that holds better on folds it had not seen.
+    """
+
+    policy_id: str = "default"
+    schema_version: Literal["recall_policy.v1"] = "recall_policy.v1"
+
+    # -- words in context --
+    own: Weight = 2.0
+    """How often a turn's own words count."""
+    before_1: Weight = 1.0
+    """How often the words of the turn before count: it is often the question that this one answers."""
+    before_2: Weight = 0.5
+    """The same for the turn before that one."""
+    after_1: Weight = 0.5
+    """How often the words of the turn after count."""
+    after_2: Weight = 0.25
+    """The same for the one after that."""
+    session_date: Weight = 1.0
+    """How often the date of the session counts, as if it were said in every turn."""
+    saturation: Annotated[Number, Field(gt=0)] = 0.9
+    """BM25's k1: how soon more of the same word stops to help."""
+    length: Share = 0.5
+    """BM25's b: how much a long turn's words are worth less, 0 not at all."""
+    term_repeats_max: Positive = 2
+    """A word that stands more often in the query counts this often."""
+
+    # -- common knowledge --
+    kinds: Weight = 1.0
+    """Terms that may stand for what was asked ("pets" → dog), against a term of the query itself."""
+    kinds_damping: Share = 0.5
+    """How much of that is taken back where some turn already holds every word of the query."""
+    kinds_before: Weight = 0.5
+    """Such terms in the turn before; the next, in the turn after."""
+    kinds_after: Weight = 0.2
+    """Such terms in the turn before and after."""
+
+    # -- who, when, what sort of turn --
+    speaker: Weight = 0.3
+    """Said by the one person whom the query names."""
+    role: Weight = 0.35
+    """Said by the user where the user asks about themselves; by the assistant where they ask what it said."""
+    question: Weight = 0.04
+    """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
+    question_only: Weight = 0.1
+    """The same where there is nothing but the question."""
+    number: Weight = 0.1
+    """Has a number, or says how often, where that is asked for."""
+    time: Weight = 0.1
+    """Said within the stretch of time that the query names."""
+    recency: Weight = 0.05
+    """For the newest turn of the scope, falling to 0 for the oldest, where the query asks how things are now."""
+
+    # -- vectors, where there are any --
+    dense_turn: Weight = 0.15
+    """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
+    dense_window: Weight = 0.05
+    """The same for the vector of a window of turns."""
+    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
+    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
+    dense_english: Items[str] = ("wordllama", "minilm")
+    """Embedders that know English alone: a question in another script is asked by its words only."""
+
+    # -- several answers --
+    diversity: Weight = 0.03
+    """Taken off a session's other turns for each one already taken, where the query asks for several things."""
+    diversity_pool: Positive = 40
+    """Among so many best candidates."""
+
+    # -- what changed --
+    newest_pool: Positive = 10
+    """Of so many best candidates, those that answer alike are put in order of time, the newest first."""
+    anchor_match: Share = 0.75
+    """The best of them that holds this share of the weight of words that any of them holds is what is compared with."""
+    newest_match: Share = 0.6
+    """They answer alike when each holds this share of the weight of words that the best one holds …"""
+    newest_overlap: Share = 0.65
+    """… this share of the words that either holds is held by both …"""
+    supposed_overlap: Share = 0.8
+    """(so much where neither the present nor a number is asked for, and it is only likely that things may change)"""
+    newest_score: Share = 0.3
+    """… and their scores are at least this share of the best one's: a weak match is not lifted for being late."""
+    newest_reach: Positive = 30
+    """Among so many are looked for those that tell of a change, or state the same attribute in other words …"""
+    changed_match: Share = 0.4
+    """… which need share only so much of what the anchor holds …"""
+    changed_score: Share = 0.25
+    """… and have only this share of its score."""
+    restated_match: Share = 0.95
+    """Within one session more is asked: so much of both shares …"""
+    restated_overlap: Share = 0.5
+    """… and this share of the shorter one's words in common, while each says something of its own."""
+    superseded_match: Share = 0.75
+    """An older one that restates the newest is marked superseded if both hold this share of the query's weight."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))

@@ -1,0 +1,210 @@
+"""A storage engine: operations as values, applied in one transaction bound to one tenant.
+
+Engines differ only in where the rows lie. Rows are tuples in the order of the table's declared columns
+(`core.ports.schema`), values are str, int, bytes or None. Text compares by code point on every engine.
+
+`Engine.write` runs `work` in one transaction: all of it happens, or nothing. `work` may be run again after a
+lost race, so it must not have effects of its own. Failures are the `StorageFailure` branch of `errors`,
+except `KeyTaken`, which says that an Insert met an existing key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+
+__all__ = [
+    "Condition",
+    "Count",
+    "Delete",
+    "Engine",
+    "EngineInfo",
+    "Get",
+    "Insert",
+    "KeyTaken",
+    "Lock",
+    "Op",
+    "Patch",
+    "Put",
+    "Reader",
+    "Row",
+    "ScrubReport",
+    "Select",
+    "Transaction",
+    "Value",
+]
+
+Value = str | int | bytes | None
+Row = tuple[Value, ...]
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
+"""(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""
+
+
+class KeyTaken(Exception):
+    """An Insert met a primary or unique key that exists. The transaction is rolled back."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table)
+        self.table = table
+
+
+class Op(Generic[R_co]):
+    """An operation; the type parameter is what it answers."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Op[Row | None]):
+    """The row with this primary key (without tenant)."""
+
+    table: str
+    key: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Op[list[Row]]):
+    """Rows that meet all conditions, sorted by `order` (non-null columns), strictly after `after` in that order.
+
+    `descending` turns the whole order around, and `after` with it. Without `order`, primary key order.
+    `columns` narrows the rows to those columns, in that order.
+    """
+
+    table: str
+    where: tuple[Condition, ...] = ()
+    order: tuple[str, ...] = ()
+    after: Row | None = None
+    descending: bool = False
+    limit: int | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Op[int]):
+    """How many rows meet all conditions."""
+
+    table: str
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Op[None]):
+    """Add rows; raises `KeyTaken` where a primary or unique key exists."""
+
+    table: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Op[None]):
+    """Add rows, replacing those with the same primary key."""
+
+    table: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(Op[int]):
+    """Set columns on all rows that meet the conditions (at least one is needed); answers how many."""
+
+    table: str
+    where: tuple[Condition, ...]
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Op[int]):
+    """Remove all rows that meet the conditions (at least one is needed); answers how many."""
+
+    table: str
+    where: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lock(Op[None]):
+    """Hold a named lock within the tenant until the transaction ends. Take locks in one order everywhere."""
+
+    parts: tuple[str, ...]
+
+
+class Reader(Protocol):
+    """A consistent view of one tenant."""
+
+    def do(self, op: Op[R]) -> R: ...
+
+    def stream(self, select: Select) -> Iterator[Row]:
+        """The rows of a Select one by one, in flat memory."""
+        ...
+
+
+class Transaction(Reader, Protocol):
+    """A Reader that also takes Insert, Put, Patch, Delete and Lock."""
+
+
+class ScrubReport(NamedTuple):
+    """What was done to make erased bytes unreadable in the store's own files."""
+
+    clean: bool
+    """No needle is left in any file the engine owns; False where the engine cannot know."""
+    vacuumed: bool
+    note: str
+    due: bool = False
+    """Something was left that a thorough scrub takes, at a later time or by another role."""
+
+
+class EngineInfo(NamedTuple):
+    """Which engine a store has, and where it lies."""
+
+    name: str
+    version: str
+    location: str
+    durability: str
+    schema_number: int
+
+
+class Engine(Protocol):
+    """One store. Thread-safe."""
+
+    @property
+    def info(self) -> EngineInfo: ...
+
+    @property
+    def is_shared_between_processes(self) -> bool:
+        """May another process write what this one reads?"""
+        ...
+
+    @property
+    def is_walled_by_the_server(self) -> bool:
+        """Does the server itself refuse rows of another tenant (row-level security)?"""
+        ...
+
+    def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R: ...
+
+    def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R: ...
+
+    def snapshot(self, tenant_id: str) -> AbstractContextManager[Reader]:
+        """A view that stays as it was while others write, for long streams."""
+        ...
+
+    def mark(self) -> str:
+        """Another text whenever something was committed, by whichever process. Cheap: for asking again and again."""
+        ...
+
+    def tenants(self) -> list[str]:
+        """Every tenant with a row in `tenants`, sorted."""
+        ...
+
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        """After a forget: leave none of these byte strings in any file the engine owns.
+
+        It may leave to a thorough one what would keep everybody waiting, and says so. A thorough one leaves nothing
+        that was emptied, whatever its needles, and takes the time it takes.
+        """
+        ...
+
+    def close(self) -> None: ...

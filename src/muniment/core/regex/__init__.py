@@ -1,0 +1,1 @@
+"""Regular expressions that users write, searched in time linear in the text."""

@@ -1,0 +1,241 @@
+"""Regular expressions that users write, searched in time linear in the text, whatever they wrote.
+
+The syntax is Python's without what no linear search can do: back references, look-around, possessive and atomic groups,
+conditionals. Where the worst that backtracking could do is small, `re` searches; otherwise the pattern runs as an
+automaton built as the text is read. Both are exact, so which of the two ran never shows. Limits are counted in
+steps, not in seconds: the same pattern and text give the same answer on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from muniment.core.regex.syntax import Alternatives, Anchor, Atom, Node, Repeat, Sequence, parse_pattern
+from muniment.errors import InvalidInput, TooLarge
+
+__all__ = ["PROGRAM_MAX", "STEPS_MAX", "Pattern", "compile_pattern"]
+
+PROGRAM_MAX = 2000
+"""Instructions of a pattern once its counted repeats are written out."""
+STEPS_MAX = 3_000_000
+"""Steps of an automaton over one text."""
+
+_BACKTRACKING_MAX = 1_000_000.0
+_STATES_MAX = 2000
+_SYMBOLS_MAX = 4096
+_MATCH = -1
+
+# What stands next to a place between two characters.
+_EDGE, _WORD, _LINE, _LAST_LINE, _OTHER = range(5)
+
+
+@lru_cache(maxsize=512)
+def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
+    """A pattern ready for use; raises `InvalidInput` for one that is wrong or not linear."""
+    tree = parse_pattern(source, ignore_case)
+    try:
+        compiled = re.compile(source, re.IGNORECASE if ignore_case else 0)
+    except (re.error, OverflowError) as error:
+        raise InvalidInput(f"not a regular expression: {error}", path="$") from None
+    return Pattern(tree, compiled)
+
+
+class Pattern:
+    """A compiled pattern. `search` says where the first match that can be told of ends, or None."""
+
+    def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
+        self._tree = tree
+        self._compiled = compiled
+        self._program = _Program(tree)
+        self._automaton = _Automaton(self._program)
+
+    @property
+    def source(self) -> str:
+        return self._compiled.pattern
+
+    def search(self, text: str) -> int | None:
+        work, _ = _worst(self._tree, len(text) + 1)
+        if work * (len(text) + 1) <= _BACKTRACKING_MAX:
+            found = self._compiled.search(text)
+            return None if found is None else found.end()
+        return self._automaton.search(text)
+
+
+def _worst(node: Node, length: int) -> tuple[float, float]:
+    """The most steps backtracking could take from one place, and the most ways it could go on from there."""
+    if isinstance(node, Sequence):
+        work, ways = 1.0, 1.0
+        for item in node.items:
+            more, branches = _worst(item, length)
+            work += ways * more
+            ways *= branches
+        return work, ways
+    if isinstance(node, Alternatives):
+        worst = [_worst(item, length) for item in node.items]
+        return sum(work for work, _ in worst) + 1, sum(ways for _, ways in worst)
+    if isinstance(node, Repeat):
+        work, ways = _worst(node.item, length)
+        most = length if node.most is None else min(node.most, length)
+        if ways == 1:
+            return most * work + 1, float(max(1, most - node.least + 1))
+        if most > 64 or ways**most > 1e12:
+            return 1e18, 1e18
+        return work * sum(ways**turn for turn in range(most + 1)), sum(ways**turn for turn in range(most + 1))
+    return 1.0, 1.0
+
+
+# -- the program --------------------------------------------------------------------------------------
+
+
+class _Step(NamedTuple):
+    """An instruction: eat a character of `atom`, pass an `anchor`, or go on at each of `to`."""
+
+    to: tuple[int, ...]
+    atom: int | None = None
+    anchor: str | None = None
+
+
+class _Program:
+    """A pattern as instructions, last to first: each one knows where it goes on."""
+
+    def __init__(self, tree: Node) -> None:
+        self.steps: list[_Step] = []
+        self.atoms: list[re.Pattern[str]] = []
+        self._atom_numbers: dict[Atom, int] = {}
+        self.start = self._build(tree, _MATCH)
+
+    def _add(self, step: _Step) -> int:
+        if len(self.steps) >= PROGRAM_MAX:
+            raise InvalidInput("the pattern is too large", path="$", hint="repeat less, or split it into several")
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def _build(self, node: Node, to: int) -> int:
+        if isinstance(node, Sequence):
+            for item in reversed(node.items):
+                to = self._build(item, to)
+            return to
+        if isinstance(node, Alternatives):
+            return self._add(_Step(tuple(self._build(item, to) for item in node.items)))
+        if isinstance(node, Anchor):
+            return self._add(_Step((to,), anchor=node.kind))
+        if isinstance(node, Atom):
+            number = self._atom_numbers.setdefault(node, len(self.atoms))
+            if number == len(self.atoms):
+                self.atoms.append(re.compile(node.source, node.flags))
+            return self._add(_Step((to,), atom=number))
+        return self._repeat(node, to)
+
+    def _repeat(self, node: Repeat, to: int) -> int:
+        if node.most is None:
+            loop = self._add(_Step(()))
+            self.steps[loop] = _Step((self._build(node.item, loop), to))
+            to = loop
+        else:
+            end = to
+            for _ in range(node.most - node.least):
+                to = self._add(_Step((self._build(node.item, to), end)))
+        for _ in range(node.least):
+            to = self._build(node.item, to)
+        return to
+
+
+# -- the automaton ------------------------------------------------------------------------------------
+
+
+class _State(NamedTuple):
+    """Where the program stands before a character, and what stood before that place."""
+
+    at: frozenset[int]
+    before: int
+
+
+_UNKNOWN = _State(frozenset((_MATCH,)), _EDGE)
+
+
+class _Automaton:
+    """Runs a program over a text; what it has worked out once about a state and a character it looks up again.
+
+    What it remembers is a matter of speed alone, and forgotten when it grows. Threads may share it: each entry is
+    written whole, and always the same.
+    """
+
+    def __init__(self, program: _Program) -> None:
+        self.program = program
+        self.symbols: dict[str, tuple[int, int]] = {}
+        self.moves: dict[tuple[_State, tuple[int, int]], _State | None] = {}
+
+    def search(self, text: str) -> int | None:
+        state: _State | None = _State(frozenset(), _EDGE)
+        steps, last, moves = 0, len(text) - 1, self.moves
+        for at, char in enumerate(text):
+            assert state is not None
+            symbol = self.symbols.get(char) or self._symbol(char)
+            if at == last and char == "\n":
+                symbol = (symbol[0], _LAST_LINE)
+            key = (state, symbol)
+            known = moves.get(key, _UNKNOWN)
+            if known is not _UNKNOWN:
+                state = known
+            else:
+                state, cost = self._move(state, symbol)
+                steps += cost
+                if steps > STEPS_MAX:
+                    raise TooLarge("the pattern takes too many steps on this text", hint="a simpler pattern")
+                if len(moves) >= _STATES_MAX:
+                    moves = self.moves = {}
+                moves[key] = state
+            if state is None:
+                return at
+        assert state is not None
+        return len(text) if self._move(state, (0, _EDGE))[0] is None else None
+
+    def _symbol(self, char: str) -> tuple[int, int]:
+        """Which atoms take this character, as bits, and what kind of neighbour it is."""
+        mask = sum(1 << number for number, atom in enumerate(self.program.atoms) if atom.match(char))
+        kind = _LINE if char == "\n" else _WORD if char.isalnum() or char == "_" else _OTHER
+        if len(self.symbols) >= _SYMBOLS_MAX:
+            self.symbols = {}
+        self.symbols[char] = (mask, kind)
+        return mask, kind
+
+    def _move(self, state: _State, symbol: tuple[int, int]) -> tuple[_State | None, int]:
+        """The state after a character, None once there is a match, and what it cost to know."""
+        mask, after = symbol
+        seen: set[int] = set()
+        todo = [self.program.start, *state.at]
+        reached: set[int] = set()
+        while todo:
+            number = todo.pop()
+            if number == _MATCH:
+                return None, len(seen) + 1
+            if number in seen:
+                continue
+            seen.add(number)
+            step = self.program.steps[number]
+            if step.atom is not None:
+                if mask >> step.atom & 1:
+                    reached.add(step.to[0])
+            elif step.anchor is None or _holds(step.anchor, state.before, after):
+                todo.extend(step.to)
+        before = _LINE if after == _LAST_LINE else after
+        return _State(frozenset(reached), before), len(seen) + 1
+
+
+def _holds(anchor: str, before: int, after: int) -> bool:
+    if anchor == "start":
+        return before == _EDGE
+    if anchor == "line_start":
+        return before in (_EDGE, _LINE)
+    if anchor == "end":
+        return after == _EDGE
+    if anchor == "end_or_last_line":
+        return after in (_EDGE, _LAST_LINE)
+    if anchor == "line_end":
+        return after in (_EDGE, _LINE, _LAST_LINE)
+    is_edge = (before == _WORD) != (after == _WORD)
+    if anchor == "word_edge":
+        return is_edge
+    return not is_edge and not before == after == _EDGE  # an empty text has neither, as `re` has it

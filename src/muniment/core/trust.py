@@ -1,0 +1,16 @@
+"""How trust travels (LG-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muniment.store.ledger.records import TRUST_ORDER, Trust
+
+__all__ = ["TRUST_RANK", "lowest_trust"]
+
+TRUST_RANK = {level: rank for rank, level in enumerate(TRUST_ORDER)}
+
+
+def lowest_trust(levels: Iterable[Trust]) -> Trust:
+    """What an item derived from sources of these levels may claim; with no source, the lowest."""
+    return max(levels, key=TRUST_RANK.__getitem__, default=TRUST_ORDER[-1])

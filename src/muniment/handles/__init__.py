@@ -1,0 +1,1 @@
+"""The handles people hold: a memory, a run, and what stands on them."""

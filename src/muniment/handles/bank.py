@@ -1,0 +1,260 @@
+"""A bank's handle: learned records listed, planned for, tidied; seeds chosen. Made by `Memory.bank`.
+
+bank = mem.bank(user_id="ana")
+plan = bank.plan([{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}])
+bank.apply(plan.plan_id)
+bank.undo(plan.plan_id)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from muniment.contracts.learned_memory import (
+    ConditionalTactic,
+    ReasoningBank,
+    ReasoningMemory,
+    ReuseBuffer,
+    ReuseStateRecord,
+)
+from muniment.core.banks import PREFIX, level_of
+from muniment.core.hashing import short_id
+from muniment.core.numbers import whole
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.errors import InvalidInput, NotFound
+from muniment.learning.banks import find_memory, list_memories
+from muniment.learning.kept import STORES, MemoryKind, Store
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from muniment.contracts.flow_map import FlowMapSnapshot
+    from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
+    from muniment.contracts.learned_memory import ReuseSelectMeta
+    from muniment.contracts.rules import DistillDraft
+    from muniment.contracts.run_records import EventLog
+    from muniment.core.policy.flow_map import FlowEstimatorKind
+    from muniment.core.scope import Scope
+    from muniment.learning.fold.executing import Applied
+    from muniment.learning.kept import StoredMemory
+    from muniment.learning.plans import PlanState
+    from muniment.learning.reuse.puct import PuctTerms
+    from muniment.rules.flowmap.suggest import Suggestion
+    from muniment.store.context import Context
+
+__all__ = ["Bank"]
+
+_PUCT_NAME = "puct_{q}_{p}_v1"
+_LIVE = ("active", "pinned", "temporary")
+
+
+class Bank:
+    """The learned memory of a user, an agent or the tenant. Thread-safe."""
+
+    def __init__(self, ctx: Context, scope: Scope, owner: str) -> None:
+        self._ctx = ctx
+        self._scope = scope
+        self._owner = owner
+
+    def __repr__(self) -> str:
+        return f"<Bank {self.name} of {self._scope.tenant_id}>"
+
+    @property
+    def name(self) -> str:
+        """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
+        return self._owner.removeprefix(PREFIX)
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def records(
+        self, store: Store | None = None, *, kind: MemoryKind | None = None, include_all: bool = False
+    ) -> list[StoredMemory]:
+        """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
+        if store is not None and store not in get_args(Store):
+            raise InvalidInput(
+                f"{store!r:.40} is not a store", path="$.store", hint=f"one of {', '.join(get_args(Store))}"
+            )
+        wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
+        if kind is not None and kind not in wanted:
+            raise InvalidInput(f"{kind!r:.40} is not a kind of it", path="$.kind", hint=f"one of {', '.join(wanted)}")
+        kinds = wanted if kind is None else [kind]
+        found = self._ctx.engine.read(
+            self._scope.tenant_id,
+            lambda reader: [held.memory for each in kinds for held in list_memories(reader, self._owner, each)],
+        )
+        live = [memory for memory in found if include_all or memory.status in _LIVE]
+        return sorted(live, key=lambda memory: (memory.created_at, memory.id))
+
+    def get(self, memory_id: str) -> StoredMemory:
+        """A record of this bank, whatever its standing."""
+        found = None
+        if isinstance(memory_id, str):
+            found = self._ctx.engine.read(
+                self._scope.tenant_id, lambda reader: find_memory(reader, (self._owner,), memory_id)
+            )
+        if found is None:
+            raise NotFound(f"no learned record {memory_id!r:.80} in this bank", path="$.memory_id")
+        return found.memory
+
+    def reasoning_bank(self) -> ReasoningBank:
+        """Episodes and tactics of the bank as the contract's document."""
+        items = [ReasoningMemory.from_wire(memory.record) for memory in self.records(kind="reasoning")]
+        policy = self._ctx.policy.learn
+        return ReasoningBank(
+            schema_version=RULECRAFT_VERSION,
+            bank_id=self._id("bank"),
+            policy=policy.policy_id,
+            max_items=policy.eviction.reasoning_max,
+            items=tuple(items),
+        )
+
+    def reuse_buffer(self) -> ReuseBuffer:
+        """Seeds and tactics, apart, as the contract's document."""
+        seeds = [ReuseStateRecord.from_wire(memory.record) for memory in self.records(kind="seed")]
+        tactics = [ConditionalTactic.from_wire(memory.record) for memory in self.records(kind="tactic")]
+        policy = self._ctx.policy.learn
+        plain = {
+            "schema_version": RULECRAFT_VERSION,
+            "buffer_id": self._id("buf"),
+            "policy_id": policy.policy_id,
+            "max_size": policy.eviction.seeds_max + policy.eviction.tactics_max,
+            "eviction": policy.eviction.method,
+            "seed_entries": [seed.to_wire() for seed in seeds],
+            "tactic_entries": [tactic.to_wire() for tactic in tactics],
+            "stats": {"seed_size": len(seeds), "tactic_size": len(tactics)},
+        }
+        return ReuseBuffer.from_wire(plain)
+
+    def _id(self, prefix: str) -> str:
+        return short_id(prefix, [self._scope.tenant_id, self._owner])
+
+    def event_logs(self, *, newest: int | None = None) -> list[EventLog]:
+        """The logs of the runs that were learnt from, newest first."""
+        from muniment.contracts.run_records import EventLog
+        from muniment.learning.fold.folding import list_event_logs
+
+        newest = whole(newest)
+        if newest is not None and (type(newest) is not int or newest < 1):
+            raise InvalidInput("newest is a whole number from 1", path="$.newest")
+        bodies = self._ctx.engine.read(
+            self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=newest)
+        )
+        return [EventLog.from_wire(body["event_log"]) for body in bodies]
+
+    def flow_map(
+        self,
+        *,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        bucket_key: str | None = None,
+        estimator: FlowEstimatorKind | None = None,
+    ) -> FlowMapSnapshot:
+        """Where the runs that were logged in a window go wrong, and what interventions bring (RC-23).
+
+        Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
+        """
+        from muniment.rules.flowmap.reading import flow_map
+
+        return flow_map(
+            self._ctx,
+            self._scope.tenant_id,
+            self._owner,
+            since=since,
+            until=until,
+            bucket_key=bucket_key,
+            estimator=estimator,
+        )
+
+    def suggest_thresholds(self, snapshot: FlowMapSnapshot) -> tuple[Suggestion, ...]:
+        """What a flow map would have the router's thresholds be. Nothing is set: whoever owns the policy decides."""
+        from muniment.rules.flowmap.suggest import suggest_thresholds
+
+        policy = self._ctx.policy
+        return suggest_thresholds(snapshot, policy.route.model_dump(), policy.flow)
+
+    def drafts(self) -> list[DistillDraft]:
+        """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""
+        from muniment.contracts.rules import DistillDraft
+        from muniment.learning.fold.folding import list_drafts
+
+        bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
+        return [DistillDraft.from_wire(body["draft"]) for body in bodies]
+
+    # -- changing -------------------------------------------------------------------------------------
+
+    def plan(
+        self, plan: MemoryActionPlan | Mapping[str, Any] | Iterable[Any], *, payloads: Mapping[str, Any] | None = None
+    ) -> MemoryActionPlan:
+        """Keep a plan; nothing happens until it is applied. An action may hold its `payload` itself."""
+        from muniment.learning.plans import make_plan
+
+        return make_plan(self._ctx, self._scope, level_of(self._owner), plan, payloads)
+
+    def apply(self, plan_id: str, *, dry_run: bool = False) -> Applied:
+        """Apply a plan, all of it or nothing; every action leaves a record. Applying twice is applying once."""
+        from muniment.learning.plans import apply_plan
+        from muniment.learning.tidying import bank_length, tidy_sometimes
+
+        tenant_id = self._scope.tenant_id
+        since = bank_length(self._ctx, tenant_id, self._owner)
+        applied = apply_plan(self._ctx, tenant_id, (self._owner,), plan_id, dry_run=dry_run)
+        tidy_sometimes(self._ctx, tenant_id, self._owner, since=since)
+        return applied
+
+    def undo(self, plan_id: str) -> tuple[MemoryActionRecord, ...]:
+        """Take an applied plan back, unless what it touched was changed since."""
+        from muniment.learning.plans import undo
+
+        return undo(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
+
+    def plans(self) -> list[PlanState]:
+        """The plans of this bank with their records, oldest first."""
+        from muniment.learning.plans import list_plans
+
+        return list_plans(self._ctx, self._scope.tenant_id, self._owner)
+
+    def get_plan(self, plan_id: str) -> PlanState:
+        """A plan of this bank as it stands, with the records of what was done."""
+        from muniment.learning.plans import get_plan
+
+        return get_plan(self._ctx, self._scope.tenant_id, (self._owner,), plan_id)
+
+    def tidy(self) -> tuple[MemoryActionRecord, ...]:
+        """Retire what has run out, and what is too much for its store, by a plan of its own; answers its records."""
+        from muniment.learning.tidying import tidy
+
+        return tidy(self._ctx, self._scope.tenant_id, self._owner)
+
+    # -- reuse ----------------------------------------------------------------------------------------
+
+    def select_seed(
+        self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
+    ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
+        """The seed to start from by PUCT, of a bucket or of all, with every term of every seed (RC-21)."""
+        from muniment.learning.recall.recalling import bucket_given
+        from muniment.learning.reuse.puct import SeedState, select_seed
+        from muniment.learning.ttl import has_expired
+        from muniment.memory.patches import texts_of
+
+        bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")
+        now, policy = self._ctx.now(), self._ctx.policy.learn.puct
+        seeds = [
+            SeedState(ReuseStateRecord.from_wire(memory.record), _rewards(memory), memory.with_tally.n)
+            for memory in self.records(kind="seed")
+            if not has_expired(memory, now) and _fits(memory, bucket_key, tags)
+        ]
+        return select_seed(seeds, policy, _PUCT_NAME.format(q=policy.q_method, p=policy.p_method))
+
+
+def _fits(memory: StoredMemory, bucket_key: str | None, tags: Sequence[str]) -> bool:
+    """Is the seed of this bucket (one without a bucket is of all), and has it all these tags?"""
+    held = memory.record.get("tags")
+    own = {each for each in held if isinstance(each, str)} if isinstance(held, list) else set()
+    return (bucket_key is None or memory.record.get("bucket_key") in (None, bucket_key)) and set(tags) <= own
+
+
+def _rewards(memory: StoredMemory) -> tuple[float, ...]:
+    """Of the runs that started from the seed: passes count 1."""
+    tally = memory.with_tally
+    return (1.0,) * tally.passes + (0.0,) * (tally.n - tally.passes)

@@ -1,0 +1,511 @@
+"""The front door: `open` a store, get a `Memory`, start runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from muniment.core.outside.system import SystemIds, system_clock
+from muniment.core.owners import is_reserved
+from muniment.core.policy.given import policy_given, policy_named
+from muniment.core.record import JsonObject, ValidationError, issues_of
+from muniment.core.scope import DEFAULT_TENANT, scope_of
+from muniment.errors import InvalidInput, InvalidRecord
+from muniment.handles.memory_learning_part import MemoryLearning, granted
+from muniment.handles.run import Run
+from muniment.store.context import Context
+from muniment.store.engines.opening import open_engine
+
+if TYPE_CHECKING:
+    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.core.pointer import Pointer
+    from muniment.core.policy.policy import Policy
+    from muniment.core.policy.research import ResearchLimits
+    from muniment.core.ports.embedding import Embedder
+    from muniment.core.ports.engine import EngineInfo
+    from muniment.core.ports.outside import Clock, Ids
+    from muniment.core.ports.tokens import TokenCounter
+    from muniment.handles.study import Study
+    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.documents.records import CorpusDocument
+    from muniment.packets.builds import Build
+    from muniment.packets.comparing import BuildDiff
+    from muniment.packets.pool import EpisodeCandidate
+    from muniment.packets.tracing import Telling
+    from muniment.research.run_records import SynthesisInput
+    from muniment.runs.drift import DriftReport
+    from muniment.runs.reading import Resumed
+    from muniment.store.changes.records import Changes
+    from muniment.store.ledger.evidence import Resolved
+    from muniment.store.ledger.records import LedgerEntry, Receipt, RunState
+    from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
+    from muniment.store.transfer import transfer
+    from muniment.store.users.records import UserState
+
+# What a process does not need to open a store and to search is imported by what does need it (decision 0001).
+
+__all__ = ["Memory", "open"]
+
+
+def open(
+    target: str | PathLike[str] = ":memory:",
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    embedder: Embedder | str | None = None,
+    tokens: TokenCounter | str = "auto",
+    policy: Policy | Mapping[str, Any] | None = None,
+    durability: Literal["normal", "full"] = "normal",
+    read_only: bool = False,
+) -> Memory:
+    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
+
+    `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
+    by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
+    names what counts tokens; "auto" is exact where a tokenizer is installed.
+    """
+    if not isinstance(target, str | PathLike):
+        raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
+    if clock is not None and not callable(clock):
+        raise InvalidInput("clock should be a function that returns the present", path="$.clock")
+    _check_ports(ids, embedder, tokens)
+    # before the store is opened, so that nothing is left open behind an error
+    chosen = None if policy is None else policy_given(policy)
+    counter = _counter(tokens) if isinstance(tokens, str) else tokens
+    maker = _embedder(embedder) if isinstance(embedder, str) else embedder
+    engine = open_engine(target, durability=durability, read_only=read_only)
+    return Memory(
+        Context(
+            engine=engine,
+            policy=chosen,
+            clock=clock or system_clock,
+            ids=ids or SystemIds(),
+            counter=counter,
+            embedder=maker if maker is not None and maker.dim else None,
+        )
+    )
+
+
+def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
+    """What is handed in must be able to do what it is for; said before anything is opened."""
+    wanted = (
+        ("ids", ids, ("new", "salts")),
+        ("embedder", embedder, ("identity", "dim", "embed")),
+        ("tokens", tokens, ("name", "is_exact", "count")),
+    )
+    for name, given, needs in wanted:
+        lacks = [need for need in needs if not hasattr(given, need)]
+        if given is not None and not (name != "ids" and isinstance(given, str)) and lacks:
+            raise InvalidInput(
+                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/guides/library.md says what"
+            )
+
+
+def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
+    """What a run may use, by name."""
+    if given is None:
+        return None
+    sound = isinstance(given, Mapping) and all(
+        isinstance(name, str) and isinstance(limit, int | float) and not isinstance(limit, bool) and limit >= 0
+        for name, limit in given.items()
+    )
+    if not sound:
+        raise InvalidInput(
+            "budgets should be limits by name", path="$.budgets", hint='such as {"tokens": 200000, "steps": 100}'
+        )
+    return dict(given)
+
+
+def _counter(name: str) -> TokenCounter | None:
+    """The counter of this name; None for "auto", which always finds one and can wait until something is counted."""
+    if name == "auto":
+        return None
+    from muniment.core.outside.token_counters import load_token_counter
+
+    return load_token_counter(name)
+
+
+def _embedder(name: str) -> Embedder:
+    from muniment.memory.recall.embedders.loading import load_embedder
+
+    return load_embedder(name)
+
+
+class Memory(MemoryLearning):
+    """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
+
+    def __init__(self, context: Context) -> None:
+        self._ctx = context
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Memory {self.info.name} {self.info.location}>"
+
+    @property
+    def info(self) -> EngineInfo:
+        """Which engine, where, how durable."""
+        return self._ctx.engine.info
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the store was opened with."""
+        return self._ctx.policy
+
+    def run(
+        self,
+        *,
+        user_id: str,
+        agent_id: str = "agent",
+        session_id: str | None = None,
+        run_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        task_type: str = "generic",
+        objective: str | None = None,
+        done_definition: JsonObject | str | None = None,
+        grants: Iterable[Literal["agent", "tenant"]] = (),
+        budgets: Mapping[str, float] | None = None,
+    ) -> Run:
+        """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again.
+
+        `grants` are the levels above the user's at which it may write (MP-08). What a run is for (`objective`,
+        `done_definition`) and what it may use (`budgets`, such as tokens or steps) is said when it starts and pinned.
+        """
+        if isinstance(user_id, str) and is_reserved(user_id):
+            raise InvalidInput(
+                f"{user_id!r:.60} is the name of a corpus or a bank, not of a user",
+                path="$.user_id",
+                hint="documents are added through mem.corpus(…)",
+            )
+        ids = self._ctx.ids
+        plain = {
+            "tenant_id": tenant_id,
+            "user_id": user_id,
+            "agent_id": agent_id,
+            "session_id": session_id if session_id is not None else ids.new("ses"),
+            "run_id": run_id if run_id is not None else ids.new("run"),
+        }
+        try:
+            scope = scope_of(plain)
+        except ValidationError as error:
+            raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
+        for name, value in (("task_type", task_type), ("objective", objective)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
+        if done_definition is not None and not isinstance(done_definition, str | dict):
+            raise InvalidInput("done_definition should be an object or a string", path="$.done_definition")
+        said = (task_type, objective, done_definition)
+        return Run(self._ctx, scope, *said, granted(grants), _budgets(budgets), is_new=run_id is None)
+
+    def runs(self, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[RunState]:
+        """The runs of a user, or of the tenant, as they stand, oldest first."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.list_runs(self._ctx, tenant_id, user_id)
+
+    def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
+        """A run by its id: what it is for, whether it has ended or is locked, and why."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.get_run(self._ctx, tenant_id, run_id)
+
+    def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
+        """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.
+
+        `repair` takes up a run that is locked (else `RunLocked`), to put it right by new entries and `unlock` it. One
+        that has ended is a `RunFinished`.
+        """
+        from muniment.runs import reading as run_reading
+
+        return run_reading.resume(self._ctx, tenant_id, run_id, repairs=repair)
+
+    def snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> CompactionSnapshot:
+        """A snapshot of a run, by default the latest, checked against the ledger that sealed it."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.get_snapshot(self._ctx, tenant_id, run_id, sequence)
+
+    def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
+        """The snapshots of a run, oldest first."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.list_snapshots(self._ctx, tenant_id, run_id)
+
+    def check_snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> SnapshotValidation:
+        """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.check(self._ctx, tenant_id, run_id, sequence)
+
+    def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
+        from muniment.runs.narrative import narrative
+
+        return narrative(self.snapshot(run_id, sequence, tenant_id=tenant_id))
+
+    def drift(
+        self,
+        *,
+        user_id: str | None = None,
+        run_id: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> DriftReport:
+        """Loops, stalls, forgotten constraints, coverage, cost in a window, and whether the thresholds should move."""
+        from muniment.runs import drifting
+
+        return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)
+
+    def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
+        """The documents of this name that the tenant shares or, with `user_id`, those that are the user's own."""
+        from muniment.memory.documents.handle import Corpus
+
+        return Corpus(self._ctx, corpus_id, tenant_id, user_id)
+
+    def add_documents(
+        self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> list[CorpusDocument]:
+        """Add documents to one corpus or several, all of them or none, each once.
+
+        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. Where
+        `user_id` is given here, all go to that user's own corpora, and one that names another is refused.
+        """
+        from muniment.memory.documents.handle import add_to_corpora
+
+        return add_to_corpora(self._ctx, documents, tenant_id, user_id)
+
+    def research(
+        self,
+        question: str,
+        *,
+        user_id: str,
+        mode: Literal["quick", "standard", "deep"] = "standard",
+        limits: ResearchLimits | Mapping[str, Any] | None = None,
+        agent_types: Iterable[str] | None = None,
+        run_id: str | None = None,
+        session_id: str | None = None,
+        agent_id: str = "research",
+        directory: str | PathLike[str] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Study:
+        """Start a research run: a question, and what bounds it. Its files lie in `directory`, by default
+        `${XDG_CONFIG_HOME:-~/.config}/opencode/research-runs/<run_id>`. `agent_types` are the agents that exist.
+        """
+        from muniment.handles.study import TASK_TYPE, start_study
+
+        def make_run(id_: str, asked: str) -> Run:
+            return self.run(
+                user_id=user_id,
+                agent_id=agent_id,
+                session_id=session_id or id_,
+                run_id=id_,
+                tenant_id=tenant_id,
+                task_type=TASK_TYPE,
+                objective=asked,
+            )
+
+        return start_study(
+            self._ctx,
+            make_run,
+            question,
+            run_id=run_id,
+            mode=mode,
+            limits=limits,
+            agent_types=agent_types,
+            directory=directory,
+            tenant_id=tenant_id,
+        )
+
+    def open_research(
+        self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Study:
+        """A research run taken up again, by whichever process; `directory` where its files have been moved."""
+        from muniment.handles.study import open_study
+        from muniment.runs.reading import get_run
+
+        state = get_run(self._ctx, tenant_id, run_id)
+        return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
+
+    def synthesis_input(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> SynthesisInput:
+        """What a synthesis of this research run may read: the pack and its summaries, and nothing else (RP-06)."""
+        return self.open_research(run_id, tenant_id=tenant_id).synthesis_input()
+
+    def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
+        """An event by its id."""
+        from muniment.store.ledger import reading
+
+        return reading.get_entry(self._ctx, tenant_id, event_id)
+
+    def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
+        from muniment.store.ledger import reading
+
+        return reading.content_of(self._ctx, tenant_id, event_id)
+
+    def entries(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[LedgerEntry]:
+        """A user's events, session by session, in order."""
+        from muniment.store.ledger import reading
+
+        return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
+
+    def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
+        """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
+        keeps up with it. Without a position, where things are now.
+        """
+        from muniment.store.changes.reading import changes_after, whose
+
+        return changes_after(self._ctx, whose(tenant_id, user_id), after)
+
+    def episodes(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[EpisodeCandidate]:
+        """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
+        from muniment.memory.episodes.reading import list_episodes
+
+        return list_episodes(self._ctx, tenant_id, user_id, session_id)
+
+    def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
+        """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
+        from muniment.store.ledger import reading
+
+        return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
+
+    def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
+        """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
+        from muniment.store.ledger import verifying
+
+        return verifying.verify(self._ctx, tenant_id)
+
+    def forget(
+        self,
+        *,
+        event: str | None = None,
+        fact: str | None = None,
+        session: str | None = None,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Receipt:
+        """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
+        from muniment.store.forgetting import forget as forgetting
+
+        named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}
+        for name, value in named.items():
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
+        given = {name for name, value in named.items() if value is not None}
+        if not given or given not in (
+            {"event"}, {"fact"}, {"session"}, {"user_id"}, {"tenant"},
+            {"session", "user_id"}, {"event", "user_id"}, {"fact", "user_id"},
+        ):  # fmt: skip
+            raise InvalidInput(
+                "say what to forget: one of event, fact, session, user_id, tenant",
+                path="$",
+                hint="user_id may go with event, fact or session to narrow it",
+            )
+        if tenant is not None and tenant_id not in (DEFAULT_TENANT, tenant):
+            raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
+        selector = forgetting.Selector(
+            event=event, item=None if fact is None else ("fact", fact), session_id=session, user_id=user_id
+        )
+        return forgetting.forget(self._ctx, tenant if tenant is not None else tenant_id, selector)
+
+    def scrub(self) -> ScrubbedFiles:
+        """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.
+
+        Most forgets see to it themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
+        """
+        from muniment.store.forgetting.scrub import scrub
+
+        return scrub(self._ctx)
+
+    def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
+        """Compute every projection again from the ledger and repair what differs."""
+        from muniment.store.items import rebuild as rebuilding
+
+        return rebuilding.rebuild(self._ctx, tenant_id)
+
+    def export(
+        self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
+    ) -> Iterator[bytes]:
+        """Everything in a scope as JSON lines, in flat memory."""
+        from muniment.store.transfer import transfer
+
+        return transfer.export_lines(self._ctx, tenant_id, user_id, session_id)
+
+    def import_(
+        self,
+        source: str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]] | transfer.Dump,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportReport:
+        """Bring in a dump (a path, its lines, or a function that opens them), checked before anything is written."""
+        from muniment.store.transfer import transfer
+
+        dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
+        return transfer.import_dump(self._ctx, dump, progress)
+
+    def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
+        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error.
+
+        `Forgotten`, with the receipt's id, where something it held was erased.
+        """
+        from muniment.packets import builds
+
+        return builds.load_build(self._ctx, tenant_id, build_id)
+
+    def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
+        """What changed between two builds, and why."""
+        from muniment.packets.comparing import diff_builds
+
+        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
+
+    def compare(
+        self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT
+    ) -> BuildDiff:
+        """What a kept build would have been under another policy, on the same request and candidates."""
+        from muniment.packets.builds import recompose
+        from muniment.packets.comparing import diff_builds
+
+        other = policy_named(self._ctx, policy)
+        build = self.replay(build_id, tenant_id=tenant_id)
+        return diff_builds(build, recompose(self._ctx, build, other))
+
+    def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
+        """Which builds told a model this text, newest first: from which event, under which policy."""
+        from muniment.packets.tracing import trace_text
+
+        return trace_text(self._ctx, tenant_id, text, user_id)
+
+    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        """Bring every turn to the present embedder; run it after an embedder was added or changed."""
+        from muniment.memory.recall import reembedding
+
+        return reembedding.reembed(self._ctx, tenant_id, progress)
+
+    def tenants(self) -> list[str]:
+        """The tenants of this store."""
+        return self._ctx.engine.tenants()
+
+    def users(self, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
+        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them."""
+        from muniment.store.users.reading import list_users
+
+        return list_users(self._ctx, tenant_id)
+
+    def close(self) -> None:
+        """Release the store. Everything acknowledged is already kept."""
+        self._ctx.engine.close()

@@ -1,0 +1,242 @@
+"""A rulebook's handle: rules drafted, tested, tried, promoted and taken back. Made by `Memory.rulebook`.
+
+book = mem.rulebook(user_id="ana")
+rule = book.submit(draft)                       # consolidated and linted: temporary
+book.make_tests(rule.id); book.gate(rule.id, agent)
+book.replay(rule.id, agent, verifier)
+book.canary(rule.id, share=0.05)                # a share of real runs tries it
+book.watch()                                    # what the trials say by now
+book.promote(rule.id, signed_by="rosa")
+book.rollback(to=book.revision - 1, signed_by="rosa")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from muniment.core.banks import PREFIX, level_of
+from muniment.errors import InvalidInput
+from muniment.rules.promotion import drafting as rule_drafting
+from muniment.rules.promotion import promoting
+from muniment.rules.rulebook.reading import (
+    list_reports,
+    list_revisions,
+    list_tests,
+    revision_of,
+    versions_of,
+)
+from muniment.rules.rulebook.writing import Book, find_rule
+from muniment.store.ledger.foreign import is_id
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+    from muniment.core.vocabulary import RuleType
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.drafting import Submitted
+    from muniment.rules.promotion.records import (
+        GateReport,
+        LintFinding,
+        PromotionReport,
+        ReplayReport,
+        RulebookRevision,
+        RuleStage,
+    )
+    from muniment.rules.promotion.tests import MadeTests
+    from muniment.rules.promotion.trials import CanaryVerdict
+    from muniment.rules.rulebook.reading import Report, RuleTest
+    from muniment.rules.rulebook.selecting import RuleSelection
+    from muniment.rules.rulebook.statistics import RuleStats
+    from muniment.store.context import Context
+    from muniment.verify.outputs import Output
+
+__all__ = ["Rulebook"]
+
+
+class Rulebook:
+    """The rules of a user, an agent or the tenant. Thread-safe. What its tests do not bear out is a `GateFailed`."""
+
+    def __init__(self, ctx: Context, tenant_id: str, owner: str) -> None:
+        self._book = Book(ctx, tenant_id, owner)
+
+    def __repr__(self) -> str:
+        return f"<Rulebook {self.name} of {self._book.tenant_id}>"
+
+    @property
+    def name(self) -> str:
+        """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
+        return self._book.owner.removeprefix(PREFIX)
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """The number of the revision in force; 0 before the first change."""
+        ctx, tenant_id, owner = self._book
+        return ctx.engine.read(tenant_id, lambda reader: revision_of(reader, tenant_id, owner))
+
+    def revisions(self) -> list[RulebookRevision]:
+        """Every change of the rulebook, oldest first."""
+        ctx, tenant_id, owner = self._book
+        return ctx.engine.read(tenant_id, lambda reader: list_revisions(reader, tenant_id, owner))
+
+    def rules(self, *, stage: RuleStage | None = None, include_all: bool = False) -> list[StoredMemory]:
+        """The rules, oldest first: of one stage, or all but the retired, or with `include_all` those too."""
+        return promoting.list_rules(self._book, stage=stage, include_all=include_all)
+
+    def get(self, rule_id: str) -> StoredMemory:
+        """A rule of this book, whatever its standing."""
+        ctx, tenant_id, owner = self._book
+        return ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
+
+    def history(self, rule_id: str) -> list[StoredMemory]:
+        """Every version of a rule, oldest first."""
+        ctx, tenant_id, _ = self._book
+        rule = self.get(rule_id)
+        return ctx.engine.read(tenant_id, lambda reader: list(versions_of(reader, rule.id)))
+
+    def tests(self, rule_id: str) -> list[RuleTest]:
+        """The tests of a rule."""
+        ctx, tenant_id, owner = self._book
+        rule = self.get(rule_id)
+        return ctx.engine.read(tenant_id, lambda reader: list_tests(reader, owner, rule.id))
+
+    def reports(self, rule_id: str) -> list[Report]:
+        """What gates, replays and promotions found of a rule, oldest first."""
+        ctx, tenant_id, owner = self._book
+        rule = self.get(rule_id)
+        return ctx.engine.read(tenant_id, lambda reader: list_reports(reader, owner, rule.id))
+
+    def stats(self, rule_id: str, *, start: Any = None, end: Any = None) -> RuleStats:
+        """What runs say of a rule: with it and without, by bucket; within a window, or since it is as it is."""
+        return promoting.rule_stats(self._book, rule_id, start=start, end=end)
+
+    def lint(self, rule: RuleRecord | Mapping[str, Any] | str) -> tuple[LintFinding, ...]:
+        """What is wrong with a rule, given as a record or by its id."""
+        return rule_drafting.lint(self._book, rule)
+
+    def select(
+        self,
+        *,
+        intent: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        max_rules: int | None = None,
+        allow_types: Sequence[RuleType] | None = None,
+        prompt_profile: str | None = None,
+        run_id: str = "none",
+    ) -> RuleSelection:
+        """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
+        from muniment.rules.rulebook.selecting import ask_rules, read_asked
+
+        if not is_id(run_id):
+            raise InvalidInput("not the id of a run", path="$.run_id")
+        ctx, tenant_id, owner = self._book
+        asked = read_asked(
+            ctx,
+            intent=intent,
+            state=state,
+            bucket_key=bucket_key,
+            features=features,
+            max_rules=max_rules,
+            allow_types=allow_types,
+            prompt_profile=prompt_profile,
+        )
+        return ask_rules(ctx, tenant_id, (owner,), asked, run_id=run_id, x_ref=run_id)[0]
+
+    # -- drafting and testing -------------------------------------------------------------------------
+
+    def submit(self, draft: DistillDraft | Mapping[str, Any] | str) -> Submitted:
+        """A draft, or a draft of the bank by its id, becomes a temporary rule: alone, merged, or as an exception."""
+        return rule_drafting.submit(self._book, draft)
+
+    def add(
+        self,
+        body: str,
+        *,
+        title: str | None = None,
+        type: RuleType = "StrategyRule",
+        applicability: Mapping[str, Any] | None = None,
+        ttl: str | None = None,
+    ) -> StoredMemory:
+        """A rule that a person writes: in a layer of its own, inline, until its TTL. It is never promoted."""
+        return rule_drafting.add_user_rule(
+            self._book, body, title=title, type_=type, applicability=applicability, ttl=ttl
+        )
+
+    def make_tests(self, rule_id: str, *, constraints: Any = None) -> MadeTests:
+        """Tests for a rule from the runs it was learnt from and from others; `constraints` add micro-regressions."""
+        return rule_drafting.make_tests(self._book, rule_id, constraints)
+
+    def add_tests(self, rule_id: str, specs: Iterable[RegressionTestSpec | Mapping[str, Any]]) -> list[RuleTest]:
+        """Tests of one's own."""
+        rule_drafting.add_tests(self._book, rule_id, specs)
+        return self.tests(rule_id)
+
+    def gate(
+        self,
+        rule_id: str,
+        agent: Callable[..., Any] | Mapping[str, Output | str],
+        *,
+        beside: str | None = None,
+        executor: Executor | None = None,
+        timeout_s: float | None = None,
+    ) -> GateReport:
+        """Run the tests of a rule on an agent (or judge outputs given by test id) and say whether it passes.
+
+        With `beside`, an active rule is tested as it would be once that exception stands beside it.
+        """
+        return rule_drafting.gate(self._book, rule_id, agent, beside=beside, executor=executor, timeout_s=timeout_s)
+
+    def replay(
+        self,
+        rule_id: str,
+        agent: Callable[..., Any],
+        verifier: Callable[..., Any],
+        *,
+        tasks: int = 50,
+        executor: Executor | None = None,
+        timeout_s: float | None = None,
+    ) -> ReplayReport:
+        """Earlier tasks that the rule applies to, newest first, each with it and without."""
+        return rule_drafting.replay(
+            self._book, rule_id, agent, verifier, tasks=tasks, executor=executor, timeout_s=timeout_s
+        )
+
+    # -- trying and deciding --------------------------------------------------------------------------
+
+    def canary(self, rule_id: str, *, share: float | None = None, bucket_keys: Sequence[str] = ()) -> StoredMemory:
+        """Let a share of real runs try the rule, by the hash of their ids; of these buckets, or of all."""
+        return promoting.start_trial(self._book, rule_id, share=share, bucket_keys=bucket_keys)
+
+    def watch(self, *, act: bool = True) -> dict[str, CanaryVerdict]:
+        """What the trials, and the holdouts of active rules, say by now.
+
+        With `act`, what is shown to be harmful is taken back, and a trial that has ended is ended; a rule is promoted
+        only where the policy allows that without a signature.
+        """
+        return promoting.watch(self._book, act=act)
+
+    def promote(self, rule_id: str, *, signed_by: str | None = None) -> PromotionReport:
+        """Make a rule active: it has passed its gate, its replay and its trial, and somebody signs."""
+        return promoting.promote(self._book, rule_id, signed_by=signed_by)
+
+    def retire(self, rule_id: str, *, reason: str, signed_by: str | None = None) -> PromotionReport:
+        """Take a rule out of force."""
+        return promoting.retire(self._book, rule_id, reason=reason, signed_by=signed_by)
+
+    def rollback(self, *, to: int, reason: str = "", signed_by: str | None = None) -> RulebookRevision:
+        """The rulebook as it was in an earlier revision, in force again: the same rules, the same selections."""
+        return promoting.roll_back(self._book, to, reason=reason, signed_by=signed_by)
+
+    def publish(self) -> RulebookRevision | None:
+        """Write what was counted into the rules, where selection reads it; None where nothing is new."""
+        return promoting.publish(self._book)
+
+    @property
+    def level(self) -> Literal["user", "agent", "tenant"]:
+        """Whom the rules are for."""
+        return level_of(self._book.owner)

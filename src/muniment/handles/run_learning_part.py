@@ -1,0 +1,234 @@
+"""What a run does with learned memory: recall before it acts, a working set while it does, a fold when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from muniment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muniment.contracts.folding import FoldResult
+    from muniment.contracts.learned_memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
+    from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+    from muniment.core.scope import Scope
+    from muniment.core.vocabulary import RuleType, ScopeLevel
+    from muniment.learning.fold.folding import Learned
+    from muniment.learning.fold.wording import Wording
+    from muniment.learning.kept import IntentParts, StateParts
+    from muniment.learning.recall.recalling import Recall
+    from muniment.learning.run_blocks import RunBlocks
+    from muniment.memory.patches import Desk
+    from muniment.rules.rulebook.selecting import RuleSelection
+    from muniment.store.context import Context
+
+__all__ = ["RunLearning"]
+
+MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
+"""Why a run that goes on is folded (RC-10)."""
+
+
+class RunLearning:
+    """The part of a run that learns."""
+
+    if TYPE_CHECKING:
+        _ctx: Context
+        _scope: Scope
+        _task_type: str
+
+        def _desk(self) -> Desk: ...
+
+    def recall(
+        self,
+        query: str,
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        sources: Iterable[str] | None = None,
+        top_k: int | None = None,
+        now: Any = None,
+        keep: bool = True,
+    ) -> Recall:
+        """What earlier runs taught that fits this one, as short hints within the injection budget; `text` goes into the
+        prompt, and stands in the packets of planner and tool. Without intent and state: by words alone, marked so.
+
+        With `keep=False` it is a look: the run is not told, and nothing counts as used.
+        """
+        from muniment.learning.recall import recalling
+
+        return recalling.recall(
+            self._desk(),
+            query,
+            intent=intent,
+            state=state,
+            bucket_key=bucket_key,
+            features=features,
+            sources=sources,
+            top_k=top_k,
+            now=now,
+            keep=keep,
+        )
+
+    def select_rules(
+        self,
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        max_rules: int | None = None,
+        allow_types: Sequence[RuleType] | None = None,
+        prompt_profile: str | None = None,
+        keep: bool = True,
+    ) -> RuleSelection:
+        """The rules for this run, from the rulebooks it may see; `text` goes into the prompt, and into its builds.
+
+        Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
+        is a look: the run is not told, and nothing counts.
+        """
+        from muniment.rules.rulebook.selecting import read_asked, select_for_run
+
+        asked = read_asked(
+            self._ctx,
+            intent=intent,
+            state=state,
+            bucket_key=bucket_key,
+            features=features,
+            max_rules=max_rules,
+            allow_types=allow_types,
+            prompt_profile=prompt_profile,
+        )
+        return select_for_run(self._desk(), asked, keep=keep)
+
+    def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
+        """Say which hints of a recall were really used, where that is known; else all that were injected count."""
+        from muniment.learning.recall.recalling import Recall, tell_used
+        from muniment.memory.patches import texts_of
+
+        request_id = recalled.request.request_id if isinstance(recalled, Recall) else recalled
+        if not isinstance(request_id, str):
+            raise InvalidInput("wanted a recall, or its request_id", path="$.recalled")
+        tell_used(self._desk(), request_id, texts_of(memory_ids, "$.memory_ids"))
+
+    def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
+        """Add facts, assumptions, constraints, decisions or open_questions to the working set on top of the stack.
+
+        One that has grown over the policy's limit is folded: it is retired, and a small one goes on.
+        """
+        from muniment.learning import working_sets
+
+        record = working_sets.note(self._desk(), parts)
+        if working_sets.set_bytes(record) <= self._ctx.policy.learn.fold.working_set_bytes_max:
+            return record
+        self.fold("ws_overflow")
+        return working_sets.shrink(self._desk())
+
+    def push_working_set(self, *, ttl: str | None = None, **parts: Iterable[str]) -> WorkingSetRecord:
+        """Open a working set on top of the stack: for a part of the task."""
+        from muniment.learning import working_sets
+
+        return working_sets.push_set(self._desk(), parts, ttl)
+
+    def pop_working_set(self) -> WorkingSetRecord:
+        """Retire the working set on top of the stack; answers it."""
+        from muniment.learning import working_sets
+
+        return working_sets.pop_set(self._desk())
+
+    def working_set(self) -> tuple[WorkingSet, tuple[WorkingSetRecord, ...]]:
+        """The stack by ids, and its records, bottom first."""
+        from muniment.learning import working_sets
+
+        scope, now = self._scope, self._ctx.now()
+        records = self._ctx.engine.read(scope.tenant_id, lambda reader: working_sets.live_sets(reader, scope, now))
+        return working_sets.stack_of(records), tuple(records)
+
+    def fold(
+        self,
+        trigger: Literal["ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual"] = "manual",
+        *,
+        verifier_result: VerifierResult | Mapping[str, Any] | None = None,
+        **learning: Any,
+    ) -> FoldResult:
+        """Fold a run that goes on: what it did so far becomes an episode, and its working set is named."""
+        if trigger not in MIDWAY:
+            raise InvalidInput(f"{trigger!r:.40} is no reason to fold midway", path="$.trigger", hint=", ".join(MIDWAY))
+        records = self.working_set()[1]
+        return self._learn(
+            verifier_result, trigger, learning, is_final=False, ws_id=records[-1].ws_id if records else None
+        ).fold
+
+    def learn(
+        self,
+        verifier_result: VerifierResult | Mapping[str, Any],
+        *,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        state: StateParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        cost: RunCost | Mapping[str, Any] | None = None,
+        cfg: RunConfig | Mapping[str, Any] | None = None,
+        reuse: ReuseSelectMeta | None = None,
+        blocks: RunBlocks | Mapping[str, Any] | None = None,
+        level: ScopeLevel = "user",
+        wording: Wording | None = None,
+    ) -> Learned:
+        """Fold the run into memory by what a verifier said of it: log, episode, tactics, seed, drafts, by a plan.
+
+        Learning twice is learning once. `finish(verifier_result=…)` does it and ends the run. Where intent and
+        state are not said, they are those that the run recalled by. `blocks` are parts of its EventLog that its entries
+        do not tell: its mode, and what it was an attempt of.
+        """
+        said = {
+            "intent": intent,
+            "state": state,
+            "bucket_key": bucket_key,
+            "features": features,
+            "cost": cost,
+            "cfg": cfg,
+            "reuse": reuse,
+            "blocks": blocks,
+            "level": level,
+            "wording": wording,
+        }
+        return self._learn(verifier_result, None, said, is_final=True)
+
+    def learned(self) -> Learned | None:
+        """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
+        from muniment.learning.fold.folding import find_learned
+
+        return find_learned(self._ctx, self._scope)
+
+    def _learn(
+        self,
+        verifier_result: Any,
+        trigger: str | None,
+        said: Mapping[str, Any],
+        *,
+        is_final: bool,
+        ws_id: str | None = None,
+    ) -> Learned:
+        from muniment.core.banks import bank_owner
+        from muniment.learning.fold.folding import learn_run
+        from muniment.learning.requests import LEARNING, learn_request
+        from muniment.learning.tidying import bank_length, tidy_sometimes
+
+        unknown = sorted(set(said) - set(LEARNING))
+        if unknown:
+            raise InvalidInput(f"there is no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(LEARNING))
+        asked = learn_request(
+            self._desk(),
+            verifier_result,
+            is_final=is_final,
+            ws_id=ws_id,
+            trigger=trigger,
+            task_type=self._task_type,
+            **(dict(LEARNING) | dict(said)),
+        )
+        tenant_id, owner = self._scope.tenant_id, bank_owner(self._scope, asked.level)
+        since = bank_length(self._ctx, tenant_id, owner)
+        learned = learn_run(self._ctx, self._scope, asked)
+        tidy_sometimes(self._ctx, tenant_id, owner, since=since)
+        return learned

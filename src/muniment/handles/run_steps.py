@@ -1,0 +1,269 @@
+"""The part of a run's handle that keeps its log: steps, claims, conflicts, failures, questions, snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.snapshot import CompactionSnapshot
+    from muniment.core.record import JsonObject
+    from muniment.core.scope import Scope
+    from muniment.memory.patches import Desk
+    from muniment.packets.builds import Build
+    from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+    from muniment.runs.resuming import Loaded
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import LedgerEntry
+    from muniment.verify.outputs import Output
+    from muniment.verify.sandbox.harness import Harness
+
+__all__ = ["RunSteps"]
+
+
+class RunSteps:
+    """What a run did and found out, so that it can be compacted and taken up again. See `muniment.Run`."""
+
+    _ctx: Context
+    _scope: Scope
+
+    if TYPE_CHECKING:
+
+        def _desk(self) -> Desk: ...
+
+    # -- steps ----------------------------------------------------------------------------------------
+
+    def step(
+        self,
+        event: str,
+        content: str = "",
+        *,
+        step: int | None = None,
+        action: Mapping[str, Any] | None = None,
+        tokens: int | None = None,
+        builds: Iterable[Build | str] = (),
+        context: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ts: Any = None,
+    ) -> LedgerEntry:
+        """Tell a moment of a step: `COMPILE_DONE`, `PLAN_DONE`, `ACT_DONE`, `OBSERVE_DONE`, `CHECKPOINT_DONE`.
+
+        Any other name that begins with a phase, such as `ACT_PROGRESS`, is verbose and does not count. `builds` (or
+        `context`, where the window was put together otherwise) go with `COMPILE_DONE`: what was in the window, what was
+        kept out and why. `action` goes with `ACT_DONE`: equal ones in a row are a loop. Where this makes a snapshot due
+        and the policy says so, it is taken; `RunLocked` is raised where it does not hold.
+        """
+        from muniment.errors import InvalidInput
+        from muniment.runs.compaction.compacting import compact_if_due
+        from muniment.runs.steps import ENDS, window_of, write_step
+
+        if isinstance(builds, str | bytes) or not isinstance(builds, Iterable):
+            raise InvalidInput("wanted a list of builds", path="$.builds", hint="wrap a single one in a list")
+        made = [self._build(build, f"$.builds[{index}]") for index, build in enumerate(builds)]
+        entry = write_step(
+            self._desk(),
+            event,
+            content,
+            step=step,
+            action=action,
+            tokens=tokens,
+            window=window_of(self._ctx, made, context),
+            metadata=metadata,
+            ts=ts,
+        )
+        if self._ctx.policy.compaction.auto and event in ENDS:
+            compact_if_due(self._desk())
+        return entry
+
+    def _build(self, build: Build | str, path: str) -> Build:
+        """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
+        from muniment.errors import InvalidInput, MunimentError, NotFound
+        from muniment.packets.builds import Build, load_build
+
+        if not isinstance(build, Build | str):
+            raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
+        try:
+            made = build if isinstance(build, Build) else load_build(self._ctx, self._scope.tenant_id, build)
+        except MunimentError as error:
+            error.path = path
+            raise
+        whose = made.request.scope
+        if (whose.tenant_id, whose.user_id) != (self._scope.tenant_id, self._scope.user_id):
+            raise NotFound(f"no build {made.id!r:.80} in this scope", path=path)
+        return made
+
+    # -- claims ---------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        statement: str,
+        *,
+        evidence: Iterable[Any] = (),
+        status: str = "candidate",
+        depends_on: Iterable[str] = (),
+        id: str | None = None,
+    ) -> RunClaim:
+        """A statement with a duty of evidence. `evidence` are event ids, or pointers such as `{"event_id", "quote"}`.
+
+        Each pointer must resolve and its quote stand there, verbatim (else `QuoteMismatch`). Made `verified`, it needs
+        at least one. The same words again are the same claim.
+        """
+        from muniment.runs.claims import make_claim
+
+        return make_claim(self._desk(), statement, evidence, status, id, depends_on)
+
+    def verify_claim(self, claim_id: str, *, evidence: Iterable[Any] = ()) -> RunClaim:
+        """A candidate becomes verified, on its own evidence and what is given here."""
+        from muniment.runs.claims import verify_claim
+
+        return verify_claim(self._desk(), claim_id, evidence)
+
+    def retract_claim(self, claim_id: str, *, reason: str, evidence: Iterable[Any] = ()) -> RunClaim:
+        """Take a claim back; verified claims that depend on it fall back to candidates."""
+        from muniment.runs.claims import retract_claim
+
+        return retract_claim(self._desk(), claim_id, reason, evidence)
+
+    def conflict(
+        self,
+        description: str,
+        *,
+        side_a: Iterable[Any],
+        side_b: Iterable[Any],
+        claims: Iterable[str] = (),
+    ) -> RunConflict:
+        """Two sides that cannot both be right, each with its own evidence."""
+        from muniment.runs.claims import record_conflict
+
+        return record_conflict(self._desk(), description, side_a, side_b, claims)
+
+    def settle_conflict(self, conflict_id: str, *, resolution: str) -> RunConflict:
+        """A conflict is settled; it stays on record."""
+        from muniment.runs.claims import settle_conflict
+
+        return settle_conflict(self._desk(), conflict_id, resolution)
+
+    def failure(self, category: str, where: str, why: str, *, evidence: Iterable[Any] = ()) -> str:
+        """Something went wrong; answers the fingerprint it is counted under. A failed tool result counts by itself."""
+        from muniment.runs.claims import record_failure
+
+        return record_failure(self._desk(), category, where, why, evidence)
+
+    def question(self, text: str) -> str:
+        """Something the run does not know yet; answers its id."""
+        from muniment.runs.claims import open_question
+
+        return open_question(self._desk(), text)
+
+    def close_question(self, question: str, *, answer: str | None = None) -> str:
+        """A question, named by its id or its words, is open no longer."""
+        from muniment.runs.claims import close_question
+
+        return close_question(self._desk(), question, answer)
+
+    def plan_next(self, actions: Iterable[str]) -> tuple[str, ...]:
+        """What is to be done next, at most three things."""
+        from muniment.runs.claims import plan_actions
+
+        return plan_actions(self._desk(), actions)
+
+    # -- verification ---------------------------------------------------------------------------------
+
+    def verify(
+        self,
+        output: str | Mapping[str, Any] | Output,
+        *,
+        constraints: Any = None,
+        documents: Iterable[Any] | None = None,
+        evidence: Iterable[Any] | None = None,
+        harness: Harness | None = None,
+        files: Mapping[str, bytes] | None = None,
+        event: str | None = None,
+    ) -> VerifierResult:
+        """Verify an output, and keep the result with the run.
+
+        `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
+        into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
+        and lets that decide. `event` is the id under which the output was observed.
+        """
+        from muniment.runs.citing import pointers_of
+        from muniment.verify import verifying
+
+        scope = self._scope
+        given = verifying.output_of(output)
+        pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
+        verified = verifying.verify_output(
+            given,
+            constraints=verifying.constraints_of(constraints),
+            documents=verifying.documents_of(self._ctx, scope, documents, pointers),
+            harness=harness,
+            policy=self._ctx.policy,
+            files=files,
+            trace_id=scope.run_id,
+        )
+        return verifying.keep_result(self._desk(), verified, given, event, pointers)
+
+    def verifications(self) -> list[VerifierResult]:
+        """The results that were kept with the run, oldest first."""
+        from muniment.verify.verifying import list_results
+
+        return list_results(self._ctx, self._scope)
+
+    # -- the log --------------------------------------------------------------------------------------
+
+    def log(self) -> RunLog:
+        """The run as its entries tell it: counts, claims, conflicts, failures, questions, coverage."""
+        return self._loaded().log
+
+    def _loaded(self) -> Loaded:
+        from muniment.runs.resuming import load_log
+
+        policy = self._ctx.policy.compaction
+        return self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
+
+    def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
+        """The run's claims, in the order they were made."""
+        from muniment.errors import InvalidInput
+        from muniment.runs.records import CLAIM_STATUSES
+
+        if status is not None and status not in CLAIM_STATUSES:
+            raise InvalidInput(
+                f"{status!r:.40} is not a status of a claim",
+                path="$.status",
+                hint=f"one of {', '.join(CLAIM_STATUSES)}",
+            )
+        return [claim for claim in self.log().claims if status in (None, claim.status)]
+
+    def conflicts(self) -> list[RunConflict]:
+        """The conflicts of the run, settled ones too."""
+        return list(self.log().conflicts)
+
+    def failures(self) -> list[CountedFailure]:
+        """What went wrong, each failure once, with how often."""
+        return list(self.log().failures)
+
+    def questions(self) -> list[OpenQuestion]:
+        """What the run does not know yet."""
+        return list(self.log().open_questions)
+
+    # -- snapshots ------------------------------------------------------------------------------------
+
+    def compact(self, *, force: bool = True) -> CompactionSnapshot | None:
+        """Snapshot the run: built, validated, kept. Without `force`, only where it is due; None where it is not."""
+        from muniment.runs.compaction.compacting import compact, compact_if_due
+
+        return compact(self._desk()) if force else compact_if_due(self._desk())
+
+    def unlock(self, reason: str) -> CompactionSnapshot:
+        """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
+        from muniment.memory.patches import said_of
+        from muniment.runs.compaction.compacting import unlock
+
+        desk = self._desk()
+        return unlock(desk, said_of(desk, reason, "$.reason"))
+
+    def budgets(self) -> JsonObject:
+        """What the run may use and what it has used."""
+        log = self.log()
+        return {"limits": log.budgets, "used": log.spent.to_wire()}

@@ -1,0 +1,592 @@
+"""A research run's handle: routed, fed, checked, bounded and handed over, in the store and its directory alike.
+
+study = mem.research("How do heat pumps compare with gas boilers in cold climates?", user_id="ana")
+study.route()
+for perspective in study.perspectives():
+    study.ingest(perspective.id, my_agent(study.prompt(perspective.id)), tool_use={"search_calls": 3, "fetch_calls": 4})
+study.pivot()
+study.supply([{"url": …, "text": …}])
+study.citations(); study.pack()
+report = my_writer(study.synthesis_input().text)
+study.check(report).findings
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from muniment.core.policy.research import ResearchLimits
+from muniment.core.record import ValidationError, issues_of
+from muniment.errors import Conflict, InvalidInput, InvalidRecord, MunimentError
+from muniment.research.projection import study_id
+from muniment.research.run_records import GatesFile, ResearchManifest
+from muniment.research.store import (
+    Step,
+    StudyView,
+    check_revision,
+    commit,
+    keep_checks,
+    load_view,
+    wave_path,
+)
+from muniment.store.items.versions import latest
+
+if TYPE_CHECKING:
+    from muniment.contracts.research import Perspective, SummaryPack
+    from muniment.handles.run import Run
+    from muniment.memory.documents.handle import Corpus
+    from muniment.research.outside.run_directory import RunDirectory
+    from muniment.research.outside.url_check import UrlChecker
+    from muniment.research.run_records import (
+        AgentResult,
+        CheckedClaim,
+        Citation,
+        DraftCheck,
+        PivotDecision,
+        SourceCheck,
+        SuppliedSource,
+        SynthesisInput,
+        WaveResult,
+    )
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import RunState, StopReason
+
+__all__ = ["Study", "StudyStatus", "check_question", "open_study", "start_study"]
+
+T = TypeVar("T")
+Agent = Callable[["str", "Perspective"], "str | Mapping[str, Any] | AgentResult"]
+"""Takes the prompt and the perspective, answers Markdown or an agent result."""
+
+TASK_TYPE = "research"
+MODES = ("quick", "standard", "deep")
+QUESTION_CHARS_MAX = 4_000
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStatus:
+    """Where a research run stands."""
+
+    manifest: ResearchManifest
+    gates: GatesFile
+    perspectives: tuple[Perspective, ...]
+    directory: str
+    edited: tuple[str, ...]
+    """Files that are not what the store holds."""
+    citations: Mapping[str, int]
+    """Status → how many, once they are settled."""
+
+    @property
+    def next(self) -> str:
+        """What to do next, in words."""
+        from muniment.research.stages import next_step
+
+        return next_step(self.manifest, self.gates)
+
+
+class Study:
+    """A research run, made by `Memory.research`. Thread-safe; of several processes one moves, the others are told
+    (`StaleState`). What is not due is a `WrongStage`, a gate that does not hold a `GateFailed`.
+    """
+
+    def __init__(self, ctx: Context, run: Run, directory: RunDirectory) -> None:
+        self._ctx = ctx
+        self._run = run
+        self._directory = directory
+
+    def __repr__(self) -> str:
+        return f"<Study {self.run_id} of {self._run.scope.user_id}>"
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._run.run_id
+
+    @property
+    def run(self) -> Run:
+        """The run it belongs to."""
+        return self._run
+
+    @property
+    def directory(self) -> Path:
+        """Where its files lie."""
+        return self._directory.path
+
+    # -- looking ------------------------------------------------------------------------------------------
+
+    def manifest(self) -> ResearchManifest:
+        """What the run is and where it stands: question, limits, stage."""
+        return self._view().manifest
+
+    def perspectives(self) -> tuple[Perspective, ...]:
+        """All perspectives, those of a second wave last."""
+        return self._view().perspectives
+
+    def prompt(self, perspective_id: str) -> str:
+        """What to hand to the agent of a perspective; after a rejected output, with what to change."""
+        from muniment.research.prompt import research_prompt
+        from muniment.research.waves import find_perspective
+
+        view = self._view()
+        perspective = find_perspective(view, perspective_id)
+        last = next((each for each in view.manifest.results if each.perspective_id == perspective.id), None)
+        return research_prompt(view.manifest.question, perspective, None if last is None else last.directive)
+
+    def status(self) -> StudyStatus:
+        """Where it stands, what is wrong with its files, what comes next."""
+        from collections import Counter
+
+        from muniment.research.files import edited_files
+
+        view = self._view()
+        counted = Counter(citation.status for citation in view.citations)
+        return StudyStatus(
+            manifest=view.manifest,
+            gates=self._gates(view),
+            perspectives=view.perspectives,
+            directory=str(self.directory),
+            edited=tuple(edited_files(self._directory, view)),
+            citations=dict(sorted(counted.items())),
+        )
+
+    def gates(self) -> GatesFile:
+        """Gates A to E as they stand now, D measured on the bytes on disk."""
+        return self._gates(self._view())
+
+    def claims(self) -> list[CheckedClaim]:
+        """The claims that were checked for the pack, flagged ones included, each with its reason."""
+        from muniment.research.pack_writing import claims_of
+
+        return claims_of(self._view())
+
+    def sources(self) -> list[Citation]:
+        """The citations as they were last settled."""
+        return list(self._view().citations)
+
+    # -- moving -------------------------------------------------------------------------------------------
+
+    def route(
+        self,
+        perspectives: Any = None,
+        *,
+        propose: Callable[[str], Any] | None = None,
+        expected_revision: int | None = None,
+    ) -> tuple[Perspective, ...]:
+        """Choose the perspectives: ours, those given, or what `propose(question)` answers (a model, say), held to the
+        same rules."""
+        from muniment.research.waves import route
+
+        if perspectives is not None and propose is not None:
+            raise InvalidInput("give perspectives or propose, not both", path="$.perspectives")
+        if propose is not None and not callable(propose):
+            raise InvalidInput("propose should be a function of the question", path="$.propose")
+        if propose is not None:
+            perspectives = propose(self._view().manifest.question)
+            if perspectives is None:
+                raise InvalidInput("propose answered nothing", path="$.propose")
+        self._move(
+            lambda view: route(view, self._ctx.policy.research, perspectives, self._ctx.now()), expected_revision
+        )
+        return self.perspectives()
+
+    def ingest(
+        self,
+        perspective_id: str,
+        output: str | Mapping[str, Any] | AgentResult | PathLike[str],
+        *,
+        tool_use: Mapping[str, int] | None = None,
+        sources: Iterable[SuppliedSource | Mapping[str, Any]] | None = None,
+        change_note: str | None = None,
+        expected_revision: int | None = None,
+    ) -> WaveResult:
+        """Take an agent's output for a perspective: Markdown, a path to it, or a record. It is accepted, or its
+        breaches are named and `directive` says what to tell the agent."""
+        from muniment.research.sources import add_sources, sources_given
+        from muniment.research.waves import agent_result, check_size, judge_output
+
+        policy = self._ctx.policy.research
+        if isinstance(output, PathLike):
+            output = _read_output(Path(fspath(output)), policy.output_bytes_max)
+        read = None if sources is None else sources_given(sources)
+        given = agent_result(output, tool_use, read, change_note)
+        check_size(given.markdown, policy)
+        found: list[WaveResult] = []
+
+        def decide(view: StudyView) -> Step | None:
+            judged = judge_output(view, perspective_id, given, policy)
+            add_sources(self._ctx, self._corpus(view), given.sources)
+            found.append(judged.result)
+            return judged.step
+
+        own = [wave_path(wave, str(perspective_id)) for wave in (1, 2)]  # an agent may have written it there itself
+        self._move(decide, expected_revision, but=own)
+        return found[-1]
+
+    def collect(
+        self, agent: Agent, *, perspective_ids: Iterable[str] | None = None, executor: Executor | None = None
+    ) -> list[WaveResult]:
+        """Call an agent for every perspective that waits or was rejected, and ingest what it answers. With an
+        executor the calls run side by side. What an agent raises, or answers and is refused, is raised once the others
+        are in."""
+        if not callable(agent):
+            raise InvalidInput("an agent is a function of a prompt and a perspective", path="$.agent")
+        view = self._view()
+        standings = view.manifest.standings
+        wanted = (
+            [each for each, standing in standings.items() if standing in ("waiting", "rejected")]
+            if perspective_ids is None
+            else list(perspective_ids)
+        )
+        from muniment.research.waves import find_perspective
+
+        chosen = [find_perspective(view, each) for each in wanted]
+        prompts = [self.prompt(each.id) for each in chosen]
+        results: list[WaveResult] = []
+        failed: BaseException | None = None
+        with ExitStack() as stack:
+            workers = stack.enter_context(ThreadPoolExecutor(1)) if executor is None else executor
+            calls = [workers.submit(agent, prompt, each) for prompt, each in zip(prompts, chosen, strict=True)]
+            for perspective, call in zip(chosen, calls, strict=True):
+                error = call.exception()
+                if error is None:
+                    try:
+                        results.append(self.ingest(perspective.id, call.result()))
+                    except MunimentError as refused:
+                        error = refused
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return results
+
+    def give_up(self, perspective_id: str, reason: str, *, expected_revision: int | None = None) -> None:
+        """Go on without a perspective. It stays a gap, and gates B and D count it."""
+        from muniment.research.waves import give_up
+
+        self._move(lambda view: give_up(view, perspective_id, reason), expected_revision)
+
+    def pivot(self, *, second_wave: bool | None = None, expected_revision: int | None = None) -> PivotDecision:
+        """After the first wave: do its gaps ask for a second one? The answer can be overruled, and then says so."""
+        from muniment.research.waves import decide_second_wave
+
+        decided: list[PivotDecision] = []
+
+        def decide(view: StudyView) -> Step:
+            step, decision = decide_second_wave(view, self._ctx.policy.research, second_wave, self._ctx.now())
+            decided.append(decision)
+            return step
+
+        self._move(decide, expected_revision)
+        return decided[-1]
+
+    def supply(self, sources: Iterable[SuppliedSource | Mapping[str, Any]]) -> list[str]:
+        """Keep pages or snippets that somebody really read: each makes its citation valid. Answers their cids."""
+        from muniment.research.sources import add_sources, sources_given
+
+        view = self._view()
+        _check_open(view)
+        return add_sources(self._ctx, self._corpus(view), sources_given(sources))
+
+    def look(self, checker: UrlChecker, urls: Iterable[str] | None = None) -> list[SourceCheck]:
+        """Look at addresses over the network: those given, or all of the outputs that have no stored text yet.
+
+        Nothing else in muniment goes to a source by itself.
+        """
+        from muniment.core.urls import normalize_url
+        from muniment.memory.patches import texts_of
+        from muniment.research.citations import gather_sources
+        from muniment.research.sources import look_at, readings_of, shelved_of
+
+        if not callable(getattr(checker, "check_many", None)):
+            raise InvalidInput(
+                "checker has no check_many",
+                path="$.checker",
+                hint="UrlChecker() from muniment.research.outside.url_check",
+            )
+        view = self._view()
+        _check_open(view)
+        corpus = self._corpus(view)
+        if urls is None:
+            stored = shelved_of(corpus)
+            found = gather_sources(readings_of(view))
+            wanted = [each.url_original for each in found if each.problem is None and each.cid not in stored]
+        else:
+            wanted = list(texts_of(urls, "$.urls"))
+            for url in wanted:
+                normalize_url(url)
+        checks = look_at(view, corpus, checker, wanted, self._ctx.now())
+        keep_checks(self._run._desk(), checks)
+        return checks
+
+    def citations(self, *, expected_revision: int | None = None) -> list[Citation]:
+        """Settle the status of every source by what was supplied and looked at; measures gate C. May be repeated."""
+        from muniment.research.sources import settle_citations
+
+        settled: list[list[Citation]] = []
+
+        def decide(view: StudyView) -> Step:
+            step, found = settle_citations(view, self._corpus(view), self._ctx.policy.research, self._ctx.now())
+            settled.append(found)
+            return step
+
+        self._move(decide, expected_revision)
+        return settled[-1]
+
+    def pack(self, *, expected_revision: int | None = None) -> SummaryPack:
+        """Check every claim against its sources, write the bounded summaries and the pack, measure gate D."""
+        from muniment.research.pack_writing import pack_study
+
+        packed: list[SummaryPack] = []
+
+        def decide(view: StudyView) -> Step:
+            step, pack = pack_study(view, self._corpus(view), self._ctx.policy, self._ctx.now())
+            packed.append(pack)
+            return step
+
+        self._move(decide, expected_revision)
+        return packed[-1]
+
+    def synthesis_input(self) -> SynthesisInput:
+        """The pack and its summaries, and nothing else; refused where a file of them was edited."""
+        from muniment.research.files import check_directory
+        from muniment.research.pack_writing import synthesis_input
+
+        with self._directory.locked():
+            view = self._view()
+            check_directory(self._directory, view)
+        return synthesis_input(view)
+
+    def check(
+        self, draft: str | PathLike[str], *, sections: Sequence[str] | None = None, expected_revision: int | None = None
+    ) -> DraftCheck:
+        """Check a draft report against the pack: figures without a citation, citations that are unknown, invalid or do
+        not support, sections that are missing. A draft with no finding ends the research."""
+        from muniment.research.pack_writing import check_report
+
+        text = (
+            _read_output(Path(fspath(draft)), self._ctx.policy.research.output_bytes_max)
+            if isinstance(draft, PathLike)
+            else draft
+        )
+        checked: list[DraftCheck] = []
+
+        def decide(view: StudyView) -> Step:
+            step, check = check_report(view, self._corpus(view), self._ctx.policy, text, sections, self._ctx.now())
+            checked.append(check)
+            return step
+
+        self._move(decide, expected_revision)
+        return checked[-1]
+
+    def resume(self) -> list[str]:
+        """Write the store's files over whatever the directory holds; answers the paths that were written."""
+        from muniment.research.files import publish
+
+        with self._directory.locked():
+            written = publish(self._directory, self._view())
+            self._directory.clear_pending()
+        return written
+
+    def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState:
+        """End the run. Its study stays as it is."""
+        return self._run.finish(stop_reason)
+
+    # -- how it moves -------------------------------------------------------------------------------------
+
+    def _view(self) -> StudyView:
+        return load_view(self._ctx, self._run.scope)
+
+    def _corpus(self, view: StudyView) -> Corpus:
+        from muniment.memory.documents.handle import Corpus
+
+        scope = self._run.scope
+        return Corpus(self._ctx, view.manifest.corpus_id, scope.tenant_id, scope.user_id)
+
+    def _gates(self, view: StudyView) -> GatesFile:
+        from muniment.research.pack_writing import evaluate_gates
+
+        paths = [path for path in view.artifacts if path.startswith("summaries/")]
+        files = {path: data for path in paths if (data := self._directory.read(path)) is not None}
+        gates = evaluate_gates(view, files, self._ctx.policy, self._ctx.now())
+        by_name = {gate.gate: gate for gate in gates}
+        return view.gates.model_copy(update={"gates": tuple(by_name[gate.gate] for gate in view.gates.gates)})
+
+    def _move(
+        self, decide: Callable[[StudyView], Step | None], expected_revision: int | None, but: Sequence[str] = ()
+    ) -> None:
+        """One change: files checked, step decided, store written, files written. A crash leaves it before or after."""
+        from muniment.research.files import check_directory, publish
+
+        directory = self._directory
+        with directory.locked():
+            view = self._view()
+            if expected_revision is not None:
+                check_revision(view.revision, expected_revision)
+            check_directory(directory, view, but=but)
+            step = decide(view)
+            if step is None:
+                return
+            directory.mark_pending(view.revision + 1)
+            try:
+                commit(self._run._desk(), view, None, step, str(directory.path))
+            except MunimentError:
+                if self._view().revision == view.revision:  # nothing came of it: the files are what they should be
+                    directory.clear_pending()
+                raise
+            publish(directory, self._view())
+            directory.clear_pending()
+
+
+def _check_open(view: StudyView) -> None:
+    from muniment.research.waves import need_stage
+
+    need_stage(view, "init", "wave1", "wave2", "citations", "summaries", "synthesis", doing="a source")
+
+
+def _read_output(path: Path, bytes_max: int) -> str:
+    from muniment.memory.documents.handle import read_text_file
+
+    return read_text_file(path, bytes_max, "research.output_bytes_max")
+
+
+# -- starting and taking up ---------------------------------------------------------------------------
+
+
+def start_study(
+    ctx: Context,
+    make_run: Callable[[str, str], Run],
+    question: Any,
+    *,
+    run_id: str | None,
+    mode: Any,
+    limits: Any,
+    agent_types: Any,
+    directory: str | PathLike[str] | None,
+    tenant_id: str,
+) -> Study:
+    """A new research run: said once what it asks and what bounds it; both are pinned."""
+    from muniment.memory.patches import texts_of
+    from muniment.research.waves import well_formed, without_secrets
+
+    asked = check_question(question)
+    if mode not in MODES:
+        raise InvalidInput(f"{mode!r:.40} is not a mode", path="$.mode", hint=f"one of {', '.join(MODES)}")
+    bounds = _limits(ctx, limits)
+    known = ctx.policy.research.agent_types if agent_types is None else texts_of(agent_types, "$.agent_types")
+    for at, name in enumerate(known):
+        well_formed(name, f"$.agent_types[{at}]")
+    if not known:
+        raise InvalidInput("at least one agent type has to be registered", path="$.agent_types")
+    id_ = ctx.ids.new("dr") if run_id is None else run_id
+    if not isinstance(id_, str) or not _RUN_ID.fullmatch(id_):
+        raise InvalidInput(
+            "a research run's id names a folder: letters, digits, dot, dash, underscore, at most 100", path="$.run_id"
+        )
+    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(id_)))
+    if taken is not None:
+        taken.plain()  # one that was forgotten says so
+        raise Conflict(
+            f"the research run {id_} exists", path="$.run_id", hint="open_research(run_id) takes it up again"
+        )
+    run = make_run(id_, asked)
+    now = ctx.now()
+    manifest = ResearchManifest(
+        run_id=id_,
+        revision=1,
+        question=without_secrets(ctx, asked),
+        mode=mode,
+        language=_language(asked),
+        stage="init",
+        limits=bounds,
+        policy_digest=ctx.policy.digest,
+        agent_types=tuple(known),
+        created_at=now,
+        updated_at=now,
+        corpus_id=f"research-{id_}" if len(id_) <= 50 else study_id(id_),
+    )
+    place = _directory(directory, id_)
+    study = Study(ctx, run, place)
+    with place.locked():
+        from muniment.research.files import publish
+        from muniment.research.store import MANIFEST
+
+        if place.read(MANIFEST) is not None:
+            raise Conflict(
+                f"{place.path} holds the files of another run",
+                path="$.directory",
+                hint="choose a directory of its own for each run",
+            )
+        place.mark_pending(1)
+        commit(run._desk(), None, manifest, Step(what="started", stage="init", reason=mode), str(place.path))
+        publish(place, study._view())
+        place.clear_pending()
+    return study
+
+
+def open_study(ctx: Context, run: Run, directory: str | PathLike[str] | None) -> Study:
+    """Take a research run up again, where it was left or where its directory has been moved to."""
+    view = load_view(ctx, run.scope)
+    return Study(ctx, run, _directory(directory or view.directory, None))
+
+
+def _directory(given: str | PathLike[str] | None, run_id: str | None) -> RunDirectory:
+    from muniment.research.outside.run_directory import RunDirectory, default_root
+
+    if given is None:
+        assert run_id is not None
+        return RunDirectory(default_root() / run_id)
+    named = fspath(given) if isinstance(given, str | PathLike) else None
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise InvalidInput("a directory is named by its path", path="$.directory")
+    try:
+        named.encode()
+        return RunDirectory(Path(named).expanduser().absolute())
+    except (UnicodeEncodeError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+        raise InvalidInput(f"a directory cannot be so named: {error}", path="$.directory") from None
+
+
+def check_question(given: Any) -> str:
+    """The question as it is asked: some words, and not more than a page."""
+    if not isinstance(given, str) or not given.strip():
+        raise InvalidInput("a research run starts with a question", path="$.question")
+    asked = given.strip()
+    try:
+        asked.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the question holds a lone surrogate", path="$.question") from None
+    if len(asked) > QUESTION_CHARS_MAX:
+        raise InvalidInput(
+            f"a question of {len(asked)} characters is over the limit of {QUESTION_CHARS_MAX}",
+            path="$.question",
+            hint="ask in a page; supply long material as sources",
+        )
+    return asked
+
+
+def _language(question: str) -> Any:
+    from muniment.research.questions.question import analyse
+
+    return analyse(question).language
+
+
+def _limits(ctx: Context, given: Any) -> ResearchLimits:
+    if given is None:
+        given = {}
+    if isinstance(given, ResearchLimits):
+        given = given.model_dump()
+    if not isinstance(given, Mapping):
+        raise InvalidInput("limits is an object", path="$.limits", hint='such as {"max_summary_kb": 5}')
+    plain = ctx.policy.research.limits.model_dump() | dict(given)
+    try:
+        return ResearchLimits.model_validate(plain)
+    except ValidationError as error:
+        issues = [issue._replace(path=f"$.limits{issue.path[1:]}") for issue in issues_of(error, plain)]
+        names = ", ".join(ResearchLimits.model_fields)
+        hint = f"there are {names}; all but max_wave2_agents are above zero"
+        raise InvalidRecord("not valid limits", issues, hint=hint) from None

@@ -1,0 +1,1 @@
+"""Learned memory: logs, folds, plans, hints, reuse."""

@@ -1,0 +1,239 @@
+"""Banks of learned memory in the store: records read within the banks a run may see, and kept as new versions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.core.banks import bank_holder, bank_scope, is_bank, owners_seen
+from muniment.core.canonical import read_canonical
+from muniment.core.ports.engine import Condition, Lock, Select
+from muniment.errors import NotFound
+from muniment.learning.kept import STORES, StoredMemory, Tally
+from muniment.rules.promotion.records import CanaryPlan
+from muniment.store.items.events import MEMORY_KEPT
+from muniment.store.items.locks import lock_memory, lock_shared
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.records import EntryDraft, ToolCall
+from muniment.store.ledger.writing import append_in, opening_draft
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.learning.kept import MemoryKind, Store
+    from muniment.store.context import Context
+    from muniment.store.ledger.admission import Admitted
+
+__all__ = [
+    "Held",
+    "find_memory",
+    "find_owner",
+    "get_memory",
+    "held_of",
+    "list_memories",
+    "lock_bank",
+    "memory_drafts",
+    "memory_of",
+    "newest_versions",
+    "searchable_text",
+    "store_of",
+    "write_bank",
+]
+
+KINDS: tuple[MemoryKind, ...] = tuple(kind for kinds in STORES.values() for kind in kinds)
+_TOOL = ToolCall(name="bank", ok=True)
+_FEW = 8
+
+
+class Held(NamedTuple):
+    """A learned record as it stands in its bank."""
+
+    memory: StoredMemory
+    owner: str
+    text_entry: str | None
+    """The turn that a search finds it by."""
+
+
+def store_of(kind: MemoryKind) -> Store:
+    return next(store for store, kinds in STORES.items() if kind in kinds)
+
+
+def held_of(item: Item) -> Held:
+    body = read_canonical(item.body) if item.body is not None else item.plain()
+    return Held(memory_of(body["memory"]), item.user_id or "", body.get("text_entry"))
+
+
+_UNSAID = dict(StoredMemory(id="m", kind="rule", level="user", version=0, record={}, status="active", created_at=""))
+
+
+def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
+    """A record as it was kept. It was checked then and is not again: a recall reads hundreds."""
+    said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+    said |= {name: Tally.from_wire(kept[name]) for name in ("with_tally", "without_tally") if name in kept}
+    if "canary" in kept:
+        said["canary"] = CanaryPlan.from_wire(kept["canary"])
+    return StoredMemory.unchecked(_UNSAID | said, set(kept))
+
+
+def find_memory(reader: Reader, owners: Sequence[str], memory_id: str) -> Held | None:
+    """A record of one of these banks; of any other it does not exist (LG-02)."""
+    item = latest(reader, memory_id)
+    if item is None or item.kind not in KINDS or item.user_id not in owners or item.body is None:
+        return None
+    return held_of(item)
+
+
+def get_memory(ctx: Context, scope: Scope, memory_id: Any) -> StoredMemory:
+    """A record that a run of this scope may see."""
+    found = None
+    if isinstance(memory_id, str):
+        owners = owners_seen(scope)
+        found = ctx.engine.read(scope.tenant_id, lambda reader: find_memory(reader, owners, memory_id))
+    if found is None:
+        raise NotFound(f"no learned record {memory_id!r:.80} in this scope", path="$.memory_id")
+    return found.memory
+
+
+def find_owner(ctx: Context, tenant_id: str, record_id: Any) -> str:
+    """The bank, by name, that holds a record, a plan or a draft."""
+    item = None
+    if isinstance(record_id, str):
+        item = ctx.engine.read(tenant_id, lambda reader: latest(reader, record_id))
+    if item is None or item.user_id is None or not is_bank(item.user_id) or item.body is None:
+        raise NotFound(f"no learned record or plan {record_id!r:.80} in this tenant", path="$.record_id")
+    return item.user_id
+
+
+def list_memories(
+    reader: Reader,
+    owner: str,
+    kind: MemoryKind,
+    *,
+    name: str | None = None,
+    newest: int | None = None,
+    without: Container[str] = (),
+    statuses: Container[str] | None = None,
+) -> Iterator[Held]:
+    """The records of one kind in a bank, each as it stands now; of one name, or the newest so many versions' worth.
+
+    Of one name, those are passed over that the caller has already: `without`. Of all, those of other `statuses`.
+    """
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner))
+    if name is not None:
+        where = (*where, ("name", "=", name))
+    order = ("created_at", "id", "version") if name is not None else ("id", "version")
+    select = Select("items", where=where, order=order, descending=name is not None, limit=newest)
+    rows = reader.do(select) if newest is not None else reader.stream(select)
+    items: Iterator[Item] = map(Item._make, cast("Iterable[Any]", rows))
+    if name is not None:
+        first: dict[str, Item] = {}
+        for item in items:
+            if item.id not in without and item.body is not None:
+                first.setdefault(item.id, item)
+        known = newest_versions(reader, {item.id: item.version for item in first.values()})
+        for item in first.values():
+            standing = item if known.get(item.id) == item.version else latest(reader, item.id)
+            if standing is not None and standing.body is not None:
+                yield held_of(standing)
+        return
+    for _, versions in groupby(items, key=attrgetter("id")):
+        (last,) = deque(versions, maxlen=1)
+        if last.body is not None and (statuses is None or last.status in statuses):  # no other is read
+            yield held_of(last)
+
+
+def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
+    """Of records known by id and version, the newest version of each, in one question.
+
+    A caller that finds its version here need not read the record again. Nothing is said of those with many versions,
+    nor of those of which something was forgotten.
+    """
+    few = tuple(id_ for id_, version in known.items() if version <= _FEW)
+    asked = Select("items", where=(("id", "in", few),), columns=("id", "version", "receipt_id"))
+    found: dict[str, int] = {}
+    gone: set[str] = set()
+    for id_, version, receipt_id in cast("list[tuple[str, int, str | None]]", reader.do(asked) if few else []):
+        found[id_] = max(version, found.get(id_, 0))
+        gone |= set() if receipt_id is None else {id_}
+    return {id_: version for id_, version in found.items() if id_ not in gone}
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def lock_bank(tx: Transaction, owner: str, *others: str) -> None:
+    """One writer of a bank at a time; `others` are the owners of what is learnt from."""
+    tx.do(Lock(("session", owner, "bank")))
+    holder = bank_holder(owner)
+    lock_memory(tx, owner, *others, *(() if holder is None else (holder,)))
+    if holder is None:  # of several users, any of whom may be forgotten
+        lock_shared(tx)
+
+
+def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts: Sequence[EntryDraft]) -> None:
+    """Append entries to a bank's session, within a transaction that has locked it."""
+    scope = bank_scope(tenant_id, owner)
+    append_in(ctx, tx, scope, drafts, _opening(ctx), _newest(tx, owner))
+
+
+def _newest(tx: Transaction, owner: str) -> str:
+    """What is learnt builds on records of the bank: it is recorded after the newest of them."""
+    rows = tx.do(Select("sessions", where=(("user_id", "=", owner),), columns=("head_recorded_at",)))
+    return max((cast("str", row[0]) for row in rows), default="")
+
+
+def _opening(ctx: Context) -> Admitted:
+    from muniment.store.ledger.admission import admit
+
+    return admit(opening_draft({"task_type": "bank"}), ctx.policy.ledger)
+
+
+def memory_drafts(changes: Iterable[StoredMemory], before: Mapping[str, StoredMemory | None]) -> list[EntryDraft]:
+    """The entries of new versions: a turn where the words changed, a patch where only figures or standing did."""
+    texts: dict[str, str] = {id_: searchable_text(held) for id_, held in before.items() if held is not None}
+    drafts: list[EntryDraft] = []
+    for memory in changes:
+        text = searchable_text(memory)
+        said: dict[str, Any] = {"event": MEMORY_KEPT, "id": memory.id, "memory": memory.to_wire()}
+        is_turn = bool(text) and text != texts.get(memory.id)
+        texts[memory.id] = text
+        drafts.append(
+            EntryDraft(
+                kind="tool_result" if is_turn else "state_patch",
+                role="tool" if is_turn else "system",
+                content=text if is_turn else "",
+                tool=_TOOL if is_turn else None,
+                trust="assistant" if not is_turn else "tool",
+                metadata=said,
+            )
+        )
+    return drafts
+
+
+def searchable_text(memory: StoredMemory) -> str:
+    """What a search reads of a record; nothing of a seed, a capsule, or what was pruned."""
+    record: Mapping[str, Any] = memory.record
+    if memory.status == "pruned":
+        return ""
+    match memory.kind:
+        case "reasoning":
+            return _joined(record.get("summary"), " ".join(_texts(record.get("tags"))))
+        case "tactic":
+            injection = record.get("injection")
+            content = injection.get("content") if isinstance(injection, Mapping) else None
+            return _joined(record.get("summary"), content)
+        case "rule":
+            return _joined(record.get("title"), record.get("body"))
+        case _:
+            return ""
+
+
+def _joined(*parts: Any) -> str:
+    return "\n".join(part for part in dict.fromkeys(parts) if isinstance(part, str) and part)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []

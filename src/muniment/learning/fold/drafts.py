@@ -1,0 +1,288 @@
+"""Drafts of rules (RC-18): proposed, with evidence, mechanism, predicted failures and the tests they will need.
+
+Guardrails come from failures that keep coming back, strategies from what separates passing from failing runs. A draft
+is never a rule: the gate that could make one of it is another room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from muniment.contracts.folding import FoldTriggerKind
+from muniment.contracts.rules import DistillDraft
+from muniment.core.hashing import short_id
+from muniment.core.policy.learning import FoldPolicy
+from muniment.core.record import RULECRAFT_VERSION, JsonObject
+from muniment.core.vocabulary import Level, RuleType
+from muniment.learning.fold.advice import advice_line, conditions_of, intent_conditions, support_words
+from muniment.learning.fold.blame import blame
+from muniment.learning.fold.contrast import Separation
+from muniment.learning.fold.distill import ANYWHERE, Place, is_judged, shared_intent
+from muniment.learning.fold.features import features_of, group_of
+from muniment.learning.fold.wording import Writer
+from muniment.learning.kept import RunFacts
+from muniment.learning.keys import intent_key
+from muniment.verify.taxonomy import DEFAULT_REGISTRY
+
+__all__ = ["cluster_of", "drafts"]
+
+_TRACES_MAX = 12
+_STEPS_MAX = 6
+_TOLD_MAX = 4
+_STRONG = 0.5
+"""A strategy leaves half of the doubt that a tactic may leave."""
+
+
+class _Foreseen(NamedTuple):
+    """A way in which a rule of this kind may fail."""
+
+    kind: str
+    description: str
+    trigger: str
+    severity: Level
+
+
+_TOOLS = (
+    _Foreseen("tool_misroute", "the tool is called where another would do", "the named tool is not available", "med"),
+    _Foreseen("distribution_shift", "it was learnt from few tasks of one kind", "a task of another family", "med"),
+    _Foreseen("overconstraint", "tasks that need no such call pay for one", "a task with a short answer", "low"),
+)
+_FORMS = (
+    _Foreseen("format_leak", "the form is named and copied into the answer", "the prompt shows the form", "med"),
+    _Foreseen("instruction_conflict", "the user asks for another form", "a form stated by the user", "high"),
+    _Foreseen("overconstraint", "answers that need no form are forced into one", "free text is wanted", "low"),
+)
+_OTHERS = (
+    _Foreseen("context_dilution", "one line more in a long prompt is overlooked", "many hints at once", "low"),
+    _Foreseen("distribution_shift", "it was learnt from few tasks of one kind", "a task of another family", "med"),
+    _Foreseen("underconstraint", "it warns of what happened and not of its cause", "the same end, another way", "med"),
+)
+
+
+def cluster_of(run: RunFacts) -> str | None:
+    """Which failure this is: the verifier's cluster, else its constraints and reasons; None where none is known."""
+    if run.passed or not is_judged(run):
+        return None
+    if run.cluster_id is not None:
+        return run.cluster_id
+    known = [sorted(set(run.violated)), sorted(set(run.reason_codes))]
+    return short_id("fc", ["run", *known]) if any(known) else None
+
+
+def drafts(
+    run: RunFacts,
+    runs: Sequence[RunFacts],
+    separations: Sequence[Separation],
+    *,
+    policy: FoldPolicy,
+    trigger: FoldTriggerKind | None,
+    writer: Writer,
+    place: Place = ANYWHERE,
+) -> list[DistillDraft]:
+    """At most `drafts_max` of each type, the best supported first. `runs` are those compared, `run` among them."""
+    common: dict[str, Any] = {"policy": policy, "writer": writer, "place": place}
+    guards = [
+        *_cluster_drafts(run, runs, is_asked=trigger == "fail_cluster", **common),
+        *_separation_drafts(run, runs, [one for one in separations if not one.helps], **common),
+    ]
+    strategies = _separation_drafts(run, runs, [one for one in separations if one.helps], **common)
+    return [*guards[: policy.drafts_max], *strategies[: policy.drafts_max]]
+
+
+# -- guardrails: failures that come back --------------------------------------------------------------
+
+
+def _cluster_drafts(
+    run: RunFacts, runs: Sequence[RunFacts], *, policy: FoldPolicy, is_asked: bool, writer: Writer, place: Place
+) -> list[DistillDraft]:
+    """One for the failure of this run, once it has come back often enough, or when a trigger asks."""
+    cluster = cluster_of(run)
+    alike = [one for one in runs if cluster is not None and cluster_of(one) == cluster]
+    if not alike or (len(alike) < policy.cluster_min and not is_asked):
+        return []
+    titles = [*run.violated[:_TOLD_MAX], *run.reason_codes[:_TOLD_MAX]]
+    title = f"Against {', '.join(titles)}" if titles else f"Against the failure {cluster}"
+    steps = _suspects(alike, writer)
+    where = sorted({step["action"] for step in steps if step["action"]})
+    told = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]
+    if where:
+        told.append(f"Look first at {', '.join(where[:_TOLD_MAX])}")
+    body = writer.join(told)
+    evidence: JsonObject = {
+        "cluster_id": cluster,
+        "failing": len(alike),
+        "seen": len(runs),
+        "violated": list(run.violated),
+        "reason_codes": list(run.reason_codes),
+        **_steps_block(steps),
+    }
+    basis = [*run.violated, *(f"reason:{code}" for code in run.reason_codes)]
+    plain = _draft("GuardrailRule", ["cluster", cluster], run, [one.trace_id for one in reversed(alike)], basis, place)
+    plain["proposed_rule"] |= {"title": title, "body": body, "applicability": _applicability(run, None, alike)}
+    plain["evidence"] = plain["evidence"] | evidence
+    plain["failure_prediction"]["mechanism"] = (
+        f"The same failure came back in {len(alike)} runs; naming it before the run acts keeps the agent from it"
+    )
+    return [DistillDraft.from_wire(plain)] if writer.clean(title) and writer.clean(body) else []
+
+
+def _warnings(run: RunFacts) -> list[str]:
+    """What the broken constraints ask for, and what the reasons mean, in the registry's words."""
+    told = []
+    for key in run.violated[:_TOLD_MAX]:
+        entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":", 2)[:2]))
+        told.append(f"Keep {key}: {entry.says}" if entry is not None else f"Keep {key}")
+    if not told:
+        for code in run.reason_codes[:_TOLD_MAX]:
+            says = DEFAULT_REGISTRY.reasons.get(code)
+            told.append(f"Guard against {code}: {says}" if says is not None else f"Guard against {code}")
+    return told or ["Guard against this failure"]
+
+
+def _suspects(runs: Sequence[RunFacts], writer: Writer) -> list[dict[str, Any]]:
+    """The steps most to blame, one of each run, the newest runs first."""
+    found = []
+    for one in [one for one in reversed(runs) if one.steps][:_STEPS_MAX]:
+        suspect = blame(one)[0]
+        found.append(
+            {
+                "trace_id": one.trace_id,
+                "evidence_id": suspect.evidence_id,
+                "step": suspect.step,
+                "action": writer.quote(one.steps[suspect.step].action, 80),
+                "score": round(suspect.score, 4),
+                "why": list(suspect.why),
+            }
+        )
+    return found
+
+
+def _steps_block(steps: Sequence[dict[str, Any]]) -> JsonObject:
+    return {"steps": list(steps), "evidence_ids": [step["evidence_id"] for step in steps]}
+
+
+# -- both: what separates -----------------------------------------------------------------------------
+
+
+def _separation_drafts(
+    run: RunFacts,
+    runs: Sequence[RunFacts],
+    separations: Sequence[Separation],
+    *,
+    policy: FoldPolicy,
+    writer: Writer,
+    place: Place,
+) -> list[DistillDraft]:
+    """Strong separations: do this, or leave that."""
+    made: list[DistillDraft] = []
+    for one in separations:
+        if len(made) == policy.drafts_max:
+            break
+        line = advice_line(one.feature, helps=one.helps)
+        is_strong = one.doubt <= _STRONG * (1 - policy.confidence_min)
+        if line is None or one.is_before or not is_strong or not writer.clean(line):
+            continue
+        support = support_words(one.with_tally, one.without_tally)
+        having = [peer for peer in runs if any(feature.name == one.feature for feature in features_of(peer))]
+        telling = [peer for peer in having if peer.passed == one.helps]
+        type_: RuleType = "StrategyRule" if one.helps else "GuardrailRule"
+        names = [peer.trace_id for peer in reversed(telling)]
+        plain = _draft(type_, ["feature", one.feature], run, names, [one.feature, *one.also], place)
+        plain["proposed_rule"] |= {
+            "title": line,
+            "body": writer.join([f"{line}: {support}"]),
+            "applicability": _applicability(run, one, runs),
+        }
+        plain["evidence"] = plain["evidence"] | {
+            "feature": one.feature,
+            "also": list(one.also[:_TOLD_MAX]),
+            "with": one.with_tally.to_wire(),
+            "without": one.without_tally.to_wire(),
+            "difference": round(one.difference, 4),
+            "probability": round(one.probability, 6),
+            "doubt": round(one.doubt, 6),
+            **_steps_block([] if one.helps else _suspects(telling[-_STEPS_MAX:], writer)),
+        }
+        plain["failure_prediction"]["mechanism"] = f"Runs of this kind differ in it and in how they end: {support}"
+        made.append(DistillDraft.from_wire(plain))
+    return made
+
+
+# -- what all drafts have -----------------------------------------------------------------------------
+
+
+def _draft(
+    type_: RuleType,
+    basis: Sequence[Any],
+    run: RunFacts,
+    trace_ids: Sequence[str],
+    features: Sequence[str],
+    place: Place,
+) -> dict[str, Any]:
+    draft_id = place.id_of("draft", [type_, intent_key(shared_intent(run)), *basis])
+    sources = list(trace_ids[:_TRACES_MAX]) or [run.trace_id]
+    foreseen = _foreseen(features)
+    return {
+        "schema_version": RULECRAFT_VERSION,
+        "draft_id": draft_id,
+        "source_trace_ids": sources,
+        "proposed_rule": {"type": type_},
+        "evidence": {"trace_ids": sources},
+        "failure_prediction": {
+            "dependencies": _dependencies(features),
+            "predicted_failures": [
+                {"id": one.kind, "description": one.description, "triggers": [one.trigger], "severity": one.severity}
+                for one in foreseen
+            ],
+        },
+        "micro_regression_packs": _packs(features),
+        "tests": {
+            "regression_tests": [short_id("test", [draft_id, "regression"])],
+            "counterexample_tests": [short_id("test", [draft_id, kind]) for kind in ("cluster", "boundary")],
+        },
+    }
+
+
+def _applicability(run: RunFacts, separation: Separation | None, runs: Sequence[RunFacts]) -> JsonObject:
+    known: JsonObject = {
+        name: value
+        for name, value in (("domain_tag", run.intent.domain_tag), ("task_family", run.intent.task_family))
+        if value is not None
+    }
+    conditions = intent_conditions(run.intent) if separation is None else conditions_of(separation, run, runs)
+    if conditions:
+        known["predicates"] = list(conditions)
+    if run.bucket_key is not None:
+        known["bucket_keys"] = [run.bucket_key]
+    return known
+
+
+def _foreseen(features: Iterable[str]) -> tuple[_Foreseen, ...]:
+    groups = {_kind_of(feature) for feature in features}
+    if "format" in groups:
+        return _FORMS
+    return _TOOLS if "tool" in groups else _OTHERS
+
+
+def _dependencies(features: Iterable[str]) -> list[str]:
+    """What the draft leans on: the tools, the form, the caller's own settings."""
+    return sorted({_kind_of(feature) for feature in features}) or ["memory"]
+
+
+def _packs(features: Iterable[str]) -> list[str]:
+    names = {"format": "FORMAT", "tool": "TOOL", "budget": "BUDGET"}
+    found = {names[kind] for kind in map(_kind_of, features) if kind in names}
+    return sorted(found) or ["FORMAT"]
+
+
+def _kind_of(feature: str) -> str:
+    """Of a feature or a constraint key: what it is about."""
+    group = group_of(feature)
+    if group in ("FORMAT", "SCHEMA", "CONTENT"):
+        return "format"
+    if feature.startswith(("TOOL:BUDGET", "POLICY:BUDGET")) or group == "steps":
+        return "budget"
+    if group in ("TOOL", "tool", "first", "order", "args", "arg", "error", "recovered", "repeat"):
+        return "tool"
+    return {"own": "strategy", "check": "verifier", "reason": "verifier", "POLICY": "policy"}.get(group, "memory")

@@ -1,0 +1,211 @@
+"""A run as a bag of features: short stable strings, prefixed so that they can be grouped and told apart.
+
+tool:search                a tool was called
+first:search               the first tool called
+order:search>book          called right after one another
+steps:6-10                 how many things it did
+args:book(cabin,user)      which arguments a call had
+arg:book.cabin=economy     an argument that takes few values
+check:made, check:last     something was verified; it was the last thing done but one
+error:search               a call failed;  recovered:search  and held when called again;  error:left  it never did
+repeat:search              the same call three times in a row
+own:strategy=greedy        what the caller said of how it ran
+kept:KEY broken:KEY reason:CODE    what the verifier said
+given:size=large intent:family=… state:mode=…     known before the run acts
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from muniment.core.record import Record
+from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.fold.blame import is_error
+from muniment.learning.kept import Feature, RunFacts, StepFacts
+
+__all__ = ["VERDICT_GROUPS", "features_of", "group_of", "scalar_text", "telling", "with_features"]
+
+VERDICT_GROUPS: Final = frozenset(("kept", "broken", "reason"))
+"""What the verifier said. It follows from the outcome, so it explains none: no contrast is drawn by it."""
+
+_STEP_BANDS = (0, 1, 2, 5, 10, 20, 50, 100, 200)
+_LOOP = 3
+_TELLING = ("own", "order", "first", "arg", "tool", "check", "args", "repeat", "error", "recovered", "steps")
+_CUT_LAST = ("own", "check", "first", "tool", "steps", "error", "recovered", "repeat", "broken", "kept", "reason")
+_FEATURES_MAX = 192
+_DETAILS_READ_MAX = 64
+_ARGS_MAX = 12
+_TEXT_MAX = 48
+_NAME_MAX = 96
+
+_CHECK = lazy_pattern(
+    r"(?i)(?:^|[^a-z])(?:verif(?:y|ied|ies|ication)|validat(?:e|ed|ion)|check(?:s|ed|ing)?|tests?|tested|pytest|lint"
+    r"|assert(?:s|ed)?|review(?:ed)?|confirm(?:s|ed)?|dry[_ -]?run|recount|compare)(?![a-z])"
+)
+_SPACE = lazy_pattern(r"\s+")
+_PAIR = lazy_pattern(r"([A-Za-z_][\w.]{0,40})\s*[=:]\s*(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
+_PLAIN_VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}")
+"""Values that are likely to come again: words, small numbers. Ids, dates and prices are not."""
+
+
+def features_of(facts: RunFacts) -> tuple[Feature, ...]:
+    """What is true of the run, by name. A run that brings its features is taken at its word."""
+    if facts.features:
+        return facts.features
+    before = sorted(set(_before(facts)))
+    during = sorted(set(_during(facts)) - set(before))
+    if len(before) + len(during) > _FEATURES_MAX:
+        before = before[: _FEATURES_MAX // 2]
+        during = sorted(sorted(during, key=_cut_rank)[: _FEATURES_MAX - len(before)])
+    return (*(Feature(name=name, before=True) for name in before), *(Feature(name=name) for name in during))
+
+
+def telling(name: str) -> int:
+    """Of features that say the same, the one that tells most what to do has the lowest number."""
+    group = group_of(name)
+    return _TELLING.index(group) if group in _TELLING else len(_TELLING)
+
+
+def _cut_rank(name: str) -> tuple[bool, str]:
+    """Pairs of tools and arguments are many: they go first."""
+    return group_of(name) not in _CUT_LAST, name
+
+
+def with_features(facts: RunFacts) -> RunFacts:
+    """The run with its features, so that they are read once."""
+    return facts if facts.features else facts.model_copy(update={"features": features_of(facts)})
+
+
+def group_of(name: str) -> str:
+    """What stands before the first colon."""
+    return name.partition(":")[0]
+
+
+def scalar_text(value: Any) -> str | None:
+    """A value as it stands in a feature; None for what is no short text, number or boolean."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**15 else f"{value:.2e}"
+    if isinstance(value, float):
+        return f"{value:.2g}"
+    if isinstance(value, str):
+        plain = _SPACE.sub(" ", value).strip()
+        return plain if 0 < len(plain) <= _TEXT_MAX else None
+    return None
+
+
+# -- before the run acts ------------------------------------------------------------------------------
+
+
+def _before(facts: RunFacts) -> Iterator[str]:
+    yield from _scalars("given", facts.given_features)
+    yield from _parts("intent", facts.intent)
+    yield from _parts("state", facts.state)
+
+
+def _parts(group: str, parts: Record) -> Iterator[str]:
+    for name, value in parts:
+        if isinstance(value, tuple):
+            yield from (f"{group}:{name}={item}" for item in value if len(item) <= _TEXT_MAX)
+        elif value is not None:
+            yield from _scalars(group, {name: value})
+
+
+def _scalars(group: str, values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if (text := scalar_text(value)) is not None and len(name) <= _TEXT_MAX:
+            yield f"{group}:{name}={text}"
+
+
+# -- while it acts ------------------------------------------------------------------------------------
+
+
+def _during(facts: RunFacts) -> Iterator[str]:
+    own = [step for step in facts.steps if step.kind in ("call", "say")]
+    calls = [step for step in own if step.kind == "call"]
+    yield f"steps:{_band(len(own))}"
+    yield from _order_of([step.action for step in calls])
+    yield from _checks(own)
+    yield from _errors(calls)
+    yield from _repeats(calls)
+    for step in calls[:_DETAILS_READ_MAX]:
+        yield from _arguments(step)
+    yield from _scalars("own", facts.own_features)
+    for group, names in (("kept", facts.kept), ("broken", facts.violated), ("reason", facts.reason_codes)):
+        yield from _named(group, names)
+
+
+def _band(count: int) -> str:
+    """`3-5` and the like: how many, roughly."""
+    low = 0
+    for high in _STEP_BANDS:
+        if count <= high:
+            return str(high) if low == high else f"{low}-{high}"
+        low = high + 1
+    return f"{low}+"
+
+
+def _named(group: str, names: Iterable[str]) -> Iterator[str]:
+    return (f"{group}:{name}" for name in names if len(name) <= _NAME_MAX)
+
+
+def _order_of(tools: Sequence[str]) -> Iterator[str]:
+    yield from _named("tool", tools)
+    yield from _named("first", tools[:1])
+    yield from _named("order", (f"{one}>{other}" for one, other in pairwise(tools) if one != other))
+
+
+def _checks(own: Sequence[StepFacts]) -> Iterator[str]:
+    """A step that verifies: by the name of its tool, or by what it says."""
+    made = [_CHECK.search(step.action if step.kind == "call" else step.text or "") is not None for step in own]
+    yield f"check:{'made' if any(made) else 'none'}"
+    if any(made[-2:]):
+        yield "check:last"
+
+
+def _errors(calls: Sequence[StepFacts]) -> Iterator[str]:
+    failing: set[str] = set()
+    for step in calls:
+        if is_error(step):
+            failing.add(step.action)
+            yield from _named("error", [step.action])
+        elif step.action in failing:
+            failing.discard(step.action)
+            yield from _named("recovered", [step.action])
+    if failing:
+        yield "error:left"
+
+
+def _repeats(calls: Sequence[StepFacts]) -> Iterator[str]:
+    streak, last = 0, None
+    for step in calls:
+        streak, last = (streak + 1, last) if (step.action, step.detail) == last else (1, (step.action, step.detail))
+        if streak == _LOOP:
+            yield from _named("repeat", [step.action])
+
+
+def _arguments(step: StepFacts) -> Iterator[str]:
+    """Which arguments the call had, and those values that are likely to come again."""
+    given = _read_arguments(step.detail) if step.detail and not is_error(step) else {}
+    names = sorted(given)[:_ARGS_MAX]
+    if names:
+        yield from _named("args", [f"{step.action}({','.join(names)})"])
+    for name in names:
+        text = scalar_text(given[name])
+        if text is not None and (isinstance(given[name], bool) or _PLAIN_VALUE.fullmatch(text)):
+            yield from _named("arg", [f"{step.action}.{name}={text}"])
+
+
+def _read_arguments(line: str) -> dict[str, Any]:
+    """The arguments in a line: JSON, or `name=value` pairs."""
+    if line.startswith("{"):
+        try:
+            read = json.loads(line)
+        except ValueError:
+            return {}
+        return {name: value for name, value in read.items() if len(name) <= _TEXT_MAX}
+    return {found[1]: found[2].strip("\"'") for found in _PAIR.finditer(line)}

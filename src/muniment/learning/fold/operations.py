@@ -1,0 +1,369 @@
+"""The five operations (RC-06): WRITE, PIN, MERGE, RETIRE, PRUNE mean the same on every store.
+
+- WRITE makes a record or its next version, which keeps pin, parents, protection and tallies. What is retired or pruned
+  takes no further version: its way back is an undo.
+- PIN shields from TTL, eviction and PRUNE; the shield outlives a later retirement.
+- MERGE makes a new record of two or more live ones of one kind, which are retired and name it. Capsules may also merge
+  into an episode. Where one of them was pinned, the new one is.
+- RETIRE takes out of recall and keeps.
+- PRUNE leaves a tombstone (id, digest, reason) of what was retired or expired before the plan, is not pinned and is
+  past its protection.
+
+An active rule belongs to promotion: no operation here makes one, changes one or takes one away (001 §4.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from muniment.contracts.folding import MemoryAction
+from muniment.core.hashing import digest_of
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.policy.learning import LearnPolicy
+from muniment.core.record import JsonObject
+from muniment.core.vocabulary import ScopeLevel
+from muniment.errors import InvalidInput
+from muniment.learning.fold.payloads import Payload, Refused, Status, in_step, issue_words, lineage_of, read_payload
+from muniment.learning.kept import STORES, MemoryKind, StoredMemory, Tally
+from muniment.learning.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
+from muniment.rules.promotion.records import RuleStage
+
+__all__ = ["ENDLESS", "Desk", "no_secret", "parents_of", "perform", "retired"]
+
+TRIED: tuple[RuleStage, ...] = ("gated", "replayed", "canary", "active")
+"""Stages of a rule that has been tested as it is: no plan may change it under the test."""
+ENDLESS = "9999-12-31T23:59:59.999999Z"
+"""The protection of what was pinned when it was retired."""
+
+
+def parents_of(memory: StoredMemory) -> tuple[str, ...]:
+    """What a record was merged from, and the seeds that a seed was made from: what lineage is walked by."""
+    return (*memory.parents, *lineage_of(memory.kind, memory.record))
+
+
+def no_secret(_value: Any) -> str | None:
+    """Stands where nobody looks for secrets."""
+    return None
+
+
+class Desk(NamedTuple):
+    """What an action is judged by."""
+
+    memories: Mapping[str, StoredMemory]
+    """As the actions before it leave them."""
+    before: Mapping[str, StoredMemory]
+    """As the plan found them."""
+    payloads: Mapping[str, JsonObject]
+    level: ScopeLevel
+    now: str
+    policy: LearnPolicy
+    secret_in: Callable[[Any], str | None] = no_secret
+    """What kind of secret plain data holds, if any."""
+    taken: frozenset[str] = frozenset()
+    """Ids that are those of something else."""
+
+
+def perform(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    """The new versions that an action makes; none where all is so already. What may not be done is `Refused`."""
+    _check_limits(action)
+    _check_secrets(action.to_wire(), "the action", desk)
+    return _OPERATIONS[action.op](action, desk)
+
+
+# -- the five -----------------------------------------------------------------------------------------
+
+
+def _write(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    payload = _payload(action, STORES[action.target_store], desk)
+    if action.target_ids and set(action.target_ids) != {payload.id}:
+        raise Refused("wrong_target", f"the payload is {payload.id}, which the targets should name alone")
+    existing = desk.memories.get(payload.id)
+    if existing is not None:
+        _check_place(existing, (payload.kind,), desk)
+        _check_kept(existing)
+    _check_ancestors(payload, (), desk)
+    fields: dict[str, Any] = {"created_at": desk.now, "protected_until": _protected_until(desk)}
+    pinned = False
+    if existing is not None:
+        pinned = existing.status == "pinned"
+        fields = {name: getattr(existing, name) for name in existing.model_fields_set}
+    sources = existing.sources if existing is not None else ()
+    return (_kept(action, payload, desk, fields=fields, sources=sources, pinned=pinned),)
+
+
+def _pin(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    made = []
+    for memory in _targets(action, desk):
+        if memory.status == "retired":
+            raise Refused("retired", f"{memory.id} is retired")
+        if memory.status != "pinned":
+            made.append(_next(memory, action, status="pinned", record=in_step(memory.kind, memory.record, "pinned")))
+    return tuple(made)
+
+
+def _merge(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    targets = _targets(action, desk)
+    kind = targets[0].kind
+    for memory in targets:
+        if memory.kind != kind:
+            raise Refused("mixed_kinds", f"{targets[0].id} is a {kind} and {memory.id} a {memory.kind}")
+        if memory.status == "retired" or has_expired(memory, desk.now):
+            raise Refused("not_live", f"{memory.id} is retired or has expired")
+    if len(targets) < 2:
+        raise Refused("too_few", "a merge takes two records or more")
+    payload = _payload(action, ("trace_capsule", "reasoning") if kind == "trace_capsule" else (kind,), desk)
+    if kind == "trace_capsule" and payload.kind == "reasoning" and payload.record["kind"] != "episode":
+        raise Refused("wrong_kind", "capsules merge into a capsule or an episode")
+    _check_ancestors(payload, targets, desk)
+    if payload.id in desk.memories:
+        raise Refused("exists", f"{payload.id} is there already; what a merge makes has an id of its own")
+    protections = [_protected_until(desk), *(memory.protected_until for memory in targets if memory.protected_until)]
+    fields = _merged_tallies(targets) | {
+        "created_at": desk.now,
+        "protected_until": max(protections, key=parse_instant),
+        "parents": [memory.id for memory in targets],
+    }
+    sources = [name for memory in targets for name in memory.sources]
+    pinned = any(memory.status == "pinned" for memory in targets)
+    result = _kept(action, payload, desk, fields=fields, sources=sources, pinned=pinned)
+    gone = (retired(memory, action.reason_keys or ("merged",), merged_into=payload.id) for memory in targets)
+    return (result, *gone)
+
+
+def _retire(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    return tuple(
+        retired(memory, action.reason_keys or ()) for memory in _targets(action, desk) if memory.status != "retired"
+    )
+
+
+def _prune(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+    made = []
+    for memory in _targets(action, desk, may_be_pruned=True):
+        if memory.status == "pruned":
+            continue
+        _check_prunable(memory, desk)
+        reason = list(action.reason_keys or ("pruned",))
+        stone: JsonObject = {"id": memory.id, "digest": digest_of(memory.record), "reason": [*reason]}
+        made.append(_next(memory, action, status="pruned", record=stone))
+    return tuple(made)
+
+
+_OPERATIONS: dict[str, Callable[[MemoryAction, Desk], tuple[StoredMemory, ...]]] = {
+    "WRITE": _write,
+    "PIN": _pin,
+    "MERGE": _merge,
+    "RETIRE": _retire,
+    "PRUNE": _prune,
+}
+
+
+# -- versions -----------------------------------------------------------------------------------------
+
+
+def retired(memory: StoredMemory, reason_keys: Iterable[str], *, merged_into: str | None = None) -> StoredMemory:
+    """The next version of a record, out of recall. What was pinned stays shielded from PRUNE."""
+    update: dict[str, Any] = {
+        "version": memory.version + 1,
+        "status": "retired",
+        "record": in_step(memory.kind, memory.record, "retired"),
+        "reason_keys": tuple(reason_keys),
+    }
+    if memory.status == "pinned":
+        update["protected_until"] = ENDLESS
+    if merged_into is not None:
+        update["merged_into"] = merged_into
+    return memory.model_copy(update=update)
+
+
+def _next(memory: StoredMemory, action: MemoryAction, *, status: Status, record: JsonObject) -> StoredMemory:
+    reasons = action.reason_keys or ()
+    version = memory.version + 1
+    return memory.model_copy(update={"version": version, "status": status, "record": record, "reason_keys": reasons})
+
+
+def _kept(
+    action: MemoryAction,
+    payload: Payload,
+    desk: Desk,
+    *,
+    fields: Mapping[str, Any],
+    sources: Iterable[str],
+    pinned: bool,
+) -> StoredMemory:
+    """The payload as the stores keep it: within its limits, with its TTL, and its status in step."""
+    _check_size(action, payload, desk)
+    status = _written_status(payload, pinned=pinned)
+    ttl, until = _ttl(action, payload, desk)
+    made = dict(fields) | {
+        "id": payload.id,
+        "kind": payload.kind,
+        "level": desk.level,
+        "version": fields.get("version", 0) + 1,
+        "record": in_step(payload.kind, payload.record, status, ttl),
+        "status": status,
+        "sources": list(dict.fromkeys((*sources, *payload.sources))),
+        "reason_keys": list(action.reason_keys or ()),
+    }
+    made.pop("expires_at", None)
+    if until is not None:
+        made["expires_at"] = until
+    try:
+        return StoredMemory.from_wire(made)
+    except InvalidInput as error:
+        raise Refused("invalid_record", issue_words(error)) from None
+
+
+def _written_status(payload: Payload, *, pinned: bool) -> Status:
+    if pinned and payload.status in ("active", "temporary", "pinned"):
+        return "pinned"
+    if payload.status not in ("active", "temporary"):
+        raise Refused("wrong_status", f"no {payload.status} record is written; PIN and RETIRE change what is kept")
+    return payload.status
+
+
+def _ttl(action: MemoryAction, payload: Payload, desk: Desk) -> tuple[str | None, str | None]:
+    """The TTL in force and the instant it ends: the action's, else the record's own, else the policy's."""
+    policy = desk.policy
+    usual = {"reasoning": policy.reasoning_ttl, "tactic": policy.tactic_ttl, "seed": policy.seed_ttl}
+    days = action.safety.ttl_days if action.safety is not None else None
+    text = f"days:{days}" if days is not None else payload.ttl or usual.get(payload.kind)
+    if text is None:
+        return None, None
+    try:
+        ttl = parse_ttl(text)
+        until = expires_at(ttl, desk.now)
+    except InvalidInput as error:
+        raise Refused("invalid_ttl", error.message) from None
+    if until is None:
+        raise Refused("invalid_ttl", "'session' is no TTL of what outlives sessions")
+    return ttl_text(ttl), until
+
+
+def _protected_until(desk: Desk) -> str:
+    try:
+        return format_instant(parse_instant(desk.now) + timedelta(days=desk.policy.fold.protect_days))
+    except OverflowError:
+        return ENDLESS
+
+
+def _merged_tallies(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
+    """Uses add up. The runs without are the same runs for all of them, so the longest count stands for them."""
+    used = [memory.with_tally for memory in targets]
+    merged: dict[str, Any] = {
+        "with_tally": Tally(
+            n=sum(tally.n for tally in used),
+            passes=sum(tally.passes for tally in used),
+            cost_sum=sum(tally.cost_sum for tally in used),
+        ),
+        "without_tally": max((memory.without_tally for memory in targets), key=lambda tally: tally.n),
+    }
+    last = [memory.last_used_at for memory in targets if memory.last_used_at is not None]
+    return merged | {"last_used_at": max(last, key=parse_instant)} if last else merged
+
+
+# -- what may not be ----------------------------------------------------------------------------------
+
+
+def _targets(action: MemoryAction, desk: Desk, *, may_be_pruned: bool = False) -> tuple[StoredMemory, ...]:
+    """The records an action is about, each once: known, of this store and level, and open to a plan."""
+    if not action.target_ids:
+        raise Refused("no_target", f"{action.op} names no record")
+    found = []
+    for name in dict.fromkeys(action.target_ids):
+        memory = desk.memories.get(name)
+        if memory is None:
+            raise Refused("unknown_id", f"{name} is not there")
+        _check_place(memory, STORES[action.target_store], desk)
+        if memory.status == "pruned" and not may_be_pruned:
+            raise Refused("pruned", f"{name} was pruned")
+        found.append(memory)
+    return tuple(found)
+
+
+def _check_place(memory: StoredMemory, kinds: tuple[MemoryKind, ...], desk: Desk) -> None:
+    if memory.kind not in kinds:
+        raise Refused("wrong_kind", f"{memory.id} is a {memory.kind}, not a {' or '.join(kinds)}")
+    if memory.level != desk.level:
+        raise Refused("wrong_level", f"{memory.id} belongs to the {memory.level}, the plan to the {desk.level}")
+    if memory.kind == "rule" and memory.record.get("status") == "active":
+        raise Refused("active_rule", f"{memory.id} is active; only promotion changes it")
+    if memory.layer == "user":
+        raise Refused("users_rule", f"{memory.id} was written by a person; the rulebook adds and retires those")
+    if memory.stage in TRIED:
+        raise Refused("in_promotion", f"{memory.id} is {memory.stage}; only promotion changes it")
+
+
+def _check_kept(memory: StoredMemory) -> None:
+    if memory.status == "pruned":
+        raise Refused("pruned", f"{memory.id} was pruned; write under another id")
+    if memory.status == "retired":
+        raise Refused("retired", f"{memory.id} is retired; an undo brings it back, or write under another id")
+
+
+def _check_prunable(memory: StoredMemory, desk: Desk) -> None:
+    if memory.status == "pinned":
+        raise Refused("pinned", f"{memory.id} is pinned")
+    if memory.protected_until is not None and parse_instant(desk.now) < parse_instant(memory.protected_until):
+        raise Refused("protected", f"{memory.id} is protected until {memory.protected_until}")
+    for version in (memory, desk.before.get(memory.id)):
+        if version is None or not (version.status == "retired" or has_expired(version, desk.now)):
+            raise Refused("not_retired", f"{memory.id} was not retired before this plan")
+
+
+def _check_ancestors(payload: Payload, targets: tuple[StoredMemory, ...], desk: Desk) -> None:
+    """No record descends from itself, and none merges with its own ancestor."""
+    named = lineage_of(payload.kind, payload.record)
+    if payload.id in _with_ancestors((*named, *(memory.id for memory in targets)), desk.memories):
+        raise Refused("lineage_cycle", f"{payload.id} would descend from itself")
+    for memory in targets:
+        above = _with_ancestors(parents_of(memory), desk.memories)
+        found = next((other.id for other in targets if other.id in above), None)
+        if found is not None:
+            raise Refused("lineage_cycle", f"{found} is an ancestor of {memory.id}")
+
+
+def _with_ancestors(names: Iterable[str], memories: Mapping[str, StoredMemory]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            memory = memories.get(name)
+            waiting.extend(() if memory is None else parents_of(memory))
+    return seen
+
+
+def _payload(action: MemoryAction, kinds: tuple[MemoryKind, ...], desk: Desk) -> Payload:
+    if action.payload_ref is None:
+        raise Refused("no_payload", f"{action.op} names no payload")
+    if action.payload_ref not in desk.payloads:
+        raise Refused("unknown_payload", f"{action.payload_ref} is not there")
+    payload = read_payload(desk.payloads[action.payload_ref], kinds)
+    if payload.id in desk.taken:
+        raise Refused("taken", f"{payload.id} is the id of something else; write under another")
+    _check_secrets(payload.record, f"the payload of {payload.id}", desk)
+    return payload
+
+
+def _check_limits(action: MemoryAction) -> None:
+    safety = action.safety
+    if safety is not None and safety.ttl_days is not None and not 1 <= safety.ttl_days <= DAYS_MAX:
+        raise Refused("invalid_ttl", f"ttl_days should be from 1 to {DAYS_MAX}")
+    if safety is not None and safety.max_bytes is not None and safety.max_bytes < 1:
+        raise Refused("invalid_max_bytes", "max_bytes should be 1 or more")
+
+
+def _check_size(action: MemoryAction, payload: Payload, desk: Desk) -> None:
+    own = action.safety.max_bytes if action.safety is not None else None
+    limit = desk.policy.record_bytes_max if own is None else min(own, desk.policy.record_bytes_max)
+    if payload.size_bytes > limit:
+        raise Refused("too_large", f"{payload.id} has {payload.size_bytes} bytes of at most {limit}")
+
+
+def _check_secrets(value: Any, what: str, desk: Desk) -> None:
+    kind = desk.secret_in(value)
+    if kind is not None:
+        raise Refused("secret", f"{what} holds a secret ({kind})")

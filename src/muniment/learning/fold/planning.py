@@ -1,0 +1,210 @@
+"""A fold: one finished run compared with its peers, what it leaves distilled, and the plan that would keep it (RC-10).
+
+Nothing is kept here. The plan writes the episode and, of a passing run, a seed; it writes tactics that separate and
+retires those whose contrast has turned; it prunes nothing and activates nothing. Ids come from the trace and the
+trigger, so that folding the same run twice gives the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
+from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.rules import DistillDraft
+from muniment.core.hashing import short_id
+from muniment.core.policy.learning import LearnPolicy
+from muniment.core.record import RULECRAFT_VERSION, JsonObject
+from muniment.learning.fold.contrast import Separation, contrast, separations_of, window
+from muniment.learning.fold.distill import (
+    ANYWHERE,
+    Distilling,
+    Place,
+    episode,
+    is_judged,
+    keys_of,
+    learnt_of,
+    seed,
+    shared_keys_of,
+    tactic,
+    tactic_id,
+    with_clean_names,
+)
+from muniment.learning.fold.drafts import drafts
+from muniment.learning.fold.features import with_features
+from muniment.learning.fold.wording import Clean, Count, Wording, Writer
+from muniment.learning.kept import RunFacts, StoredMemory
+
+__all__ = ["Folded", "fold"]
+
+_GONE = ("retired", "pruned")
+
+
+class Folded(NamedTuple):
+    """What a fold found, and what it would do about it."""
+
+    result: FoldResult
+    plan: MemoryActionPlan
+    payloads: Mapping[str, JsonObject]
+    """By `payload_ref`: the records that the plan writes."""
+    drafts: tuple[DistillDraft, ...]
+
+
+class _Product(NamedTuple):
+    """A record to be written."""
+
+    store: str
+    id: str
+    record: JsonObject
+    reasons: tuple[str, ...]
+
+
+def fold(
+    run: RunFacts,
+    peers: Sequence[RunFacts],
+    existing: Sequence[StoredMemory],
+    trigger: FoldTrigger,
+    policy: LearnPolicy,
+    *,
+    now: str,
+    count_tokens: Count,
+    clean: Clean,
+    wording: Wording | None = None,
+    place: Place = ANYWHERE,
+) -> Folded:
+    """What the run leaves for the next. `peers` are earlier runs of its intent, `existing` what is kept for it.
+
+    The ids of what is learnt from several runs are of the `place`.
+    """
+    writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean, wording)
+    distilling = Distilling(policy, now, writer, place)
+    runs = [with_features(one) for one in window([one for one in (*peers, run) if is_judged(one)], policy.fold)]
+    separations = contrast(runs, policy.fold) if is_judged(run) else []
+    kept = {memory.id: memory for memory in existing}
+    made = [
+        *_own_products(run, peers, distilling),
+        *_tactic_products(run, runs, separations, distilling, kept),
+    ]
+    products = [one for one in made if one.id not in kept or kept[one.id].status not in _GONE]
+    turned = _turned(run, runs, policy, kept)
+    proposed = (
+        drafts(run, runs, separations, policy=policy.fold, trigger=trigger.kind, writer=writer, place=place)
+        if is_judged(run)
+        else []
+    )
+    return _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
+
+
+def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:
+    run = with_clean_names(run, distilling.writer)
+    found = [_product(episode(run, distilling), ("episode",))]
+    made = seed(run, peers, distilling)
+    return found if made is None else [*found, _product(made, ("seed",))]
+
+
+def _tactic_products(
+    run: RunFacts,
+    runs: Sequence[RunFacts],
+    separations: Sequence[Separation],
+    distilling: Distilling,
+    kept: Mapping[str, StoredMemory],
+) -> list[_Product]:
+    """New tactics up to the limit, and new versions of those there are."""
+    found: list[_Product] = []
+    new = 0
+    for one in separations:
+        old = kept.get(tactic_id(run, one.feature, helps=one.helps, place=distilling.place))
+        if old is None and new >= distilling.policy.fold.tactics_max:
+            continue
+        made = tactic(one, run, runs, distilling, old)
+        if made is not None:
+            found.append(_product(made, ("tactic", "contrast" if old is None else "contrast_moved")))
+            new += old is None
+    return found
+
+
+def _turned(
+    run: RunFacts, runs: Sequence[RunFacts], policy: LearnPolicy, kept: Mapping[str, StoredMemory]
+) -> list[str]:
+    """Tactics of this intent whose feature now points the other way. Each was named beforehand: nothing to correct."""
+    ours = {
+        memory.id: learnt
+        for memory in kept.values()
+        if memory.kind == "tactic" and memory.status not in _GONE and (learnt := learnt_of(memory))
+        if memory.record.get("intent_key") == shared_keys_of(run).get("intent_key")
+    }
+    found = separations_of([learnt["feature"] for learnt in ours.values()], runs, policy.fold) if ours else {}
+    return sorted(name for name, learnt in ours.items() if _points_away(found.get(learnt["feature"]), learnt, policy))
+
+
+def _points_away(found: Separation | None, learnt: Mapping[str, Any], policy: LearnPolicy) -> bool:
+    if found is None or found.difference == 0 or found.probability < policy.fold.confidence_min:
+        return False
+    return found.helps != (learnt.get("advice") == "do")
+
+
+def _product(record: ReasoningMemory | ReuseStateRecord | ConditionalTactic, reasons: tuple[str, ...]) -> _Product:
+    match record:
+        case ReasoningMemory():
+            return _Product("ReasoningBank", record.memory_id, record.to_wire(), reasons)
+        case ReuseStateRecord():
+            return _Product("ReuseBuffer", record.state_id, record.to_wire(), reasons)
+        case ConditionalTactic():
+            return _Product("ReuseBuffer", record.tactic_id, record.to_wire(), reasons)
+
+
+# -- the two records ----------------------------------------------------------------------------------
+
+
+def _folded(
+    run: RunFacts,
+    trigger: FoldTrigger,
+    distilling: Distilling,
+    products: Sequence[_Product],
+    turned: Sequence[str],
+    proposed: Sequence[DistillDraft],
+    separating: int,
+    compared: int,
+) -> Folded:
+    fold_id = short_id("fold", [run.trace_id, trigger.kind, trigger.details])
+    plan_id = short_id("plan", [fold_id])
+    common: dict[str, Any] = {"schema_version": RULECRAFT_VERSION, "created_at": distilling.now, **keys_of(run)}
+    limits: JsonObject = {"max_bytes": distilling.policy.record_bytes_max}
+    writes = [
+        {
+            "op": "WRITE",
+            "target_store": one.store,
+            "target_ids": [one.id],
+            "payload_ref": _payload_ref(plan_id, one.id),
+            "reason_keys": [*one.reasons, trigger.kind or "manual"],
+            "safety": limits,
+        }
+        for one in products
+    ]
+    retires = [
+        {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [name], "reason_keys": ["contrast_turned"]}
+        for name in turned
+    ]
+    plan = MemoryActionPlan.from_wire(common | {"plan_id": plan_id, "fold_id": fold_id, "actions": [*writes, *retires]})
+    result = FoldResult.from_wire(
+        common
+        | {
+            "fold_id": fold_id,
+            "trigger": trigger.to_wire(),
+            "trace_id": run.trace_id,
+            "produced": {
+                "reasoning_ids": [one.id for one in products if one.store == "ReasoningBank"],
+                "rule_draft_ids": [draft.draft_id for draft in proposed],
+                "reuse_state_ids": [one.id for one in products if one.store == "ReuseBuffer"],
+            },
+            "action_plan_id": plan_id,
+            "notes": f"{compared} runs compared, {separating} features separate, {len(turned)} tactics turned",
+        }
+    )
+    payloads = {_payload_ref(plan_id, one.id): one.record for one in products}
+    return Folded(result, plan, payloads, tuple(proposed))
+
+
+def _payload_ref(plan_id: str, record_id: str) -> str:
+    return f"{plan_id}/{record_id}"

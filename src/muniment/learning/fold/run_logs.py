@@ -1,0 +1,369 @@
+"""A finished run told from its ledger: the EventLog, the TraceCapsule, and the facts that a fold reads (RC-12, RC-27).
+
+References and figures; of what was said no more than one line of the task, of the answer, and of each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muniment.contracts.folding import FoldResult, MemoryActionRecord
+from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseSelectMeta
+from muniment.contracts.run_records import (
+    EventLog,
+    RunConfig,
+    RunCost,
+    SelectedRuleMirror,
+    TraceCapsule,
+    VerifierResult,
+)
+from muniment.core.canonical import canonical_text
+from muniment.core.instants import parse_instant
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.learning.fold.features import scalar_text
+from muniment.learning.kept import Feature, IntentParts, RunFacts, StateParts, StepFacts
+from muniment.learning.keys import intent_key, state_key
+from muniment.learning.run_blocks import RunBlocks
+from muniment.rules.promotion.records import RuleArm
+from muniment.store.ledger.records import LedgerEntry
+from muniment.verify.verdicts import is_pass, says_nothing
+
+__all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "without_words"]
+
+LINE_CHARS_MAX = 240
+STEP_CHARS_MAX = 600
+"""Of a step, half from its beginning and half from its end: what went wrong often stands there."""
+STEPS_MAX = 400
+TOOL_HEAVY, LONG = 0.5, 20
+_CONTRACT_METHOD = "intent_state_recall_v1"
+_PRAXIS_POLICY = "praxis_conditional_tactics_v1"
+_NO_BLOCKS = RunBlocks.model_construct()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a run recalled: asked, answered, put into its prompt."""
+
+    request: MemoryRecallRequest
+    response: MemoryRecallResponse
+    used_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run and what is known of it beside its entries."""
+
+    trace_id: str
+    entries: Sequence[LedgerEntry]
+    result: VerifierResult | None
+    """None while the run goes on and nobody has judged it."""
+    intent: IntentParts
+    state: StateParts
+    bucket_key: str | None = None
+    cfg: RunConfig | None = None
+    cost: RunCost | None = None
+    blocks: RunBlocks = _NO_BLOCKS
+    selected_rules: Sequence[SelectedRuleMirror] = ()
+    """Rules that the run had in its prompt."""
+    arms: Sequence[RuleArm] = ()
+    """Rules that applied to it, and whether it had them."""
+    own_features: Mapping[str, Any] = field(default_factory=dict)
+    recalled: Recalled | None = None
+    reuse: ReuseSelectMeta | None = None
+    sandbox: Mapping[str, Any] | None = None
+    sandbox_traces: tuple[str, ...] = ()
+    verifier_ref: str | None = None
+    encoder: tuple[str, int] | None = None
+    """The embedder's name and dimension, where vectors were made."""
+
+    @property
+    def first_asked(self) -> LedgerEntry | None:
+        return next((entry for entry in self.entries if entry.kind == "message" and entry.role == "user"), None)
+
+    @property
+    def last_answered(self) -> LedgerEntry | None:
+        answers = [entry for entry in self.entries if entry.kind == "message" and entry.role == "assistant"]
+        return answers[-1] if answers else None
+
+
+# -- facts --------------------------------------------------------------------------------------------
+
+
+def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
+    """The run as a fold reads it."""
+    asked, answered = run.first_asked, run.last_answered
+    plain: dict[str, Any] = {
+        "trace_id": run.trace_id,
+        "x_summary": _line(asked) or run.intent.task_family or "a run",
+        "intent": run.intent,
+        "state": run.state,
+        "passed": False,
+        "cost": _cost_figure(run_cost(run)),
+        "steps": tuple(_step(entry) for entry in run.entries if _is_step(entry))[:STEPS_MAX],
+        "features": tuple(features),
+        "own_features": dict(run.own_features),
+        "given_features": _given(run),
+        "used_ids": run.recalled.used_ids if run.recalled is not None else (),
+        "at": run.entries[-1].ts if run.entries else "",
+    }
+    if run.bucket_key is not None:
+        plain["bucket_key"] = run.bucket_key
+    if run.reuse is not None and run.reuse.selected_state_id is not None:
+        plain["seed_id"] = run.reuse.selected_state_id
+    if run.result is not None and not _unjudged(run.result):
+        plain |= {
+            "verdict": run.result.verdict,
+            "outcome": run.result.outcome,
+            "passed": is_pass(run.result.verdict, run.result.outcome),
+            "reason_codes": run.result.reason_codes or (),
+            "violated": run.result.violated_constraints or (),
+        }
+        if run.result.failure_cluster_id is not None:
+            plain["cluster_id"] = run.result.failure_cluster_id
+    if answered is not None and _line(answered):
+        plain["y_summary"] = _line(answered)
+    return RunFacts.model_validate(plain)
+
+
+def _unjudged(result: VerifierResult) -> bool:
+    return says_nothing(result.verdict, result.outcome, result.reason_codes)
+
+
+def _given(run: Finished) -> dict[str, Any]:
+    """What was known before the run acted: what it recalled by."""
+    filters = None if run.recalled is None else run.recalled.request.filters
+    known = (filters or {}).get("features")
+    return dict(known) if isinstance(known, dict) else {}
+
+
+def without_words(facts: RunFacts) -> RunFacts:
+    """The facts without a word of what was said: what may be kept above the user's own level."""
+    steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
+    kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps")}
+    named = facts.intent.task_family or "a run"
+    features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
+    told = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
+    return RunFacts.from_wire(kept | told | {"x_summary": named, "steps": steps, "features": features})
+
+
+def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what a caller said, what is short enough to be a feature."""
+    return {name: value for name, value in said.items() if scalar_text(value) is not None}
+
+
+_WORDS = ("text", "detail")
+_VALUES = "arg:"
+"""Features that hold what a call was given: as often as not the user's own words."""
+
+
+def _is_step(entry: LedgerEntry) -> bool:
+    is_said = entry.kind == "message" and entry.role == "assistant"
+    is_act = entry.kind == "step" and entry.step is not None and entry.step.action is not None
+    return entry.body is not None and (entry.kind == "tool_result" or is_said or is_act)
+
+
+def _step(entry: LedgerEntry) -> StepFacts:
+    is_said = entry.kind == "message"
+    plain: dict[str, Any] = {"evidence_id": entry.id, "action": "say", "kind": "say" if is_said else "call"}
+    if entry.tool is not None:
+        plain |= {"action": entry.tool.name, "ok": entry.tool.ok}
+        if entry.tool.args:
+            plain["detail"] = _ends(canonical_text(entry.tool.args))
+    elif entry.step is not None and entry.step.action is not None:
+        action = entry.step.action
+        named = action.get("tool")
+        plain["action"] = named if isinstance(named, str) and named else "act"
+        plain["detail"] = _ends(canonical_text(action))
+    said = _ends(" ".join((entry.content or "").split()))
+    if said:
+        plain["text"] = said
+    return StepFacts.model_validate(plain)
+
+
+def _ends(text: str) -> str:
+    """A text whole, or its beginning and its end."""
+    half = STEP_CHARS_MAX // 2
+    return text if len(text) <= STEP_CHARS_MAX else f"{text[:half]} … {text[-half:]}"
+
+
+def _line(entry: LedgerEntry | None) -> str:
+    content = None if entry is None else entry.content
+    return " ".join((content or "")[: 4 * LINE_CHARS_MAX].split())[:LINE_CHARS_MAX]
+
+
+# -- cost ---------------------------------------------------------------------------------------------
+
+
+def run_cost(run: Finished) -> RunCost:
+    """What the run cost: as the caller says, and else as its entries tell."""
+    told = {} if run.cost is None else {key: value for key, value in run.cost.to_wire().items() if value is not None}
+    return RunCost.from_wire(_counted(run.entries) | told)
+
+
+def _counted(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
+    counted: dict[str, Any] = {"tool_calls": sum(entry.kind == "tool_result" for entry in entries)}
+    tokens = [entry.step.tokens for entry in entries if entry.step is not None and entry.step.tokens is not None]
+    if tokens:
+        counted["tokens_out"] = sum(tokens)
+    if len(entries) > 1:
+        spent = parse_instant(entries[-1].ts) - parse_instant(entries[0].ts)
+        counted["latency_ms"] = max(0, round(spent.total_seconds() * 1000))
+    return counted
+
+
+def _cost_figure(cost: RunCost) -> float:
+    """One figure to compare runs by: tokens where they are known, else tool calls."""
+    tokens = (cost.tokens_in or 0) + (cost.tokens_out or 0)
+    return float(tokens or cost.tool_calls or 0)
+
+
+# -- the two records ----------------------------------------------------------------------------------
+
+
+def build_event_log(
+    run: Finished, fold: FoldResult | None = None, records: Sequence[MemoryActionRecord] = ()
+) -> EventLog:
+    """The summary of the run; a block that the run did not use is not there."""
+    asked, answered = run.first_asked, run.last_answered
+    plain: dict[str, Any] = {
+        "schema_version": RULECRAFT_VERSION,
+        "trace_id": run.trace_id,
+        "x_ref": asked.id if asked is not None else run.trace_id,
+        "selected_rules": [each.to_wire() for each in run.selected_rules],
+        "run": _run_block(run),
+        "verifier": _verifier_block(run.result),
+        "outputs": {"y_ref": answered.id if answered is not None else None} | _blocks(run, _OUTPUTS),
+        "cost": run_cost(run).to_wire(),
+        "flow_tags": _flow_tags(run),
+        **_blocks(run, _OWN_BLOCKS),
+        **_experiment(run),
+    }
+    if run.bucket_key is not None:
+        plain["bucket_key"] = run.bucket_key
+    plain |= _memory_blocks(run)
+    if run.reuse is not None:
+        plain["reuse_select"] = {key: value for key, value in run.reuse.to_wire().items() if key != "schema_version"}
+    if run.sandbox is not None:
+        plain["sandbox"] = dict(run.sandbox)
+    if run.encoder is not None:
+        plain["repr"] = {"encoder_id": run.encoder[0], "dim": run.encoder[1]}
+    if fold is not None:
+        plain |= _fold_blocks(fold, records)
+    return EventLog.from_wire(plain)
+
+
+def _verifier_block(result: VerifierResult | None) -> dict[str, Any]:
+    if result is None:
+        return {"verifier_id": "none", "verdict": "PARTIAL", "outcome": "UNKNOWN"}
+    return {"verifier_id": result.verifier_id, "verdict": result.verdict, "outcome": result.outcome}
+
+
+def _run_block(run: Finished) -> dict[str, Any]:
+    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt",))}
+    return block if run.cfg is None else block | {"cfg": run.cfg.to_wire()}
+
+
+_OUTPUTS = ("rollout_summary", "sot_signals", "synth_inputs")
+_OWN_BLOCKS = ("sot_profile", "sot_max_turns", "rollout_select", "tree_search", "policy_signals")
+_TRIED = ("canary", "baseline", "holdout")
+"""Arms of a comparison; a rule that is simply active is compared with nothing."""
+
+
+def _blocks(run: Finished, names: Sequence[str]) -> dict[str, Any]:
+    """What the caller told of the run, block by block; one that it did not use is not there."""
+    told = run.blocks.to_wire()
+    return {name: told[name] for name in names if name in told}
+
+
+def _experiment(run: Finished) -> dict[str, Any]:
+    """Which attempts the run belongs with, and which rules it tried or left out."""
+    told = {} if run.blocks.experiment is None else run.blocks.experiment.to_wire()
+    arms = [each.to_wire() for each in run.arms if each.arm in _TRIED]
+    if arms:
+        told |= {"kind": "rule_evolve", "arms": arms}
+    return {"experiment": told} if told else {}
+
+
+def _flow_tags(run: Finished) -> list[str]:
+    steps = [entry for entry in run.entries if _is_step(entry)]
+    tools = sum(entry.kind == "tool_result" for entry in steps)
+    tags = ["tool-heavy"] if steps and tools >= TOOL_HEAVY * len(steps) else []
+    tags += ["planner-heavy"] if any(entry.kind == "step" for entry in run.entries) else []
+    tags += ["long"] if len(steps) >= LONG else []
+    return list(dict.fromkeys([*tags, *run.blocks.flow_tags]))
+
+
+def _memory_blocks(run: Finished) -> dict[str, Any]:
+    """What was recalled, and of it what are tactics."""
+    if run.recalled is None:
+        return {}
+    request, response, used = run.recalled.request, run.recalled.response, set(run.recalled.used_ids)
+    hints = response.items
+    blocks: dict[str, Any] = {
+        "memory_recall": {
+            "enabled": True,
+            "method": response.method or _CONTRACT_METHOD,
+            "intent_key": request.intent_key,
+            "state_key": request.state_key,
+            "sources": sorted({hint.source for hint in hints}),
+            "retrieved_ids": [hint.memory_id for hint in hints],
+            "used_ids": [hint.memory_id for hint in hints if hint.memory_id in used],
+            "top_scores": [hint.score for hint in hints if hint.score is not None],
+            "notes": "fallback: no keys, similarity alone" if response.fallback_used else None,
+        }
+    }
+    tactics = [hint for hint in hints if hint.source == "ReuseBuffer"]
+    if tactics:
+        blocks["praxis"] = {
+            "enabled": True,
+            "policy": _PRAXIS_POLICY,
+            "retrieved_tactic_ids": [hint.memory_id for hint in tactics],
+            "used_tactic_ids": [hint.memory_id for hint in tactics if hint.memory_id in used],
+            "top_scores": [hint.score for hint in tactics if hint.score is not None],
+        }
+    return blocks
+
+
+def _fold_blocks(fold: FoldResult, records: Sequence[MemoryActionRecord]) -> dict[str, Any]:
+    op_ids = [record.op_id for record in records]
+    return {
+        "memory_fold": {
+            "enabled": True,
+            "fold_id": fold.fold_id,
+            "trigger_kind": fold.trigger.kind,
+            "ws_id": fold.ws_id,
+            "produced_reasoning_ids": fold.produced.reasoning_ids,
+            "produced_rule_draft_ids": fold.produced.rule_draft_ids,
+            "produced_reuse_state_ids": fold.produced.reuse_state_ids,
+            "action_plan_id": fold.action_plan_id,
+            "action_record_ids": op_ids,
+            "notes": fold.notes,
+        },
+        "memory_actions": {"enabled": True, "plan_id": fold.action_plan_id, "op_ids": op_ids},
+    }
+
+
+def build_capsule(run: Finished, now: str) -> TraceCapsule:
+    """Where the originals of the run lie: references, no text."""
+    asked, answered = run.first_asked, run.last_answered
+    used = run.recalled.used_ids if run.recalled is not None else ()
+    return TraceCapsule.from_wire(
+        {
+            "schema_version": RULECRAFT_VERSION,
+            "trace_id": run.trace_id,
+            "created_at": now,
+            "bucket_key": run.bucket_key,
+            "intent_key": intent_key(run.intent),
+            "state_key": state_key(run.state),
+            "refs": {
+                "x_ref": None if asked is None else asked.id,
+                "tool_trace_refs": list(run.sandbox_traces) or None,
+                "y_ref": None if answered is None else answered.id,
+                "verifier_ref": run.verifier_ref,
+            },
+            "used_memory_ids": list(used) or None,
+            "used_rule_ids": [each.rule_id for each in run.selected_rules if each.rule_id is not None] or None,
+        }
+    )

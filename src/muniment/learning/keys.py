@@ -1,0 +1,321 @@
+"""Intent and state keys (RC-07): what kind of work a run is, and under which conditions it runs.
+
+A key is one line such as `intent|domain=travel|family=booking|tools=book,search|format=json`: parts in a fixed order,
+sets sorted, what is unknown left out, what would break the line percent-escaped. A set that is known to be empty is
+written (`tools=`). Keys that others wrote, or hashed, are opaque: equal or not, as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+from unicodedata import normalize
+
+from muniment.core.hashing import digest
+from muniment.errors import InvalidInput
+from muniment.learning.kept import IntentParts, StateParts
+
+__all__ = [
+    "Likeness",
+    "intent_key",
+    "intent_likeness",
+    "key_hash",
+    "name_key",
+    "parse_intent_key",
+    "parse_state_key",
+    "read_intent_key",
+    "read_state_key",
+    "rule_intent_key",
+    "rule_place_key",
+    "state_compat",
+    "state_key",
+]
+
+_RESERVED = re.compile(r"[%|=,\x00-\x20\x7f]")
+_ESCAPED = re.compile(r"%([0-9A-F]{2})")
+_OFF = frozenset({"off", "no", "none", "false", "0"})
+
+Parts = TypeVar("Parts", IntentParts, StateParts)
+
+
+class Likeness(NamedTuple):
+    """How alike two keys are. A clash says that what was learnt under the one is no use under the other."""
+
+    score: float
+    """From 0 to 1, over the parts that either key knows."""
+    clash: bool
+    why: tuple[str, ...]
+
+
+class _Judged(NamedTuple):
+    score: float
+    clash: bool
+    why: str
+
+
+class _Field(NamedTuple):
+    """A part of a key: its name in the line, the record's field, and what it weighs in a comparison."""
+
+    name: str
+    field: str
+    weight: float
+    judge: Callable[[str, Any, Any], _Judged]
+    many: bool = False
+
+
+# -- writing and reading ------------------------------------------------------------------------------
+
+
+def intent_key(parts: IntentParts) -> str:
+    """The one way to write an intent."""
+    return _write("intent", _INTENT, parts)
+
+
+def rule_intent_key(record: Mapping[str, Any]) -> str:
+    """The intent that a RuleRecord, as plain data, applies to: its family and domain, as far as it names them."""
+    return intent_key(IntentParts.model_validate({name: value for name, value in _rule_place(record) if value}))
+
+
+def rule_place_key(record: Mapping[str, Any]) -> str:
+    """The same as rules are looked up by: in any case and spelling that `name_key` takes for one."""
+    named = {name: name_key(value) for name, value in _rule_place(record)}
+    return intent_key(IntentParts.model_validate({name: value for name, value in named.items() if value}))
+
+
+def name_key(name: str | None) -> str | None:
+    """A domain or a family as it is compared: composed, trimmed, in any case; None where none is named."""
+    return (normalize("NFC", name).strip().casefold() or None) if name is not None else None
+
+
+def _rule_place(record: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    given = record.get("applicability")
+    where: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    said = [(name, where.get(name)) for name in ("domain_tag", "task_family")]
+    return [(name, value if isinstance(value, str) and value.strip() else None) for name, value in said]
+
+
+def state_key(parts: StateParts) -> str:
+    """The one way to write a state."""
+    return _write("state", _STATE, parts)
+
+
+def parse_intent_key(text: str) -> IntentParts:
+    """`intent_key` backwards; raises `InvalidInput` for anything it would not have written."""
+    parts = read_intent_key(text)
+    if parts is None or intent_key(parts) != text:
+        raise InvalidInput(f"{text!r:.80} is not an intent key", hint="intent|domain=…, as intent_key() writes it")
+    return parts
+
+
+def parse_state_key(text: str) -> StateParts:
+    """`state_key` backwards; raises `InvalidInput` for anything it would not have written."""
+    parts = read_state_key(text)
+    if parts is None or state_key(parts) != text:
+        raise InvalidInput(f"{text!r:.80} is not a state key", hint="state|mode=…, as state_key() writes it")
+    return parts
+
+
+@lru_cache(maxsize=4096)
+def read_intent_key(text: str) -> IntentParts | None:
+    """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
+    return _read("intent", _INTENT, IntentParts, text)
+
+
+@lru_cache(maxsize=4096)
+def read_state_key(text: str) -> StateParts | None:
+    """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
+    return _read("state", _STATE, StateParts, text)
+
+
+def key_hash(text: str) -> str:
+    """A key of any length in 32 characters, for an index."""
+    return digest(text.encode("utf-8", "surrogatepass")).hex()[:32]
+
+
+def _write(head: str, fields: tuple[_Field, ...], parts: IntentParts | StateParts) -> str:
+    line = [head]
+    for field in fields:
+        value = getattr(parts, field.field)
+        if value is not None and field.many:
+            names = sorted({_clean(name) for name in value} - {""})
+            line.append(f"{field.name}={','.join(map(_escape, names))}")
+        elif value is not None and _clean(value):
+            line.append(f"{field.name}={_escape(_clean(value))}")
+    return "|".join(line)
+
+
+def _read(head: str, fields: tuple[_Field, ...], kind: type[Parts], text: str) -> Parts | None:
+    first, *rest = text.split("|")
+    by_name = {field.name: field for field in fields}
+    found: dict[str, Any] = {}
+    if first != head or not _is_text(text):
+        return None
+    for part in rest:
+        name, equals, value = part.partition("=")
+        field = by_name.get(name)
+        if field is None or not equals or field.field in found:
+            return None
+        if field.many:
+            found[field.field] = tuple(sorted({_clean(_plain(item)) for item in value.split(",")} - {""}))
+        elif _clean(_plain(value)):
+            found[field.field] = _clean(_plain(value))
+    return kind.model_validate(found)
+
+
+def _clean(value: str) -> str:
+    """Without white space around it, and composed. Composing may bring white space to an end, hence the order."""
+    return normalize("NFC", value).strip()
+
+
+def _escape(value: str) -> str:
+    return _RESERVED.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+def _plain(value: str) -> str:
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), value)
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+# -- comparing ----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def intent_likeness(a: str | None, b: str | None) -> Likeness:
+    """How alike two intents are, either way round. Another domain or family is a clash."""
+    if a is None or b is None:
+        return _UNKNOWN
+    left, right = read_intent_key(a), read_intent_key(b)
+    if left is None or right is None:
+        return _as_wholes(a, b, both_opaque=left is None and right is None)
+    return _compare(_INTENT, left, right)
+
+
+def state_compat(wanted: str | None, memory: str | None, *, needs: Collection[str] | None = None) -> Likeness:
+    """Whether what was learnt in the state `memory` can be used in the state `wanted`.
+
+    `needs` are the tools it takes (those of its intent): each must be available. Without them, the tools that were
+    available then are what it takes.
+    """
+    missing = _missing(wanted, needs)
+    if missing:
+        return Likeness(0.0, True, (f"needs tools: {', '.join(missing)}",))
+    if wanted is None or memory is None:
+        return _UNKNOWN
+    left, right = read_state_key(wanted), read_state_key(memory)
+    if left is None or right is None:
+        return _as_wholes(wanted, memory, both_opaque=False)
+    return _compare(_STATE if needs is None else _STATE_WITH_NEEDS, left, right)
+
+
+def _missing(wanted: str | None, needs: Collection[str] | None) -> list[str]:
+    state = None if wanted is None else read_state_key(wanted)
+    if not needs or state is None or state.tool_availability is None:
+        return []
+    return sorted({_clean(name) for name in needs} - set(state.tool_availability))
+
+
+def _as_wholes(a: str, b: str, *, both_opaque: bool) -> Likeness:
+    """Opaque keys are the same or not; a hash is the same as the key it was made from."""
+    if _clean(a) == _clean(b) or key_hash(a) == b or key_hash(b) == a:
+        return Likeness(1.0, False, ("same key",))
+    return Likeness(0.0, both_opaque, ("other key",)) if both_opaque else _UNKNOWN
+
+
+def _compare(fields: tuple[_Field, ...], left: IntentParts | StateParts, right: IntentParts | StateParts) -> Likeness:
+    """Part by part. What only one of them knows counts for nothing in the score, and clashes with nothing."""
+    if left == right:
+        return Likeness(1.0, False, ("same key",))
+    weight = score = 0.0
+    clash, why = False, []
+    for field in fields:
+        ours, theirs = getattr(left, field.field), getattr(right, field.field)
+        if ours is None and theirs is None:
+            continue
+        weight += field.weight
+        if ours is not None and theirs is not None:
+            judged = field.judge(field.name, ours, theirs)
+            score += field.weight * judged.score
+            clash = clash or judged.clash
+            why.append(judged.why)
+    return Likeness(min(score / weight, 1.0), clash, tuple(why) or _UNKNOWN.why)
+
+
+def _must_agree(name: str, ours: str, theirs: str) -> _Judged:
+    return _same(name) if ours.casefold() == theirs.casefold() else _Judged(0.0, True, f"other {name}")
+
+
+def _may_differ(name: str, ours: str, theirs: str) -> _Judged:
+    return _same(name) if ours.casefold() == theirs.casefold() else _Judged(0.0, False, f"other {name}")
+
+
+def _half_if_other(name: str, ours: str, theirs: str) -> _Judged:
+    return _same(name) if ours.casefold() == theirs.casefold() else _Judged(0.5, False, f"other {name}")
+
+
+def _overlap(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
+    """Jaccard's share; where the one set holds the other, halfway from there to 1."""
+    left, right = set(ours), set(theirs)
+    if left == right:
+        return _same(name)
+    both, either = len(left & right), len(left | right)
+    share = both / either
+    if both and both == min(len(left), len(right)):
+        share = (1 + share) / 2
+    return _Judged(share, False, f"{both} of {either} {name}")
+
+
+def _available(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
+    missing = sorted(set(theirs) - set(ours))
+    if missing:
+        return _Judged(1 - len(missing) / len(set(theirs)), True, f"needs {name}: {', '.join(missing)}")
+    return _Judged(1.0, False, f"{name} available")
+
+
+def _mostly_available(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
+    judged = _available(name, ours, theirs)
+    return _Judged(judged.score, False, judged.why.replace("needs", "had", 1))
+
+
+def _sandbox(name: str, ours: tuple[str, ...], theirs: tuple[str, ...]) -> _Judged:
+    """What was learnt with a thing switched on needs it on; what was learnt without it works with it too."""
+    have, took = _flags(ours), _flags(theirs)
+    broken = sorted(flag for flag, value in took.items() if value not in _OFF and have.get(flag) != value)
+    if broken:
+        return _Judged(0.0, True, f"needs {name}: {', '.join(broken)}")
+    return _same(name) if have == took else _Judged(0.5, False, f"other {name}")
+
+
+def _flags(flags: tuple[str, ...]) -> Mapping[str, str]:
+    """`network=allowlist`, `network:allowlist`, or just `network` for on."""
+    named = (re.split("[:=]", flag.casefold(), maxsplit=1) for flag in flags)
+    return {parts[0]: parts[1] if len(parts) > 1 else "on" for parts in named}
+
+
+def _same(name: str) -> _Judged:
+    return _Judged(1.0, False, f"same {name}")
+
+
+_UNKNOWN = Likeness(0.0, False, ("unknown",))
+_INTENT = (
+    _Field("domain", "domain_tag", 0.3, _must_agree),
+    _Field("family", "task_family", 0.3, _must_agree),
+    _Field("tools", "required_tools", 0.2, _overlap, many=True),
+    _Field("format", "output_format", 0.1, _may_differ),
+    _Field("constraints", "constraint_profile", 0.1, _may_differ),
+)
+_MODE = _Field("mode", "mode", 0.2, _half_if_other)
+_TIER = _Field("tier", "budget_tier", 0.1, _half_if_other)
+_POLICY = _Field("policy", "policy_profile", 0.2, _must_agree)
+_REST = (
+    _Field("verifier", "verifier_profile", 0.1, _half_if_other),
+    _Field("sandbox", "sandbox_flags", 0.1, _sandbox, many=True),
+)
+_STATE = (_MODE, _TIER, _POLICY, _Field("tools", "tool_availability", 0.3, _available, many=True), *_REST)
+_STATE_WITH_NEEDS = (
+    _MODE, _TIER, _POLICY, _Field("tools", "tool_availability", 0.3, _mostly_available, many=True), *_REST,
+)  # fmt: skip

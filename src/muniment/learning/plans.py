@@ -1,0 +1,355 @@
+"""Plans on learned memory: made, applied all or not at all, recorded, undone (RC-11). One transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
+from muniment.core.banks import bank_owner, level_of
+from muniment.core.canonical import canonical_bytes
+from muniment.core.hashing import short_id
+from muniment.core.ports.engine import Condition, Get, Select
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.learning.banks import Held, find_memory, lock_bank, memory_drafts, write_bank
+from muniment.learning.fold.executing import Applied, Given, check_plan, execute, ids_touched
+from muniment.learning.fold.operations import parents_of
+from muniment.learning.fold.payloads import id_of, named_traces
+from muniment.learning.fold.undoing import undo_plan
+from muniment.learning.kept import StoredMemory
+from muniment.memory.patches import draft_patch
+from muniment.store.items.events import PLAN_ENDED, PLAN_MADE
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.foreign import is_id
+from muniment.store.ledger.secrets import find_secret
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.core.vocabulary import ScopeLevel
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft
+
+__all__ = [
+    "PlanState",
+    "apply_plan",
+    "ended_draft",
+    "get_plan",
+    "list_plans",
+    "made_draft",
+    "make_plan",
+    "run_plan",
+    "undo",
+    "version_of",
+]
+
+_ANCESTORS_MAX = 10_000
+
+
+class PlanState(NamedTuple):
+    """A plan as it stands."""
+
+    plan: MemoryActionPlan
+    status: str
+    """made, applied, aborted, undone"""
+    records: tuple[MemoryActionRecord, ...]
+    touched: tuple[tuple[str, int, int], ...]
+    """Record id, the version the plan found (0: none), the version it left."""
+    payloads: Mapping[str, Any]
+    owner: str
+    undone_by: str | None
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def find_plan(reader: Reader, owners: Sequence[str], plan_id: Any) -> PlanState:
+    item = latest(reader, plan_id) if isinstance(plan_id, str) else None
+    if item is None or item.kind != "plan" or item.user_id not in owners:
+        raise NotFound(f"no plan {plan_id!r:.80} in this scope", path="$.plan_id")
+    return _state(item)
+
+
+def _state(item: Item) -> PlanState:
+    body = item.plain()
+    return PlanState(
+        plan=MemoryActionPlan.from_wire(body["plan"]),
+        status=item.status,
+        records=tuple(MemoryActionRecord.from_wire(each) for each in body.get("records", ())),
+        touched=tuple((id_, before, after) for id_, before, after in body.get("touched", ())),
+        payloads=body.get("payloads", {}),
+        owner=item.user_id or "",
+        undone_by=body.get("undone_by"),
+    )
+
+
+def get_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> PlanState:
+    return ctx.engine.read(tenant_id, lambda reader: find_plan(reader, owners, plan_id))
+
+
+def list_plans(ctx: Context, tenant_id: str, owner: str) -> list[PlanState]:
+    """The plans of a bank, oldest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "plan"), ("user_id", "=", owner))
+
+    def work(reader: Reader) -> list[PlanState]:
+        newest: dict[str, Item] = {}
+        for row in reader.stream(Select("items", where=where, order=("id", "version"))):
+            item = Item._make(cast("Any", row))
+            newest[item.id] = item
+        live = [item for item in newest.values() if item.body is not None]
+        return [_state(item) for item in sorted(live, key=lambda item: (item.plain()["plan"]["created_at"], item.id))]
+
+    return ctx.engine.read(tenant_id, work)
+
+
+# -- making -------------------------------------------------------------------------------------------
+
+
+def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payloads: Any) -> MemoryActionPlan:
+    """Keep a plan: as a record, as plain data, or as a list of actions. An action's `payload` is kept under a ref."""
+    plain, kept = _with_payloads(ctx, given, payloads)
+    plan = check_plan(plain)
+    _check_payloads(kept)
+    _refuse_secrets(ctx, plan, kept)
+    owner = bank_owner(scope, level)
+
+    def work(tx: Transaction) -> MemoryActionPlan:
+        lock_bank(tx, owner)
+        found = latest(tx, plan.plan_id)
+        if found is not None:
+            return _same_plan(found, owner, plan, kept)
+        write_bank(ctx, tx, scope.tenant_id, owner, [made_draft(plan, kept)])
+        return plan
+
+    return ctx.engine.write(scope.tenant_id, work)
+
+
+def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
+    """The plan that is there already, if it is this one."""
+    if found.kind != "plan" or found.user_id != owner:
+        raise Conflict(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id")
+    state = _state(found)
+    if state.plan != plan or dict(state.payloads) != dict(payloads):
+        raise Conflict(
+            f"the plan {plan.plan_id!r:.80} was made with other actions", path="$.plan_id", hint="give it another id"
+        )
+    return state.plan
+
+
+def _with_payloads(ctx: Context, given: Any, payloads: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    if isinstance(given, MemoryActionPlan):
+        plain: dict[str, Any] = given.to_wire()
+    elif isinstance(given, Mapping):
+        plain = dict(given)
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        plain = {"actions": list(given)}
+    else:
+        raise InvalidInput("a plan is a MemoryActionPlan or a list of actions", path="$.plan")
+    if not isinstance(payloads or {}, Mapping):
+        raise InvalidInput("payloads is an object by payload_ref", path="$.payloads")
+    kept: dict[str, Any] = dict(payloads or {})
+    if isinstance(plain.get("actions"), list | tuple):
+        plain["actions"] = [_referred(each, kept) for each in plain["actions"]]
+    plain.setdefault("schema_version", RULECRAFT_VERSION)
+    plain.setdefault("created_at", ctx.now())
+    plain.setdefault("plan_id", ctx.ids.new("plan"))
+    return plain, kept
+
+
+def _referred(action: Any, kept: dict[str, Any]) -> Any:
+    """An action with its payload moved out, under a name derived from it."""
+    if not isinstance(action, Mapping) or "payload" not in action:
+        return action
+    payload = action["payload"]
+    plain = payload.to_wire() if hasattr(payload, "to_wire") else payload
+    ref = short_id("pay", plain)
+    kept[ref] = plain
+    return {key: value for key, value in action.items() if key != "payload"} | {"payload_ref": ref}
+
+
+def _check_payloads(payloads: Mapping[Any, Any]) -> None:
+    """Whether they are JSON by name; what they should be is judged when the plan is applied."""
+    if not all(isinstance(ref, str) for ref in payloads):
+        raise InvalidInput("payloads is an object by payload_ref", path="$.payloads")
+    try:
+        canonical_bytes(dict(payloads))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path=f"$.payloads{(error.path or '$')[1:]}") from None
+
+
+def _refuse_secrets(ctx: Context, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> None:
+    """A plan is kept as it was made, so none that holds a secret is kept (LG-10)."""
+    if not ctx.policy.ledger.redact_secrets:
+        return
+    named = [("$.plan", plan.to_wire()), *((f"$.payloads.{ref:.80}", each) for ref, each in payloads.items())]
+    for path, plain in named:
+        kind = find_secret(plain)
+        if kind is not None:
+            raise InvalidInput(f"the plan holds a secret ({kind})", path=path, hint="leave it out")
+
+
+def made_draft(
+    plan: MemoryActionPlan, payloads: Mapping[str, Any], *, sources: Iterable[str] = (), **more: Any
+) -> EntryDraft:
+    """The entry of a plan. It holds the words of its payloads, and is forgotten with what they came from."""
+    named = [*sources]
+    for payload in payloads.values():
+        named += [*named_traces(payload), id_of(payload) or ""]
+    named += [id_ for action in plan.actions if action.op == "MERGE" for id_ in action.target_ids or ()]
+    said = {"id": plan.plan_id, "plan": plan.to_wire(), "payloads": dict(payloads)} | more
+    if named := [each for each in dict.fromkeys(named) if is_id(each)]:
+        said["sources"] = named
+    return draft_patch(PLAN_MADE, "assistant", said)
+
+
+def ended_draft(
+    plan_id: str, status: str, applied: Applied | None, touched: Sequence[Sequence[Any]], **more: Any
+) -> EntryDraft:
+    said: dict[str, Any] = {"id": plan_id, "status": status} | more
+    if applied is not None:
+        said["records"] = [record.to_wire() for record in applied.records]
+        said["touched"] = [list(each) for each in touched]
+    return draft_patch(PLAN_ENDED, "assistant", said)
+
+
+# -- applying -----------------------------------------------------------------------------------------
+
+
+class Ran(NamedTuple):
+    """What carrying a plan out would write."""
+
+    applied: Applied
+    before: dict[str, StoredMemory | None]
+    touched: list[tuple[str, int, int]]
+    drafts: list[EntryDraft]
+    """New versions of records; empty where it was aborted."""
+
+
+def run_plan(
+    ctx: Context,
+    reader: Reader,
+    owner: str,
+    plan: MemoryActionPlan,
+    payloads: Mapping[str, Any],
+    now: str,
+    *,
+    dry_run: bool = False,
+    overlay: Mapping[str, StoredMemory] | None = None,
+) -> Ran:
+    """Carry a plan out on what the store holds now, without writing; `overlay` is what is about to be written."""
+    touching = ids_touched(plan, payloads)
+    memories = _memories(reader, owner, touching) | dict(overlay or {})
+    given = Given(
+        plan=plan,
+        payloads=payloads,
+        memories=memories,
+        level=level_of(owner),
+        now=now,
+        policy=ctx.policy.learn,
+        dry_run=dry_run,
+        secret_in=find_secret if ctx.policy.ledger.redact_secrets else _no_secret,
+        taken=_taken(reader, set(touching) - memories.keys()),
+    )
+    applied = execute(given)
+    before = {memory.id: memories.get(memory.id) for memory in applied.changes}
+    last = {memory.id: memory.version for memory in applied.changes}
+    found = {id_: 0 if held is None else held.version for id_, held in before.items()}
+    touched = [(id_, found[id_], version) for id_, version in sorted(last.items())]
+    return Ran(applied, before, touched, memory_drafts(applied.changes, before))
+
+
+def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, StoredMemory]:
+    """The records of a bank by id, with all their ancestors."""
+    found: dict[str, StoredMemory] = {}
+    waiting = list(ids)
+    while waiting and len(found) < _ANCESTORS_MAX:
+        id_ = waiting.pop()
+        if id_ in found or not is_id(id_):
+            continue
+        held: Held | None = find_memory(reader, (owner,), id_)
+        if held is not None:
+            found[id_] = held.memory
+            waiting += parents_of(held.memory)
+    return found
+
+
+def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
+    """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
+    return frozenset(id_ for id_ in ids if is_id(id_) and reader.do(Get("ids", (id_,))) is not None)
+
+
+def _no_secret(_value: Any) -> None:
+    return None
+
+
+def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str, *, dry_run: bool) -> Applied:
+    """Apply a plan that was made; one that was applied already answers its records, and one that was aborted too."""
+    now = ctx.now()
+
+    def work(tx: Transaction) -> Applied:
+        state = find_plan(tx, owners, plan_id)
+        lock_bank(tx, state.owner)
+        state = find_plan(tx, owners, plan_id)  # as it stands under the lock
+        if state.status != "made" and not dry_run:
+            return Applied(state.records, (), aborted=state.status == "aborted", would=False)
+        ran = run_plan(ctx, tx, state.owner, state.plan, state.payloads, now, dry_run=dry_run)
+        if not dry_run:
+            status = "aborted" if ran.applied.aborted else "applied"
+            ended = ended_draft(plan_id, status, ran.applied, ran.touched)
+            write_bank(ctx, tx, tenant_id, state.owner, [*ran.drafts, ended])
+        return ran.applied
+
+    return ctx.engine.write(tenant_id, work)
+
+
+def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> tuple[MemoryActionRecord, ...]:
+    """Take an applied plan back: each record to the version before; refused as a whole where one was changed since."""
+    now = ctx.now()
+
+    def work(tx: Transaction) -> tuple[MemoryActionRecord, ...]:
+        state = find_plan(tx, owners, plan_id)
+        lock_bank(tx, state.owner)
+        state = find_plan(tx, owners, plan_id)
+        if state.undone_by is not None:
+            return find_plan(tx, owners, state.undone_by).records
+        if state.status != "applied":
+            raise Conflict(f"the plan {plan_id} is {state.status}: there is nothing to undo", path="$.plan_id")
+        undone = undo_plan(
+            state.plan,
+            {id_: version_of(tx, id_, found) for id_, found, _ in state.touched},
+            {id_: cast("StoredMemory", version_of(tx, id_, left)) for id_, _, left in state.touched},
+            current=_memories(tx, state.owner, [id_ for id_, _, _ in state.touched]),
+            now=now,
+        )
+        failed = [record for record in undone.records if record.status == "FAILED"]
+        if undone.refused:
+            raise Conflict(
+                f"cannot be undone: {'; '.join(filter(None, (record.error for record in failed[:5])))}",
+                path="$.plan_id",
+                hint="make a plan that says what should be now",
+                details={"plan_id": plan_id, "changed": list(undone.refused)},
+            )
+        current = _memories(tx, state.owner, [memory.id for memory in undone.changes])
+        touched = [(memory.id, current[memory.id].version, memory.version) for memory in undone.changes]
+        applied = Applied(undone.records, undone.changes, aborted=False, would=False)
+        drafts = [
+            made_draft(undone.plan, {}, undoes=plan_id),
+            *memory_drafts(undone.changes, dict(current)),
+            ended_draft(undone.plan.plan_id, "applied", applied, touched),
+            ended_draft(plan_id, "undone", None, (), undone_by=undone.plan.plan_id),
+        ]
+        write_bank(ctx, tx, tenant_id, state.owner, drafts)
+        return undone.records
+
+    return ctx.engine.write(tenant_id, work)
+
+
+def version_of(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:
+    if version == 0:
+        return None
+    where: tuple[Condition, ...] = (("id", "=", memory_id), ("version", "=", version))
+    rows = reader.do(Select("items", where=where))
+    if not rows:
+        raise NotFound(f"version {version} of {memory_id} is gone", path="$.plan_id")
+    return StoredMemory.from_wire(Item._make(cast("Any", rows[0])).plain()["memory"])

@@ -1,0 +1,226 @@
+"""Learned memory, logs of runs, folds, plans and recalls, from the entries that tell of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.banks import is_bank
+from muniment.core.hashing import short_id
+from muniment.errors import InvalidRecord
+from muniment.rules.projection import is_earned, is_persons_own, uses_of
+from muniment.runs.projection import change_of, sources_named
+from muniment.store.items.events import (
+    DRAFT_MADE,
+    FOLD_MADE,
+    MEMORY_KEPT,
+    MEMORY_RECALLED,
+    PLAN_ENDED,
+    PLAN_MADE,
+    RUN_LOGGED,
+    WORKING_SET_CHANGED,
+)
+from muniment.store.items.versions import Change, Item, digest_name
+from muniment.store.ledger.records import LedgerEntry
+
+if TYPE_CHECKING:
+    from muniment.learning.kept import StoredMemory
+
+__all__ = [
+    "core_name",
+    "project_draft",
+    "project_event_log",
+    "project_fold",
+    "project_memory",
+    "project_plan",
+    "project_recall",
+    "project_rule_use",
+    "project_working_set",
+    "trace_id_of",
+]
+
+Lookup = Callable[[str], Item | None]
+
+
+def trace_id_of(run_id: str) -> str:
+    """The id that a run's EventLog and TraceCapsule share."""
+    return short_id("trc", run_id)
+
+
+def core_name(intent_key: str | None) -> str | None:
+    """What records and runs of one kind of work are looked up by: the family of the intent or, without one, the domain.
+
+    So a question that knows the family alone finds them too; those of another domain clash, and are left out later.
+    """
+    from muniment.learning.keys import read_intent_key
+
+    if intent_key is None:
+        return None
+    parts = read_intent_key(intent_key)
+    if parts is None:
+        return digest_name(intent_key)
+    return digest_name(f"family:{parts.task_family}" if parts.task_family else f"domain:{parts.domain_tag or ''}")
+
+
+def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
+    """The projection of one kind of learned record: the next version, whatever store it is of."""
+
+    def project(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+        said = entry.metadata
+        if not is_bank(entry.scope.user_id) or said.get("event") != MEMORY_KEPT:
+            return []
+        from muniment.learning.kept import StoredMemory
+        from muniment.learning.keys import rule_place_key
+
+        try:
+            memory = StoredMemory.from_wire(said.get("memory"))
+        except InvalidRecord:  # not written by a bank of ours: it says nothing
+            return []
+        before = lookup(memory.id)
+        if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
+            return []
+        if kind == "rule" and not (is_earned(memory, lookup) and is_persons_own(_memory_in(before), memory)):
+            return []
+        text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
+        body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
+        sources = (entry.id, *memory.sources, *memory.parents)
+        intent = rule_place_key(memory.record) if kind == "rule" else memory.record.get("intent_key")
+        name = core_name(intent if isinstance(intent, str) else None)
+        return [change_of(entry, memory.id, kind, memory.status, body, sources, name)]
+
+    return project
+
+
+def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:
+    if before is None:
+        return version == 1
+    return before.user_id == entry.scope.user_id and before.body is not None and version == before.version + 1
+
+
+def _memory_in(before: Item | None) -> StoredMemory | None:
+    from muniment.learning.kept import StoredMemory
+
+    return None if before is None else StoredMemory.from_wire(before.plain()["memory"])
+
+
+def _text_entry(before: Item | None) -> str | None:
+    return None if before is None or before.body is None else before.plain().get("text_entry")
+
+
+def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """A run as one record, and the facts a fold reads. It falls with any event of the run (`forget`)."""
+    said = entry.metadata
+    id_, run_id = said.get("id"), said.get("run_id")
+    if said.get("event") != RUN_LOGGED or not is_bank(entry.scope.user_id) or not isinstance(run_id, str):
+        return []
+    if id_ != trace_id_of(run_id):
+        return []
+    from muniment.contracts.run_records import EventLog
+    from muniment.learning.kept import RunFacts
+
+    before = lookup(id_)
+    if before is not None and (before.user_id != entry.scope.user_id or before.body is None):
+        return []
+    try:
+        log, facts = EventLog.from_wire(said.get("event_log")), RunFacts.from_wire(said.get("facts"))
+    except InvalidRecord:
+        return []
+    body: dict[str, Any] = {
+        "event_log": log.to_wire(),
+        "facts": facts.to_wire(),
+        "run_id": run_id,
+        "is_final": said.get("is_final") is True,
+    }
+    core = said.get("core")
+    status = "open" if not body["is_final"] else "passed" if facts.passed else "failed"
+    change = change_of(entry, id_, "event_log", status, body, (entry.id,), core if isinstance(core, str) else None)
+    return [change._replace(run_id=run_id)]
+
+
+def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What the run says of the rules that applied to it, once its log stands."""
+    changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
+    if not changes:
+        return []
+    from muniment.contracts.run_records import EventLog
+
+    body = changes[0].body
+    return uses_of(entry, EventLog.from_wire(body["event_log"]), body)
+
+
+def project_fold(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    from muniment.contracts.folding import FoldResult
+
+    return _once(entry, lookup, FOLD_MADE, "fold", "result", FoldResult.from_wire)
+
+
+def project_draft(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    from muniment.contracts.rules import DistillDraft
+
+    return _once(entry, lookup, DRAFT_MADE, "draft", "draft", DistillDraft.from_wire)
+
+
+def _once(
+    entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, read: Callable[[Any], Any]
+) -> list[Change]:
+    """A record that is made once, of what it names as its sources."""
+    said = entry.metadata
+    id_ = said.get("id")
+    if said.get("event") != event or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+        return []
+    if lookup(id_) is not None:
+        return []
+    try:
+        record = read(said.get(part))
+    except InvalidRecord:
+        return []
+    return [change_of(entry, id_, kind, "made", {part: record.to_wire()}, sources_named(entry))]
+
+
+def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """A plan as it was made; then what came of it: applied, aborted, undone."""
+    said = entry.metadata
+    id_, event = said.get("id"), said.get("event")
+    if event not in (PLAN_MADE, PLAN_ENDED) or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+        return []
+    before = lookup(id_)
+    if event == PLAN_MADE:
+        if before is not None:
+            return []
+        body: dict[str, Any] = {key: said[key] for key in ("plan", "payloads", "undoes") if key in said}
+        return [change_of(entry, id_, "plan", "made", body, sources_named(entry))]
+    if before is None or before.body is None or before.user_id != entry.scope.user_id:
+        return []
+    body = before.plain() | {key: said[key] for key in ("records", "touched", "undone_by") if key in said}
+    return [change_of(entry, id_, "plan", str(said.get("status", "applied")), body, sources_named(entry))]
+
+
+def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What a recall answered and what of it went into the prompt; the newest of a run is the one that counts."""
+    said = entry.metadata
+    id_ = said.get("id")
+    if said.get("event") != MEMORY_RECALLED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
+        return []
+    before = lookup(id_)
+    if before is not None and (before.run_id, before.user_id) != (entry.scope.run_id, entry.scope.user_id):
+        return []
+    held = {} if before is None or before.body is None else before.plain()
+    body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids") if key in said}
+    return [change_of(entry, id_, "recall", "answered", body, sources_named(entry))]
+
+
+def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    said = entry.metadata
+    id_ = said.get("id")
+    if said.get("event") != WORKING_SET_CHANGED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
+        return []
+    from muniment.contracts.learned_memory import WorkingSetRecord
+
+    before = lookup(id_)
+    if before is not None and (before.run_id, before.user_id) != (entry.scope.run_id, entry.scope.user_id):
+        return []
+    try:
+        record = WorkingSetRecord.from_wire(said.get("record"))
+    except InvalidRecord:
+        return []
+    return [change_of(entry, id_, "working_set", record.status, {"record": record.to_wire()}, (entry.id,))]

@@ -1,0 +1,1 @@
+"""Recall of learned memory."""

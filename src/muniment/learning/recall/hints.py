@@ -1,0 +1,337 @@
+"""RECALL of learned memory (RC-08, RC-09): candidates filtered, reranked, and cut to what a prompt may take. Pure.
+
+S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each part from 0 to 1, each told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from muniment.contracts.learned_memory import MemoryHint
+from muniment.core.instants import parse_instant
+from muniment.core.policy.learning import InjectionBudget, LearnPolicy
+from muniment.core.predicates import RUN_FEATURES, parse
+from muniment.core.stats.beta import Prior, posterior
+from muniment.core.stats.counts import Tally
+from muniment.core.text.sentences import sentence_spans
+from muniment.learning.kept import Store, StoredMemory
+from muniment.learning.keys import Likeness, intent_likeness, read_intent_key, rule_intent_key, state_compat
+from muniment.learning.ttl import has_expired
+
+__all__ = [
+    "Asked",
+    "Dropped",
+    "Injection",
+    "Recallable",
+    "Weighed",
+    "best_of",
+    "history_of",
+    "inject",
+    "quality_of",
+    "weigh",
+]
+
+_LIVE = frozenset({"active", "pinned"})
+_DAY_S = 86_400
+_PINNED_BONUS = 0.1
+_RECENCY_SHARE = 0.15
+_CAREFUL, _SURE = 0.2, 0.95
+"""Quantiles of the posterior: what quality reads, and what must lie below the hopeless rate."""
+_HALF = 0.5
+_EACH_FIRST = 2
+"""Of each store so many come first: episodes that read like the task should leave room for what runs have in common."""
+_CUT_TOKENS_MIN = 12
+"""A hint of which less would be left is not worth a line."""
+
+
+class Recallable(NamedTuple):
+    """A record that may come back, the store it is of, and how much like the query it reads (0 to 1)."""
+
+    memory: StoredMemory
+    source: Store
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a recall asks for."""
+
+    now: str
+    bucket_key: str | None = None
+    intent_key: str | None = None
+    state_key: str | None = None
+    features: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the run before it acts: what predicates are about."""
+
+    @property
+    def is_fallback(self) -> bool:
+        """Without keys there is nothing but likeness of words."""
+        return self.intent_key is None and self.state_key is None
+
+
+class Weighed(NamedTuple):
+    """A candidate that stays, with every part of its score."""
+
+    candidate: Recallable
+    score: float
+    parts: Mapping[str, float]
+    reasons: tuple[str, ...]
+
+
+class Dropped(NamedTuple):
+    memory_id: str
+    reason: str
+
+
+# -- filter and rerank --------------------------------------------------------------------------------
+
+
+def weigh(candidates: Sequence[Recallable], asked: Asked, policy: LearnPolicy) -> tuple[list[Weighed], list[Dropped]]:
+    """Those that fit, best first (ties by id), and why the others do not."""
+    kept: list[Weighed] = []
+    dropped: list[Dropped] = []
+    known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
+    for candidate in candidates:
+        keys = _key(candidate.memory, "intent_key"), _key(candidate.memory, "state_key")
+        if keys not in known:  # many records, few keys
+            known[keys] = _likenesses(asked, *keys)
+        intent, state = known[keys]
+        reason = _unfit(candidate.memory, asked, policy, intent, state)
+        if reason is not None:
+            dropped.append(Dropped(candidate.memory.id, reason))
+        else:
+            kept.append(_weighed(candidate, asked, policy, intent, state))
+    kept.sort(key=lambda each: (-each.score, each.candidate.memory.id))
+    return kept, dropped
+
+
+def best_of(weighed: Sequence[Weighed], most: int) -> list[Weighed]:
+    """The best so many, in order; but no store's best two give way to the third of another."""
+    places: dict[Store, int] = {}
+    first: list[int] = []
+    for place, each in enumerate(weighed):
+        places[each.candidate.source] = places.get(each.candidate.source, 0) + 1
+        if places[each.candidate.source] <= _EACH_FIRST:
+            first.append(place)
+    rest = sorted(set(range(len(weighed))) - set(first))
+    return [weighed[place] for place in sorted([*first, *rest][:most])]
+
+
+def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> str | None:
+    if memory.status not in _LIVE:
+        return memory.status
+    if memory.kind == "rule" and memory.record.get("status") != "active":
+        return "not_active"  # a rule that nobody has promoted reaches no prompt by this door either
+    if has_expired(memory, asked.now):
+        return "expired"
+    if intent.clash:
+        return "intent_mismatch"
+    if _domain(asked.bucket_key) and _domain(memory.record.get("bucket_key")) not in (None, _domain(asked.bucket_key)):
+        return "bucket_mismatch"
+    if state.clash:
+        return "state_incompatible"
+    if (
+        memory.with_tally.n
+        and memory.status != "pinned"
+        and _quantile(history_of(memory), _prior(policy), _SURE) < policy.hopeless_rate
+    ):
+        return "hopeless"
+    return _failing_predicate(memory, asked)
+
+
+def _key(memory: StoredMemory, name: str) -> str | None:
+    if memory.kind == "rule" and name == "intent_key":
+        return rule_intent_key(memory.record)
+    held = memory.record.get(name)
+    return held if isinstance(held, str) else None
+
+
+def _likenesses(asked: Asked, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
+    """Of both keys. The tools it needs are those its intent requires, not those that happened to be there."""
+    parts = None if intent is None else read_intent_key(intent)
+    needs = None if parts is None else parts.required_tools
+    return intent_likeness(asked.intent_key, intent), state_compat(asked.state_key, state, needs=needs)
+
+
+def _domain(bucket_key: Any) -> str | None:
+    parts = bucket_key.split("|") if isinstance(bucket_key, str) else ()
+    return parts[1] if len(parts) == 3 else None
+
+
+def _failing_predicate(memory: StoredMemory, asked: Asked) -> str | None:
+    where = memory.record.get("applicability") if memory.kind == "rule" else memory.record
+    held = where.get("predicates") if isinstance(where, dict) else None
+    for text in held if isinstance(held, list | tuple) else ():
+        if not parse(str(text), RUN_FEATURES).holds(asked.features):
+            return f"predicate: {text}"
+    return None
+
+
+def _weighed(candidate: Recallable, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> Weighed:
+    quality, told = quality_of(candidate.memory, policy, asked.now)
+    parts = {"sem": candidate.similarity, "intent": intent.score, "state": state.score, "quality": quality}
+    if asked.is_fallback:
+        parts |= {"intent": 0.0, "state": 0.0}
+    score = sum(getattr(policy.weights, name) * value for name, value in parts.items())
+    reasons = [f"reads like the task ({candidate.similarity:.2f})"] if candidate.similarity > 0 else []
+    if not asked.is_fallback:
+        reasons += [*(f"intent: {why}" for why in intent.why), *(f"state: {why}" for why in state.why)]
+    return Weighed(
+        candidate, round(score, 6), {name: round(value, 6) for name, value in parts.items()}, (*reasons, told)
+    )
+
+
+def _prior(policy: LearnPolicy) -> Prior:
+    return Prior(policy.quality_prior_passes, policy.quality_prior_fails)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(tally: Tally, prior: Prior, share: float) -> float:
+    """Of the posterior; histories are short, so the same ones come again and again."""
+    return posterior(tally, prior).quantile(share)
+
+
+def history_of(memory: StoredMemory) -> Tally:
+    """Every outcome that speaks for or against it: of runs that used it, and of those it was learnt from."""
+    used = Tally(memory.with_tally.passes, memory.with_tally.n)
+    learnt = memory.record.get("learnt")
+    if isinstance(learnt, dict):
+        side = learnt.get("without" if learnt.get("advice") == "avoid" else "with")
+        if isinstance(side, dict) and isinstance(side.get("n"), int) and isinstance(side.get("passes"), int):
+            return used.merge(Tally(cast("int", side["passes"]), cast("int", side["n"])))
+    return used if (passed := _own_outcome(memory)) is None else used.merge(Tally(int(passed), 1))
+
+
+def _own_outcome(memory: StoredMemory) -> bool | None:
+    """Whether the run that an episode tells of passed; its `pass_p_hat` speaks of later runs once it was used."""
+    tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
+    for word in ("pass", "fail"):
+        if isinstance(tags, list | tuple) and word in tags:
+            return word == "pass"
+    return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
+
+
+_instant = lru_cache(maxsize=1024)(parse_instant)
+
+
+def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[float, str]:
+    """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
+    tally = history_of(memory)
+    careful = _quantile(tally, _prior(policy), _CAREFUL)
+    age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
+    recent = 0.5 ** (age_days / policy.recency_half_life_days)
+    value = (1 - _RECENCY_SHARE) * careful + _RECENCY_SHARE * recent
+    told = f"passed {tally.passes} of {tally.n}" if tally.n else "not tried yet"
+    if memory.status == "pinned":
+        return min(1.0, value + _PINNED_BONUS), f"{told}, pinned"
+    return value, told
+
+
+# -- injection ----------------------------------------------------------------------------------------
+
+
+class Injection(NamedTuple):
+    """The hints as they go into a prompt."""
+
+    hints: tuple[MemoryHint, ...]
+    """All that were retrieved, best first; `injected` says which are in the text."""
+    text: str
+    tokens: int
+    used_ids: tuple[str, ...]
+    overflow: tuple[Mapping[str, Any], ...]
+    """What was shortened or left out, and by how much."""
+
+
+def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[[str], int]) -> Injection:
+    """Hints within their budgets: whole, cut at sentence ends, or named only. Nothing is cut without being told."""
+    hints: list[MemoryHint] = []
+    lines: list[str] = []
+    used: list[str] = []
+    overflow: list[Mapping[str, Any]] = []
+    total = 0
+    for each in weighed:
+        memory = each.candidate.memory
+        full = hint_text(memory)
+        most = budget.tactic_tokens_max if memory.kind == "tactic" else budget.hint_tokens_max
+        room = min(most, budget.total_tokens_max - total)
+        text = _fitted(full, room, count)
+        line = _line(text)
+        is_in = bool(text)
+        if is_in:
+            # The whole is counted, since tokens of lines do not simply add up.
+            cost = count("\n".join([*lines, line]))
+            is_in = cost <= budget.total_tokens_max
+        if is_in:
+            lines.append(line)
+            used.append(memory.id)
+            total = cost
+        if not is_in or text != full:
+            overflow.append(
+                {
+                    "memory_id": memory.id,
+                    "action": "left_out" if not is_in else "compacted",
+                    "tokens": count(_line(full)),
+                    "kept_tokens": count(line) if is_in else 0,
+                    "payload_ref": memory.id,
+                }
+            )
+        hints.append(_hint(each, text if is_in else "", full, is_in))
+    return Injection(tuple(hints), "\n".join(lines), total, tuple(used), tuple(overflow))
+
+
+def hint_text(memory: StoredMemory) -> str:
+    """What a record says in a prompt."""
+    record: Mapping[str, Any] = memory.record
+    injection = record.get("injection")
+    said = injection.get("content") if isinstance(injection, Mapping) else None
+    text = said or record.get("summary") or record.get("body") or ""
+    return " ".join(str(text).split())
+
+
+def _line(text: str) -> str:
+    return f"- {text}"
+
+
+def _fitted(text: str, room: int, count: Callable[[str], int]) -> str:
+    """As many whole sentences as fit; of a first one that is too long, whole words; else nothing."""
+    if room <= 0:
+        return ""
+    if count(_line(text)) <= room:
+        return text
+    ends = [end for _, end in sentence_spans(text)]
+    fitting = [end for end in ends if count(_line(text[:end])) <= room]
+    if fitting:
+        return text[: max(fitting)]
+    words = text.split(" ")
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(_line(" ".join(words[:middle]) + " …")) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    cut = " ".join(words[:low])
+    return f"{cut} …" if cut and count(_line(cut)) >= _CUT_TOKENS_MIN else ""
+
+
+def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
+    memory, source = each.candidate.memory, each.candidate.source
+    plain: dict[str, Any] = {
+        "memory_id": memory.id,
+        "source": source,
+        "score": each.score,
+        "reason": "; ".join(each.reasons),
+        "summary": text or None,
+        "trace_ids": list(memory.sources[:_TRACES_MAX]),
+        "parts": dict(each.parts),
+        "injected": is_in,
+    }
+    if text != full:
+        plain["payload_ref"] = memory.id
+    return MemoryHint.from_wire(plain)
+
+
+_TRACES_MAX = 5

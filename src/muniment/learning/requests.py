@@ -1,0 +1,227 @@
+"""What a caller says of a finished run, checked; what is not said is taken from the run's recall and task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
+from muniment.contracts.learned_memory import ReuseSelectMeta
+from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+from muniment.core.banks import bank_owner, bank_scope
+from muniment.core.calling import outcome_of
+from muniment.core.ports.engine import Condition, Select
+from muniment.core.record import RULECRAFT_VERSION, Record
+from muniment.errors import InvalidInput, InvalidRecord, RunFinished
+from muniment.learning.fold.folding import LearnRequest
+from muniment.learning.kept import IntentParts, StateParts
+from muniment.learning.keys import read_intent_key, read_state_key
+from muniment.learning.recall.reading import latest_recall
+from muniment.learning.recall.recalling import bucket_given, check_small, features_given, intent_given, state_given
+from muniment.learning.run_blocks import RunBlocks
+from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.run_events import OUTPUT_VERIFIED
+from muniment.verify.buckets import parse_bucket_key
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.vocabulary import ScopeLevel
+    from muniment.learning.fold.wording import Wording
+    from muniment.memory.patches import Desk
+
+__all__ = ["LEARNING", "learn_request"]
+
+R = TypeVar("R", bound=Record)
+_GENERIC = "generic"
+LEARNING: Mapping[str, Any] = {
+    "intent": None,
+    "state": None,
+    "bucket_key": None,
+    "features": None,
+    "cost": None,
+    "cfg": None,
+    "reuse": None,
+    "blocks": None,
+    "level": "user",
+    "wording": None,
+}
+"""What may be said of a run when it is learnt from, and what is taken where it is not."""
+_COST_MAX = 10**15
+
+
+def learn_request(
+    desk: Desk,
+    verifier_result: Any,
+    *,
+    is_final: bool,
+    ws_id: str | None,
+    intent: Any,
+    state: Any,
+    bucket_key: Any,
+    features: Any,
+    cost: Any,
+    cfg: Any,
+    reuse: Any,
+    blocks: Any,
+    level: ScopeLevel,
+    trigger: Any,
+    wording: Any,
+    task_type: str,
+) -> LearnRequest:
+    """The request, with every part read; the result is kept with the run where it was not yet."""
+    result = None if verifier_result is None else _result(desk, verifier_result)
+    if result is None and is_final:
+        raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
+    if level not in ("user", "agent", "tenant"):
+        raise InvalidInput(f"{level!r:.40} is not a level", path="$.level", hint="user, agent or tenant")
+    need_grant(desk, level)
+    bank_scope(desk.scope.tenant_id, bank_owner(desk.scope, level))  # such a name may have one
+    if trigger is not None and trigger not in get_args(FoldTriggerKind):
+        raise InvalidInput(
+            f"{trigger!r:.40} is not a trigger", path="$.trigger", hint=f"one of {', '.join(get_args(FoldTriggerKind))}"
+        )
+    if bucket_given(bucket_key) is not None:
+        parse_bucket_key(bucket_key)
+    if wording is not None and not callable(wording):
+        raise InvalidInput("wording is a function of a text", path="$.wording")
+    intended, standing, bucket = _keys(desk, intent, state, bucket_key, task_type)
+    return LearnRequest(
+        result=result,
+        intent=intended,
+        state=standing,
+        level=level,
+        bucket_key=bucket,
+        trigger=None if trigger is None else FoldTrigger(kind=trigger),
+        is_final=is_final,
+        ws_id=ws_id,
+        budgets=_budgets(desk),
+        cfg=None if cfg is None else _small(desk, cfg, RunConfig, "$.cfg"),
+        cost=None if cost is None else _cost(desk, cost),
+        features=cast("dict[str, Any]", cleaned(desk.ctx, features_given(features))),
+        reuse=None if reuse is None else _small(desk, reuse, ReuseSelectMeta, "$.reuse"),
+        blocks=_blocks(desk, blocks, level),
+        verifier_ref=None if result is None else _keep_result(desk, result),
+        wording=None if wording is None else _settled(wording),
+    )
+
+
+def _record(given: Any, kind: type[R], path: str) -> R:
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"wanted a {kind.__name__}", path=path)
+    plain = dict(given)
+    if "schema_version" in kind.model_fields:
+        plain.setdefault("schema_version", RULECRAFT_VERSION)
+    try:
+        return kind.from_wire(plain)
+    except InvalidRecord as error:
+        raise error.within(path) from None
+
+
+def _settled(wording: Wording) -> Wording:
+    """A wording that answers nothing where it fails: then the text stays as it was."""
+
+    def said(text: str) -> str:
+        answer = outcome_of(lambda: wording(text))
+        return "" if answer.exception() is not None else cast("str", answer.result())
+
+    return said
+
+
+def _result(desk: Desk, given: Any) -> VerifierResult:
+    """What the verifier said. Its codes go into a bank, where the door does not look for secrets (LG-10)."""
+    result = _record(given, VerifierResult, "$.verifier_result")
+    codes = {"reason_codes": result.reason_codes, "violated_constraints": result.violated_constraints}
+    check_small(
+        {name: list(each) for name, each in codes.items() if each} | {"verifier_id": result.verifier_id},
+        "$.verifier_result",
+    )
+    clean = {name: tuple(cleaned(desk.ctx, each)) for name, each in codes.items() if each}
+    return result.model_copy(update=clean | {"verifier_id": cleaned(desk.ctx, result.verifier_id)})
+
+
+def _small(desk: Desk, given: Any, kind: type[R], path: str) -> R:
+    """A record of a few figures and words, without secrets."""
+    read = _record(given, kind, path)
+    check_small(read.to_wire(), path)
+    return kind.from_wire(cleaned(desk.ctx, read.to_wire()))
+
+
+def _blocks(desk: Desk, given: Any, level: ScopeLevel) -> RunBlocks:
+    """Blocks of the run's EventLog, each of them small, without secrets; above the user's level, without words."""
+    if given is None:
+        return RunBlocks()
+    plain = _record(given, RunBlocks, "$.blocks").to_wire()
+    for name, block in plain.items():
+        check_small(block, f"$.blocks.{name}")
+    if level != "user":
+        plain.pop("rollout_summary", None)
+    return RunBlocks.from_wire(cleaned(desk.ctx, plain))
+
+
+def _cost(desk: Desk, given: Any) -> RunCost:
+    cost = _small(desk, given, RunCost, "$.cost")
+    for name in RunCost.model_fields:
+        value = getattr(cost, name)
+        if value is not None and not 0 <= value <= _COST_MAX:
+            raise InvalidInput(f"{name} should be from 0 to {_COST_MAX}", path=f"$.cost.{name}")
+    return cost
+
+
+def _keys(
+    desk: Desk, intent: Any, state: Any, bucket_key: str | None, task_type: str
+) -> tuple[IntentParts, StateParts, str | None]:
+    """What was said; else what the run recalled by; else what its task says."""
+    scope = desk.scope
+    asked = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest_recall(reader, scope))
+    request = {} if asked is None else asked["request"]
+    intended, standing = intent_given(intent), state_given(state)
+    if intent is None:
+        held = request.get("intent_key")
+        family = None if task_type == _GENERIC else task_type
+        known = read_intent_key(held) if held else None
+        intended = known or (IntentParts() if family is None else IntentParts(task_family=family))
+    if state is None and request.get("state_key"):
+        standing = read_state_key(request["state_key"]) or standing
+    intended = IntentParts.model_validate(cleaned(desk.ctx, intended.to_wire()))
+    standing = StateParts.model_validate(cleaned(desk.ctx, standing.to_wire()))
+    return intended, standing, bucket_key or request.get("bucket_key")
+
+
+def _budgets(desk: Desk) -> dict[str, float] | None:
+    """What the run was allowed, if it was told."""
+    scope = desk.scope
+    item = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+    held = None if item is None or item.body is None else item.plain().get("budgets")
+    return held if isinstance(held, dict) else None
+
+
+def _keep_result(desk: Desk, result: VerifierResult) -> str | None:
+    """The id under which the run keeps this result; kept now, where nobody did and the run goes on."""
+    found = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: _kept(reader, desk, result))
+    if found is not None:
+        return found
+    said = {"id": desk.ctx.ids.new("vrf"), "result": result.to_wire(), "sources": []}
+
+    def decide(tx: Transaction) -> Decided:  # somebody else may have kept it meanwhile
+        is_new = _kept(tx, desk, result) is None
+        return Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)] if is_new else [])
+
+    try:
+        return write_patches(desk, decide, lambda reader: _kept(reader, desk, result))
+    except RunFinished:  # it has ended: the EventLog alone says what came of it
+        return None
+
+
+def _kept(reader: Reader, desk: Desk, result: VerifierResult) -> str | None:
+    """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
+    scope, wanted = desk.scope, cleaned(desk.ctx, result.to_wire())
+    where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
+    for row in reader.do(Select("items", where=where)):
+        item = Item._make(cast("Any", row))
+        is_own = item.body is not None and item.user_id == scope.user_id
+        if is_own and cleaned(desk.ctx, item.plain()["result"]) == wanted:
+            return item.id
+    return None

@@ -1,0 +1,1 @@
+"""Candidates: proposed facts and what became of them."""

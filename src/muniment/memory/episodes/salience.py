@@ -1,0 +1,74 @@
+"""Which sentences of a conversation carry it: chosen, never written (MP-05).
+
+A sentence weighs as much as the terms it brings that the conversation keeps coming back to, a little more where it has
+numbers, dates or names, a little less where it only asks. The same turns give the same sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from heapq import heapify, heappop, heapreplace
+from itertools import chain
+
+from muniment.memory.episodes.turns import ReadTurn, Sentence
+from muniment.packets.pool import SummaryLine, Turn
+from muniment.store.ledger.records import INSTRUCTION_LIKE
+
+__all__ = ["best_lines"]
+
+
+def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
+    """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn.
+
+    What reads like orders from outside carries nothing: it is a source, and never a line (LG-08).
+    """
+    turns = [read for read in turns if INSTRUCTION_LIKE not in read.turn.flags]
+    said_by: list[Turn] = [read.turn for read in turns for _ in read.sentences]
+    sentences = list(chain.from_iterable(read.sentences for read in turns))
+    weight = _term_weights(sentences)
+    said: set[str] = set()
+    chosen: list[SummaryLine] = []
+    # What a sentence adds only shrinks as others are chosen, so one that is still the best when looked at again is it.
+    waiting = [(-_gain(sentence, weight, said), place) for place, sentence in enumerate(sentences)]
+    heapify(waiting)
+    while waiting and len(chosen) < count:
+        _, place = waiting[0]
+        sentence = sentences[place]
+        gain = _gain(sentence, weight, said)
+        if len(waiting) > 1 and (-gain, place) > min(waiting[1:3]):
+            heapreplace(waiting, (-gain, place))
+            continue
+        if gain <= 0:
+            break
+        heappop(waiting)
+        said |= sentence.terms
+        turn = said_by[place]
+        named = {"speaker": turn.speaker} if turn.speaker else {}
+        line = SummaryLine(
+            evidence_id=turn.id,
+            text=sentence.text,
+            ts=turn.ts,
+            weight=gain,
+            role=turn.role,
+            trust=turn.trust,
+            **named,
+        )
+        chosen.append(line)
+    return chosen
+
+
+def _term_weights(sentences: Sequence[Sentence]) -> dict[str, float]:
+    """A term weighs more the more sentences have it, up to a third of them; what is everywhere says nothing."""
+    holding = Counter(chain.from_iterable(sentence.terms for sentence in sentences))
+    limit = max(3.0, len(sentences) / 3)
+    weights = {
+        count: math.log1p(min(float(count), limit)) if count <= 2 * limit else 0.1 for count in set(holding.values())
+    }
+    return {term: weights[count] for term, count in holding.items()}
+
+
+def _gain(sentence: Sentence, weight: dict[str, float], said: set[str]) -> float:
+    fresh = sentence.terms - said if said else sentence.terms
+    return round(sentence.factor * math.fsum(map(weight.__getitem__, fresh)), 6)

@@ -1,0 +1,23 @@
+"""A model that reads texts for us. Optional: everything works without one, and nothing it says is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from muniment.memory.candidates.records import Proposal
+
+__all__ = ["Model"]
+
+
+class Model(Protocol):
+    """Proposes facts. Each proposal's quote is checked against the text like anyone else's (MP-17)."""
+
+    @property
+    def name(self) -> str:
+        """What stands in `proposed_by`."""
+        ...
+
+    def propose(self, text: str, role: str, ts: str) -> Sequence[Proposal]:
+        """What the text says about its speaker, with the words that say it."""
+        ...

@@ -1,0 +1,169 @@
+"""Facts from `state_patch` entries, and what is left of a fact without some of its sources. Pure: entries say all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from muniment.errors import InvalidRecord
+from muniment.memory.records import Assertion, Objection, StoredFact
+from muniment.store.items.events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
+from muniment.store.items.versions import Change, Item, Rewritten, digest_name
+from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["fact_without", "left_of", "level_columns", "project_fact"]
+
+Lookup = Callable[[str], Item | None]
+Revise = Callable[[StoredFact, LedgerEntry], StoredFact]
+
+
+def project_fact(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """The new fact or the new version of one, and the end of the facts it takes over from."""
+    event = entry.metadata.get("event")
+    try:
+        if event == FACT_REMEMBERED:
+            return _remembered(entry, lookup)
+        revise = _REVISIONS.get(event) if isinstance(event, str) else None
+        return [] if revise is None else _revised(entry, lookup, revise)
+    except InvalidRecord:  # not written by a run of ours: it says nothing about a fact
+        return []
+
+
+def _remembered(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    said = entry.metadata
+    assertion = _assertion(entry)
+    fact = StoredFact.from_wire(
+        {
+            "fact_id": said.get("id"),
+            "key": said.get("key"),
+            "value": said.get("value"),
+            "status": said.get("status"),
+            "scope_level": said.get("scope_level"),
+            "assertions": [assertion.to_wire()],
+            "is_preference": said.get("is_preference"),
+            "depends_on": said.get("depends_on"),
+            "ended_at": said.get("ended_at"),
+            "superseded_by": said.get("superseded_by"),
+            "objections": [],
+            "is_retracted": False,
+        }
+    )
+    ended = said.get("ends")
+    changes = [] if not isinstance(ended, dict) else _ended(entry, ended, fact.fact_id, lookup)
+    origin = () if assertion.origin is None else (assertion.origin,)
+    return [*changes, _change(fact, entry, (*assertion.sources, *fact.depends_on, *origin))]
+
+
+def _ended(entry: LedgerEntry, ended: dict[str, Any], by: str, lookup: Lookup) -> list[Change]:
+    """The facts that a newer value ends: deprecated, and no longer valid from then on."""
+    changes = []
+    for id_, at in ended.items():
+        item = lookup(id_)
+        if item is not None and item.body is not None:
+            fact = StoredFact.from_wire(item.plain())
+            end = fact.model_copy(update={"status": "deprecated", "ended_at": at, "superseded_by": by})
+            changes.append(_change(end, entry, ()))
+    return changes
+
+
+def _revised(entry: LedgerEntry, lookup: Lookup, revise: Revise) -> list[Change]:
+    id_ = entry.metadata.get("id")
+    item = lookup(id_) if isinstance(id_, str) else None
+    if item is None or item.body is None:
+        return []
+    revised = revise(StoredFact.from_wire(item.plain()), entry)
+    named = entry.metadata.get("sources")
+    sources = tuple(source for source in named if isinstance(source, str)) if isinstance(named, list) else ()
+    return [_change(revised, entry, sources)]
+
+
+def _reinforced(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
+    assertion = _assertion(entry)
+    depends_on = tuple(dict.fromkeys((*fact.depends_on, *_texts(entry.metadata.get("depends_on")))))
+    return fact.model_copy(update={"assertions": (*fact.assertions, assertion), "depends_on": depends_on})
+
+
+def _disputed(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
+    return fact.model_copy(update={"status": "disputed", "objections": (*fact.objections, _objection(entry))})
+
+
+def _retracted(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
+    gone = {"status": "deprecated", "is_retracted": True}
+    return fact.model_copy(update=gone | {"objections": (*fact.objections, _objection(entry))})
+
+
+_REVISIONS: dict[str, Revise] = {
+    FACT_REINFORCED: _reinforced,
+    FACT_DISPUTED: _disputed,
+    FACT_RETRACTED: _retracted,
+}
+
+
+def _assertion(entry: LedgerEntry) -> Assertion:
+    said = entry.metadata.get("assertion")
+    plain: dict[str, Any] = said if isinstance(said, dict) else {}
+    here = {"patch": entry.id, "trust": entry.trust}
+    return Assertion.from_wire(
+        plain | here | {"sources": entry.metadata.get("sources"), "origin": entry.metadata.get("from")}
+    )
+
+
+def _objection(entry: LedgerEntry) -> Objection:
+    said = entry.metadata
+    return Objection.from_wire({"patch": entry.id, "sources": said.get("sources"), "reason": said.get("reason")})
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
+
+
+def _change(fact: StoredFact, entry: LedgerEntry, sources: Iterable[str]) -> Change:
+    return Change(
+        id=fact.fact_id,
+        kind="fact",
+        status=fact.status,
+        body=fact.to_wire(),
+        created_at=entry.recorded_at,
+        trust=fact.trust,
+        sources=(*sources, entry.id),
+        name=digest_name(fact.key),
+        **level_columns(entry, fact.scope_level),
+    )
+
+
+def level_columns(entry: LedgerEntry, level: str) -> dict[str, Any]:
+    """Whose item it is: the user's, everyone's with this agent, or the whole tenant's."""
+    if level == "user":
+        return {"user_id": entry.scope.user_id}
+    return {"agent_id": entry.scope.agent_id} if level == "agent" else {}
+
+
+# -- forgetting ---------------------------------------------------------------------------------------
+
+
+def left_of(sources: Iterable[str], lost: frozenset[str]) -> tuple[str, ...]:
+    return tuple(source for source in sources if source not in lost)
+
+
+def fact_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
+    """A fact stands while one of its assertions does, with at least one of its sources; else it is erased."""
+    fact = StoredFact.from_wire(item.plain())
+    assertions = []
+    for assertion in fact.assertions:
+        sources = left_of(assertion.sources, lost)
+        if not sources or assertion.patch in lost or assertion.origin in lost:
+            continue
+        quote = None if assertion.quote is None or assertion.quote.event_id in lost else assertion.quote
+        assertions.append(assertion.model_copy(update={"sources": sources, "quote": quote}))
+    if not assertions:
+        return None
+    objections = tuple(
+        each.model_copy(update={"sources": left_of(each.sources, lost)})
+        for each in fact.objections
+        if each.patch not in lost and (not each.sources or left_of(each.sources, lost))
+    )
+    taken_over_by = None if fact.superseded_by in lost else fact.superseded_by
+    kept = fact.model_copy(
+        update={"assertions": tuple(assertions), "objections": objections, "superseded_by": taken_over_by}
+    )
+    return Rewritten(kept.to_wire(), kept.status, kept.trust)

@@ -1,0 +1,118 @@
+"""What a new saying about a key does to the facts that stand for it, by the rules of the policy."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from muniment.contracts.memory_packet import FactStatus
+from muniment.core.canonical import canonical_text
+from muniment.core.policy.memory import FactPolicy
+from muniment.memory.records import StoredFact
+from muniment.store.ledger.records import TRUST_ORDER, Trust
+
+__all__ = [
+    "Outcome",
+    "Saying",
+    "has_less_trust",
+    "is_many_valued",
+    "is_preference",
+    "names_value",
+    "resolve",
+    "same_value",
+]
+
+Effect = Literal["new", "reinforces", "coexists", "disputes", "history", "supersedes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A new value for a key, as the rules need it."""
+
+    key: str
+    value: Any
+    trust: Trust
+    since: str
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is to be done: which rule spoke, the status of the saying, the fact it adds to, the facts it ends."""
+
+    effect: Effect
+    status: FactStatus
+    adds_to: str | None = None
+    ends: tuple[str, ...] = ()
+    ended_at: str | None = None
+    against: str | None = None
+    """The active fact it disagrees with or takes over from."""
+
+
+def resolve(saying: Saying, standing: Sequence[StoredFact], policy: FactPolicy) -> Outcome:
+    """The rules in their order: same value, many-valued key, lower trust, older, newer (0002)."""
+    active = [fact for fact in standing if fact.status == "active"]
+    same = [fact for fact in active if same_value(fact.value, saying.value) and _still_holds(fact, saying)]
+    if same:
+        return Outcome("reinforces", "active", adds_to=same[0].fact_id)
+    if not active:
+        return Outcome("new", "active")
+    if is_many_valued(saying.key, policy):
+        return Outcome("coexists", "active")
+    current = max(active, key=lambda fact: (fact.since, fact.fact_id))
+    holds = _still_holds(current, saying)
+    if holds and policy.lower_trust_disputes and has_less_trust(saying.trust, current.trust):
+        twin = next((fact for fact in standing if fact.status == "disputed" and _is_twin(fact, saying)), None)
+        return Outcome("disputes", "disputed", adds_to=twin.fact_id if twin else None, against=current.fact_id)
+    if holds and saying.since < current.since:
+        return Outcome("history", "deprecated", ended_at=current.since, against=current.fact_id)
+    return Outcome(
+        "supersedes",
+        "active",
+        ends=tuple(fact.fact_id for fact in active),
+        ended_at=saying.since,
+        against=current.fact_id,
+    )
+
+
+def _still_holds(fact: StoredFact, saying: Saying) -> bool:
+    """A fact that ended before the saying begins does not stand in its way, nor is it the same saying again."""
+    return fact.until is None or fact.until >= saying.since
+
+
+def _is_twin(fact: StoredFact, saying: Saying) -> bool:
+    return fact.trust == saying.trust and same_value(fact.value, saying.value)
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Equal as JSON; texts also where they differ only in case, width or white space."""
+    if isinstance(one, str) and isinstance(other, str):
+        return _plain(one) == _plain(other)
+    return canonical_text(one) == canonical_text(other)
+
+
+def names_value(name: str, value: Any) -> bool:
+    """`Portland` names `Portland, Oregon`, and the other way round; else only the same value does."""
+    if not isinstance(value, str):
+        return False
+    one, other = _plain(name).removeprefix("the "), _plain(value).removeprefix("the ")
+    return one == other or one.partition(",")[0] == other or one == other.partition(",")[0]
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def has_less_trust(one: Trust, other: Trust) -> bool:
+    return TRUST_ORDER.index(one) > TRUST_ORDER.index(other)
+
+
+def is_many_valued(key: str, policy: FactPolicy) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in policy.many_valued)
+
+
+def is_preference(key: str, policy: FactPolicy) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in policy.preferences)

@@ -1,0 +1,305 @@
+"""Writing memory: every change is a `state_patch` entry, decided and written in one transaction.
+
+The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
+that the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's
+memory, items, memory that users share, fact keys (`store.items.locks`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, NamedTuple, TypeVar, cast
+
+from muniment.core.canonical import nests_within
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.ports.engine import Get, Lock, Reader, Transaction
+from muniment.core.record import ValidationError, issues_of
+from muniment.core.scope import Scope
+from muniment.core.trust import lowest_trust
+from muniment.errors import (
+    Conflict,
+    Forbidden,
+    Forgotten,
+    InvalidInput,
+    InvalidRecord,
+    NotFound,
+    QuoteMismatch,
+    TooLarge,
+)
+from muniment.memory.records import QuoteRef
+from muniment.memory.states.projection import CITING
+from muniment.store.context import Context
+from muniment.store.items.locks import lock_memory
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.admission import Admitted
+from muniment.store.ledger.evidence import locate_quote
+from muniment.store.ledger.reading import content_in
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Trust
+from muniment.store.ledger.secrets import redact_value
+from muniment.store.ledger.writing import append_in
+
+__all__ = [
+    "GRANTS",
+    "Decided",
+    "Desk",
+    "Evidence",
+    "check_open",
+    "cleaned",
+    "draft_patch",
+    "find_quote",
+    "granted",
+    "instant_of",
+    "need_grant",
+    "own_item",
+    "read_evidence",
+    "said_of",
+    "text_of",
+    "texts_of",
+    "trust_of_evidence",
+    "write_patches",
+]
+
+T = TypeVar("T")
+GRANTS = ("agent", "tenant")
+"""Levels above the user's, each of which takes a grant to write at (MP-08)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Who writes: the store, the run's scope, how the run opens, what it was granted."""
+
+    ctx: Context
+    scope: Scope
+    opening: Admitted
+    grants: frozenset[str]
+    repairs: bool = False
+    """May write to a run that is locked, to put it right."""
+
+
+class Decided(NamedTuple):
+    """What a transaction is about to write, after the newest item it builds on; nothing, where there are no drafts."""
+
+    drafts: Sequence[EntryDraft]
+    after: str = ""
+
+
+class Evidence(NamedTuple):
+    """A source that was found in the scope."""
+
+    id: str
+    trust: Trust
+    ts: str
+    is_suspect: bool
+    """It was flagged as reading like instructions (LG-08)."""
+
+
+def write_patches(
+    desk: Desk, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T], beside: Iterable[str] = ()
+) -> T:
+    """Decide, write, and answer from what then stands, in one transaction under the session's lock.
+
+    `beside` are the owners of other memory that is built on: documents that must not be forgotten meanwhile.
+    """
+    ctx, scope = desk.ctx, desk.scope
+
+    def work(tx: Transaction) -> T:
+        tx.do(Lock(("session", scope.user_id, scope.session_id)))
+        lock_memory(tx, scope.user_id, *beside)
+        decided = decide(tx)
+        if decided.drafts:
+            drafts = [_redacted(ctx, draft) for draft in decided.drafts]
+            append_in(ctx, tx, scope, drafts, desk.opening, decided.after, repairs=desk.repairs)
+        return answer(tx)
+
+    return ctx.engine.write(scope.tenant_id, work)
+
+
+LEVELS_MAX = 96
+"""What is remembered stands in packets and builds, some levels further down, and has to fit there too."""
+
+
+def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft:
+    """The entry of one change. Its trust is that of the evidence, so that what is derived from it has no more."""
+    if not nests_within(said, LEVELS_MAX):
+        hint = "store it as a text, or flatter"
+        raise InvalidInput(f"nested deeper than {LEVELS_MAX} levels", path="$", hint=hint)
+    plain = {"kind": "state_patch", "role": "system", "content": "", "trust": trust}
+    try:
+        return EntryDraft.model_validate(plain | {"metadata": {"event": event} | dict(said)})
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be remembered", issues_of(error)) from None
+
+
+_IDS = frozenset(
+    {
+        "claim_ids", "depends_on", "digest", "ends", "event", "event_id", "evidence_id", "evidence_refs", "fact_id",
+        "failure_cluster_id", "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "side_a_refs",
+        "sandbox", "side_b_refs", "snapshot_id", "sources", "superseded_by", "traces",
+    }
+)  # fmt: skip
+"""Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""
+_HOLDING_IDS = frozenset({"assertion", "insight", "patch", "procedure", "quote", "result"})
+
+
+def _redacted(ctx: Context, draft: EntryDraft) -> EntryDraft:
+    """The draft without secrets (LG-10), its ids untouched."""
+    if not ctx.policy.ledger.redact_secrets or draft.metadata is None:
+        return draft
+    return draft.model_copy(update={"metadata": _but_ids(draft.metadata)})
+
+
+def _but_ids(said: dict[str, Any]) -> dict[str, Any]:
+    """An object of a patch, cleaned; so are the objects in it that hold ids themselves."""
+    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, part in said.items():
+        if name in _IDS:
+            kept[name] = part
+        elif name in _HOLDING_IDS and isinstance(part, dict):
+            kept[name] = _but_ids(part)
+        elif name in CITING and isinstance(part, list):
+            kept[name] = [_but_ids(each) if isinstance(each, dict) else each for each in part]
+        else:
+            rest[name] = part
+    found: Counter[str] = Counter()
+    clean: dict[str, Any] = redact_value(rest, found)
+    return clean | kept
+
+
+def own_item(reader: Reader, scope: Scope, kind: str, item_id: Any, path: str) -> Item:
+    """An item of this user, or one above the user's level that the user inherits; no other exists (LG-02)."""
+    item = latest(reader, text_of(item_id, path))
+    seen = item is not None and (
+        item.user_id == scope.user_id or (item.user_id is None and item.agent_id in (None, scope.agent_id))
+    )
+    if item is None or item.kind != kind or not seen:
+        raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
+    item.plain()  # one that was forgotten says so
+    return item
+
+
+def granted(grants: Any) -> frozenset[str]:
+    """The levels a run was granted, checked."""
+    named = texts_of(grants, "$.grants")
+    for index, level in enumerate(named):
+        if level not in GRANTS:
+            raise InvalidInput(
+                f"{level!r:.40} is not a grant", path=f"$.grants[{index}]", hint=f"one of {', '.join(GRANTS)}"
+            )
+    return frozenset(named)
+
+
+def need_grant(desk: Desk, level: str) -> None:
+    if level != "user" and level not in desk.grants:
+        raise Forbidden(
+            f"writing at {level} level needs a grant",
+            path="$.scope_level",
+            hint=f"mem.run(..., grants=({level!r},)) where the caller may",
+            details={"scope_level": level},
+        )
+
+
+# -- evidence -----------------------------------------------------------------------------------------
+
+
+def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = "$.sources") -> list[Evidence]:
+    """The sources, each of which must be this user's, still there, and something other than a patch of memory."""
+    found: list[Evidence] = []
+    for index, id_ in enumerate(ids):
+        here = f"{path}[{index}]"
+        row = reader.do(Get("entries", (id_,)))
+        if row is None or row[1] != scope.user_id:
+            raise NotFound(f"no event {id_!r:.80} in this scope", path=here)
+        if row[17] is not None:
+            raise Forgotten(
+                f"the event {id_} was forgotten", path=here, details={"id": id_, "receipt_id": cast("str", row[17])}
+            )
+        if row[8] == "state_patch":
+            raise InvalidInput(
+                f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"
+            )
+        is_suspect = INSTRUCTION_LIKE in cast("str", row[11]).split(",")
+        found.append(Evidence(id_, cast("Trust", row[10]), cast("str", row[6]), is_suspect))
+    return found
+
+
+def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
+    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word."""
+    trusts = [each.trust for each in evidence]
+    return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
+
+
+def find_quote(reader: Reader, scope: Scope, quote: str | None, evidence: Iterable[Evidence]) -> QuoteRef | None:
+    """Where the quoted words stand among the sources, verbatim."""
+    if quote is None:
+        return None
+    for each in evidence:
+        whole = content_in(reader, scope.tenant_id, each.id, scope.user_id).encode()
+        span = locate_quote(whole, quote)
+        if span is not None:
+            return QuoteRef(event_id=each.id, start=span.start, end=span.end)
+    raise QuoteMismatch("the quote does not stand in any of the sources", path="$.quote")
+
+
+def cleaned(ctx: Context, value: Any, key: str | None = None) -> Any:
+    """The value as the door will leave it (LG-10); under the last part of its key, which may name a secret."""
+    if not ctx.policy.ledger.redact_secrets:
+        return value
+    found: Counter[str] = Counter()
+    if key is None:
+        return redact_value(value, found)
+    return next(iter(redact_value({key.rpartition(".")[2] or key: value}, found).values()))
+
+
+# -- what callers give --------------------------------------------------------------------------------
+
+
+def text_of(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput("wanted a non-empty string", path=path)
+    return value
+
+
+def said_of(desk: Desk, value: Any, path: str) -> str:
+    """A line of words without secrets (LG-10), no longer than a snapshot may hold (CS-03)."""
+    said: str = cleaned(desk.ctx, text_of(value, path))
+    limit = desk.ctx.policy.compaction.claim_chars_max
+    if not said.strip():
+        raise InvalidInput("wanted a non-empty string", path=path)
+    if len(said) > limit:
+        raise TooLarge(
+            f"{len(said)} characters are over the limit of {limit}",
+            path=path,
+            hint="say it shortly and point to the evidence",
+        )
+    return said
+
+
+def texts_of(values: Any, path: str) -> tuple[str, ...]:
+    """A list of ids or texts, each once."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput("wanted a list of strings", path=path, hint="wrap a single one in a list")
+    return tuple(dict.fromkeys(text_of(value, f"{path}[{index}]") for index, value in enumerate(values)))
+
+
+def instant_of(value: Any, path: str) -> str | None:
+    """What a caller gave as a point in time, in the one form; None where nothing was given."""
+    if value is None:
+        return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
+    if not isinstance(value, str | datetime):
+        raise InvalidInput("wanted a point in time", path=path, hint="write ISO 8601, such as 2026-05-01T12:00:00Z")
+    return format_instant(parse_instant(value, path=path))
+
+
+def check_open(item: Item, statuses: tuple[str, ...], doing: str) -> None:
+    """Only an item in one of these states can be so treated."""
+    if item.status not in statuses:
+        raise Conflict(
+            f"the {item.kind} {item.id} is {item.status} and cannot be {doing}",
+            details={"id": item.id, "status": item.status},
+        )

@@ -1,0 +1,1 @@
+"""What turns text into vectors, by name."""

@@ -1,0 +1,135 @@
+"""The ranked turns of a scope for a query, each with its reasons; of what changed, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.index import Ints, ScopeIndex
+from muniment.memory.recall.moments import Exact
+from muniment.memory.recall.newest import newest_first, superseded
+from muniment.memory.recall.query import Query, read_query
+from muniment.memory.recall.reasons import Reasons
+from muniment.memory.recall.said import Said
+from muniment.memory.recall.score import Dense, Scores, score
+
+__all__ = ["Ranked", "rank", "top"]
+
+
+class Ranked(NamedTuple):
+    """A turn that was found, and why it stands where it stands."""
+
+    ordinal: int
+    score: float
+    parts: Mapping[str, float]
+    """The features that the score is the sum of."""
+    superseded_by: int | None
+    """The ordinal of a later statement of the same thing."""
+    reasons: tuple[str, ...]
+
+
+def rank(
+    query: str,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    now: date,
+    k: int,
+    dense: Dense | None = None,
+    exact_moments: Exact | None = None,
+) -> list[Ranked]:
+    """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list.
+
+    `exact_moments` is asked where sessions said the same thing within one second.
+    """
+    if k < 1 or not len(index.ts):
+        return []
+    asked = read_query(query, index.speakers, now)
+    scores = score(asked, index, policy, dense)
+    pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
+    pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
+    said = Said(asked, index, pool)
+    order = newest_first(asked, index, policy, said, pool, places, exact_moments)
+    outdated = superseded(asked, index, policy, said, order.alike)
+    best = order.ordinals[:k]
+    told = Reasons(query, asked, index.speakers, policy)
+    among = np.array(best, np.int64)
+    names = list(scores.parts)
+    columns = [part[among].tolist() for part in scores.parts.values()]
+    values = list(zip(*columns, strict=True)) or [()] * len(best)
+    worths = places[: len(best)].tolist()
+    shifts = (places[: len(best)] - scores.total[among]).tolist()
+    ranked = []
+    for place, ordinal in enumerate(best):
+        parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
+        reasons = told.of(said.held(ordinal), parts)
+        if shifts[place]:
+            parts["order"] = shifts[place]
+        if ordinal in order.alike[:1]:
+            reasons.append(f"newest of {len(order.alike)} that answer alike")
+        if ordinal in outdated:
+            reasons.append("superseded by a later statement")
+        ranked.append(Ranked(ordinal, worths[place], parts, outdated.get(ordinal), tuple(reasons)))
+    return ranked
+
+
+def top(scores: Scores, k: int) -> Ints:
+    """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
+    total, places = scores.total, None
+    if scores.eligible is not None:
+        (places,) = scores.eligible.nonzero()
+        total = total[places]
+    if len(total) > k:
+        least = np.partition(total, len(total) - k)[len(total) - k]
+        (kept,) = (total >= least).nonzero()
+        places, total = kept if places is None else places[kept], total[kept]
+    order = (-total).argsort(kind="stable")[:k]
+    return order if places is None else places[order]
+
+
+def _diverse(
+    query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, needed: int
+) -> tuple[Ints, npt.NDArray[np.float64]]:
+    """The pool in its final order but for time, and the score of each place, which never rises; as far as is needed.
+
+    Where several things are asked for, each turn already taken from a session makes its others worth a little less.
+    """
+    total = scores.total[pool]
+    size = min(len(pool), policy.diversity_pool)
+    if not query.gathers or not policy.diversity or size < 2:
+        return pool, total
+    whole: list[float] = total[:size].tolist()
+    sessions: list[int] = index.session[pool[:size]].tolist()
+    waiting: dict[int, list[int]] = {}
+    for place in range(size - 1, -1, -1):
+        waiting.setdefault(sessions[place], []).append(place)
+    taken = dict.fromkeys(waiting, 0)
+    heads = [(-whole[places[-1]], places.pop()) for places in waiting.values()]  # each session's best, the best first
+    heapify(heads)
+    order: list[int] = []
+    worths = total.copy()
+    while heads and len(order) < needed:
+        worth, best = heappop(heads)
+        worths[len(order)] = -worth
+        order.append(best)
+        session = sessions[best]
+        taken[session] += 1
+        if waiting[session]:
+            place = waiting[session].pop()
+            heappush(heads, (-_lessened(whole[place], policy.diversity, taken[session]), place))
+    order += sorted(set(range(size)).difference(order))
+    shuffled = pool.copy()
+    shuffled[:size] = pool[order]
+    return shuffled, np.minimum.accumulate(worths)
+
+
+def _lessened(worth: float, step: float, times: int) -> float:
+    """One step after the other, as the turns were taken: a product would be rounded elsewise."""
+    for _ in range(times):
+        worth -= step
+    return worth

@@ -1,0 +1,139 @@
+"""Why a turn was found, in words: those of the query, as the asker wrote them, never the terms they are looked up by.
+
+Where a turn says a word is read once per query; turns that say the same of it, which are most, share their reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.text.analyzer import MONTHS, analyze
+from muniment.core.text.attributes import name_of
+from muniment.core.text.patterns import lazy_pattern
+from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
+
+__all__ = ["Reasons", "Wording"]
+
+_HANGUL = "\uac00-\ud7a3"
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3041-\u30ff"
+_WORD = lazy_pattern(
+    rf"[{_HANGUL}]+|[{_HAN}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?|[^\W\d_{_HANGUL}{_HAN}][^\W_{_HANGUL}{_HAN}]*"
+)
+_MONTH_NAMES = {number: name.capitalize() for name, number in reversed(MONTHS.items())}
+
+Span = tuple[int, int]
+
+
+class Wording:
+    """The words that a text is written with, by their terms."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._written: dict[str, list[Span]] | None = None
+
+    def of(self, terms: Iterable[str]) -> list[str]:
+        """The words that have these terms, in the order of the text and each once; dates behind them."""
+        if self._written is None:
+            self._written = _where_written(self._text)
+        known, terms = self._written, list(terms)
+        spans = [span for term in terms for span in known.get(term, ())]
+        words = [self._text[start:end] for start, end in _joined(spans)]
+        dates = [date for term in terms if term not in known and (date := _date(term, self._text))]
+        lasting = [date for date in dates if not any(date != other and other.startswith(date) for other in dates)]
+        return list(dict.fromkeys([*words, *lasting]))
+
+
+class Reasons:
+    """The reasons of the turns that were found for one query."""
+
+    def __init__(self, text: str, query: Query, speakers: Sequence[str], policy: RecallPolicy) -> None:
+        self._wording = Wording(text[:QUERY_CHARS_MAX])
+        slots = [(1 << place, slot.word, name_of(slot.word)) for place, slot in enumerate(query.slots)]
+        self._words = [(bit, word) for bit, word, name in slots if name is None]
+        self._states = [(bit, name) for bit, _, name in slots if name is not None]
+        self._kinds = [
+            (1 << place, [query.slots[slot].word for slot in kind.slots])
+            for place, kind in enumerate(query.kinds, len(slots))
+        ]
+        self._recency = policy.recency / 2
+        self._known: dict[int, tuple[str, ...]] = {}
+        self._features = {
+            "speaker": "" if query.speaker is None else f"said by {speakers[query.speaker]}",
+            "role": "said by the one asked about",
+            "time": "said in the time asked about",
+        }
+
+    def of(self, held: int, parts: Mapping[str, float]) -> list[str]:
+        """`held` says what of the query a turn says itself (`Said.held`), `parts` what its score is the sum of."""
+        if held not in self._known:
+            self._known[held] = tuple(self._told(held))
+        reasons = list(self._known[held])
+        if not reasons and ("words" in parts or "kinds" in parts):
+            reasons.append("stands beside what matches")
+        reasons += [reason for name, reason in self._features.items() if name in parts]
+        if parts.get("recency", 0) > self._recency:  # of the newer half
+            reasons.append("recent, and the present state is asked for")
+        if parts.get("dense_turn", 0) > 0 or parts.get("dense_window", 0) > 0:
+            reasons.append("near in meaning")
+        return reasons
+
+    def _told(self, held: int) -> Iterator[str]:
+        words = [word for bit, word in self._words if held & bit]
+        said = self._wording.of(words) or [word.lstrip("^") for word in words if not word.startswith("#")]
+        states = [name for bit, name in self._states if held & bit]
+        kinds = [word for bit, terms in self._kinds if held & bit for word in self._wording.of(terms)]
+        if said:
+            yield "says " + ", ".join(dict.fromkeys(said))
+        if states:
+            yield "states " + ", ".join(dict.fromkeys(states))
+        if kinds := [word for word in dict.fromkeys(kinds) if word not in said]:
+            yield "may speak of " + ", ".join(kinds)
+
+
+def _where_written(text: str) -> dict[str, list[Span]]:
+    """Term → where a word of the text has it.
+
+    A word is shown whole, but for Chinese and Japanese, which have no spaces: there the signs that match are. What
+    stands for a Korean word is how it begins: syllables inside it, and its endings, are often met by chance.
+    """
+    found: dict[str, list[Span]] = {}
+    for match in _WORD.finditer(text):
+        word, start = match[0], match.start()
+        is_han = "\u3041" <= word[0] <= "\u9fff"
+        for term in analyze(word):
+            if is_han:
+                at = word.find(term)
+                while at >= 0:
+                    found.setdefault(term, []).append((start + at, start + at + len(term)))
+                    at = word.find(term, at + 1)
+            elif not "\uac00" <= word[0] <= "\ud7a3" or term in ("^" + word[0], word[:2], word):
+                found.setdefault(term, []).append(match.span())
+    return found
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """Those that overlap as one, in order."""
+    joined: list[Span] = []
+    for start, end in sorted(set(spans)):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _date(term: str, text: str) -> str:
+    """A day or a month in the language of the query; a year is the number it is."""
+    if not term.startswith(("#m", "#d")):
+        return term if term.isdecimal() else ""
+    month, _, day = term[2:].partition("-")
+    if _has(text, "\uac00", "\ud7a3"):
+        return f"{month}월 {day}일" if day else f"{month}월"
+    if _has(text, "\u4e00", "\u9fff"):
+        return f"{month}月{day}日" if day else f"{month}月"
+    return f"{_MONTH_NAMES[int(month)]} {day}".strip()
+
+
+def _has(text: str, first: str, last: str) -> bool:
+    return any(first <= char <= last for char in text)

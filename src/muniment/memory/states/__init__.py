@@ -1,0 +1,1 @@
+"""The working state of a run."""

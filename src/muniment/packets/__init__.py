@@ -1,0 +1,1 @@
+"""MemoryPackets: gathered, composed within a budget, rendered, kept as builds."""

@@ -1,0 +1,345 @@
+"""Builds: composing for a request, keeping what it was made of, composing it again, comparing two (MP-16)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
+from muniment.core.canonical import check_text, read_canonical
+from muniment.core.hashing import digest
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.numbers import whole
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Condition, Reader, Select, Transaction
+from muniment.core.ports.tokens import TokenCounter
+from muniment.core.record import ValidationError, issues_of
+from muniment.core.rfc3339 import parse_rfc3339
+from muniment.core.scope import Scope
+from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
+from muniment.memory.states.projection import state_id
+from muniment.packets.answers import Resolution, resolve
+from muniment.packets.compose.assembly import write_packet
+from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.gathering import gather
+from muniment.packets.messages import to_anthropic, to_openai
+from muniment.packets.page.lines import CLAIMS, HINTS
+from muniment.packets.pool import ComposeRequest, GivenRules, Pool
+from muniment.packets.rendering import Rendered, guard
+from muniment.rules.rulebook.last_selection import latest_selection
+from muniment.store.context import Context
+from muniment.store.items.locks import lock_memory
+from muniment.store.items.versions import Change, Item, add_item, latest
+from muniment.store.ledger.secrets import redact_value
+
+__all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
+
+PURPOSES = ("planner", "tool", "responder")
+TRIES = 3
+TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
+_AFTER_RULES = "\n\n"
+_JOINT_TOKENS = 2
+"""What two texts may take more together than one by one."""
+_SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A packet, the text it makes, and all it was made from."""
+
+    id: str
+    packet_bytes: bytes = field(repr=False)
+    """The packet as canonical JSON."""
+    text: str
+    tokens: int
+    marks: Mapping[str, str]
+    """What each mark in the text refers to."""
+    request: ComposeRequest
+    pool: Pool = field(repr=False)
+    policy: Policy = field(repr=False)
+    rules: GivenRules | None = None
+    """What the run selected: before the packet in the text, and counted."""
+
+    @cached_property
+    def packet(self) -> MemoryPacket:
+        """The packet itself: read, and held to its contract, when it is first asked for."""
+        return MemoryPacket.from_wire(read_canonical(self.packet_bytes.decode()))
+
+    def _rendered(self) -> Rendered:
+        return Rendered(self.text, dict(self.marks), self.request.query)
+
+    def to_openai(self) -> list[dict[str, Any]]:
+        """The messages of a chat, as OpenAI takes them."""
+        return to_openai(self._rendered())
+
+    def to_anthropic(self) -> list[dict[str, Any]]:
+        """The messages of a chat, as Anthropic takes them."""
+        return to_anthropic(self._rendered())
+
+    def resolve(self, answer: str) -> Resolution:
+        """Which sentences of a model's answer cite what, and which marks do not exist."""
+        if not isinstance(answer, str):
+            raise InvalidInput("an answer is text", path="$.answer")
+        return resolve(answer, self.marks)
+
+
+def compose_build(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    *,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+) -> Build:
+    """Gather, compose, keep."""
+    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
+
+    def gathered(reader: Reader) -> tuple[GivenRules | None, ComposeRequest, Pool]:
+        rules = _rules(ctx, reader, scope, asked)
+        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
+        request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type)
+        return rules, request, gather(ctx, reader, request, policy)
+
+    id_ = ctx.ids.new("bld")
+    for _ in range(TRIES):
+        rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
+        build = _composed(id_, request, pool, policy, ctx.line_counts, rules)
+        change = _change(build, ctx.counter.name)
+        held = _versions(pool, scope.run_id)
+        if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
+            return build
+        ctx.turns.clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
+        ctx.line_counts.clear()
+    raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:
+    """What the run was given of rules, as far as the budget has room for it: all of it, or none."""
+    item = latest_selection(reader, scope.user_id, scope.run_id)
+    body = {} if item is None else item.plain()
+    if not body.get("text"):
+        return None
+    chosen = tuple(rule["rule_id"] for rule in body["response"]["selected_rules"])
+    text = f"{body['text']}{_AFTER_RULES}"
+    tokens = ctx.counter.count(text) + _JOINT_TOKENS
+    given = GivenRules(selection_id=body["request"]["request_id"], rule_ids=chosen, text=text, tokens=tokens)
+    if type(max_tokens) is int and max_tokens - tokens >= TOKENS_MIN:
+        return given
+    return given.model_copy(update={"text": "", "tokens": 0, "omitted": f"{tokens} tokens of rules leave no room"})
+
+
+def _versions(pool: Pool, run_id: str) -> dict[str, int]:
+    """Which version of an item the pool was made from, of those that a forget may rewrite."""
+    held = {each.fact.fact_id: each.version for each in pool.facts}
+    return held if pool.working_state is None else held | {state_id(run_id): pool.working_state.state_version}
+
+
+def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
+    """Keep a build unless something it holds was forgotten while it was composed."""
+    lock_memory(tx, change.user_id or "")
+    among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
+    if tx.do(Select("entries", where=among, columns=("id",))):
+        return False
+    columns = ("id", "version", "receipt_id")
+    versions = tx.do(Select("items", where=(("id", "in", change.sources),), order=("id", "version"), columns=columns))
+    receipts = {  # of the version that was read; where that is not known, of the newest
+        id_: receipt for id_, version, receipt in versions if held.get(cast("str", id_), version) == version
+    }
+    if any(receipt is not None for receipt in receipts.values()):
+        return False
+    add_item(tx, change)
+    return True
+
+
+def _composed(
+    id_: str,
+    request: ComposeRequest,
+    pool: Pool,
+    policy: Policy,
+    counter: TokenCounter,
+    rules: GivenRules | None = None,
+) -> Build:
+    made: Composed = compose(request, pool, policy.compose, counter, policy.digest)
+    guard(made.wire)  # the second one at the wall (MP-12)
+    packet_bytes = write_packet(made.wire)
+    text = made.text if rules is None else rules.text + made.text
+    tokens = made.tokens if rules is None or not rules.text else counter.count(text)
+    return Build(id_, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
+
+
+def _request(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+) -> ComposeRequest:
+    if purpose not in PURPOSES:
+        raise InvalidInput(f"{purpose!r} is not a purpose", path="$.purpose", hint=f"one of {', '.join(PURPOSES)}")
+    if not isinstance(query, str):
+        raise InvalidInput("a query is text", path="$.query")
+    check_text(query, "$.query")
+    total = policy.compose.max_tokens if max_tokens is None else max_tokens
+    if type(total) is not int or not TOKENS_MIN <= total <= TOKENS_MAX:
+        words = f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}"
+        raise InvalidInput(words, path="$.max_tokens")
+    caps = {name: int(total * getattr(policy.compose.shares, name)) for name in _SECTIONS}
+    for name, given in (("cues", cues), ("per_section", per_section)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(f"{name} should be an object, found {type(given).__name__}", path=f"$.{name}")
+    for name, given_cap in (per_section or {}).items():
+        cap = whole(given_cap)
+        if name not in caps or type(cap) is not int or not 0 <= cap <= TOKENS_MAX:
+            raise InvalidInput(
+                f"{name!r} should name a section and have a budget of 0 or more",
+                path=f"$.per_section.{name}",
+                hint=f"sections are {', '.join(_SECTIONS)}",
+            )
+        caps[name] = cap
+    if policy.ledger.redact_secrets:
+        query, cues = redact_value([query, dict(cues or {})], Counter())
+    moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
+    try:
+        return ComposeRequest(
+            scope=scope,
+            purpose=cast("Any", purpose),
+            query=query,
+            task_type=task_type,
+            cues=_cues(cues),
+            budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
+            policy_id=policy.policy_id,
+            now=format_instant(moment),
+        )
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be composed for", issues_of(error)) from None
+
+
+def _cues(given: Mapping[str, Any] | None) -> Cues:
+    try:
+        cues = Cues.from_wire(dict(given or {}))
+    except InvalidRecord as error:
+        issues = [Issue(f"$.cues{issue.path[1:]}", issue.message, issue.code) for issue in error.issues]
+        raise InvalidRecord("the cues do not fit", issues) from None
+    asked = cues.time_range
+    start, end = (parse_rfc3339(text or "") for text in (asked and asked.start, asked and asked.end))
+    if start is not None and end is not None and end < start:
+        raise InvalidInput(
+            "the time range ends before it starts", path="$.cues.time_range.end", hint="swap start and end"
+        )
+    return cues
+
+
+def _change(build: Build, counter: str) -> Change:
+    scope = build.request.scope
+    turns = tuple(sorted(_turns(build.pool)))
+    return Change(
+        id=build.id,
+        kind="build",
+        status="composed",
+        body={
+            "request": build.request.to_wire(),
+            "pool": build.pool.written,
+            "policy": build.policy.written,
+            "counter": counter,
+            "packet_hash": digest(build.packet_bytes).hex(),
+            "text": build.text,
+            **({} if build.rules is None else {"rules": build.rules.to_wire()}),
+        },
+        created_at=build.request.now,
+        trust="external",
+        sources=tuple(sorted((_sources(build.pool, scope.run_id) | _rule_sources(build.rules)).difference(turns))),
+        turns=turns,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        session_id=scope.session_id,
+        run_id=scope.run_id,
+    )
+
+
+def _turns(pool: Pool) -> set[str]:
+    """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
+    ids = {hit.turn.id for hit in pool.hits} | {turn.id for turn in pool.window}
+    ids |= {line.evidence_id for line in pool.summary} | {tool.ref for tool in pool.tools}
+    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id}
+    return ids.union(*(episode.sources for episode in pool.episodes))
+
+
+def _sources(pool: Pool, run_id: str) -> set[str]:
+    """The same of items, and of the evidence they name."""
+    ids = _state_sources(pool.working_state, run_id)
+    for fact in pool.facts:
+        ids.add(fact.fact.fact_id)
+        ids.update(fact.fact.sources)
+    for procedure in pool.procedures:
+        ids.add(procedure.procedure.procedure_id)
+    for insight in pool.insights:
+        ids.add(insight.insight.id)
+    return ids
+
+
+def _rule_sources(rules: GivenRules | None) -> set[str]:
+    return set() if rules is None else {rules.selection_id, *rules.rule_ids}
+
+
+def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
+    """The run's own state, the claims that stand in it with the evidence they name, and the hints."""
+    if state is None:
+        return set()
+    extra = state.model_extra or {}
+    told = [each for part in (CLAIMS, HINTS) for each in extra.get(part) or () if isinstance(each, dict)]
+    named = [each.get(key) for each in told for key in ("claim_id", "evidence_id", "memory_id")]
+    return {state_id(run_id), *(id_ for id_ in named if isinstance(id_, str))}
+
+
+def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
+    """Compose a kept build again from what it was made of, and check that it is the same, byte for byte."""
+    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+    if item is None or item.kind != "build":
+        raise NotFound(f"no build {build_id!r} in this store", path="$.id")
+    return _reload(ctx, item)
+
+
+def _reload(ctx: Context, item: Item) -> Build:
+    body = item.plain()
+    counter = ctx.counter_named(body["counter"])
+    request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
+    rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
+    build = _composed(item.id, request, pool, Policy.from_wire(body["policy"]), counter, rules)
+    if digest(build.packet_bytes).hex() != body["packet_hash"]:
+        raise IntegrityFailure(
+            f"the build {item.id} no longer composes to the bytes it had",
+            hint="another version of muniment composed it",
+            details={"id": item.id},
+        )
+    return build
+
+
+def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
+    """The same request and pool under another policy; kept nowhere."""
+    request = build.request.model_copy(update={"policy_id": policy.policy_id})
+    return _composed(build.id, request, build.pool, policy, ctx.line_counts, build.rules)
+
+
+def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:
+    """Builds that are still there, newest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "build"),)
+    if user_id is not None:
+        where = (*where, ("user_id", "=", user_id))
+    select = Select("items", where=where, order=("created_at", "id"), descending=True, limit=limit)
+    for row in ctx.engine.read(tenant_id, lambda reader: reader.do(select)):
+        item = Item._make(cast("Any", row))
+        if item.body is not None:
+            yield item

@@ -1,0 +1,107 @@
+"""Do the reports of a packet add up? The composer's own check on itself, kept apart from the composer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.semantics import evidence_ids
+from muniment.packets.compose.budget import OVERHEAD
+from muniment.packets.compose.explain import BUDGET_REASONS, REASONS, candidates_of, selected_name
+from muniment.packets.page.lines import state_units
+from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.pool import Pool
+
+__all__ = ["audit"]
+
+
+def audit(pool: Pool, packet: MemoryPacket) -> list[str]:
+    """Everything that does not add up; empty for a sound packet."""
+    known = {name: (kind, each) for name, kind, each in candidates_of(pool, packet.meta.purpose)}
+    told = [known[name] for name in map(selected_name, packet.explain.selected) if name in known]
+    return [
+        *_fates(pool, packet),
+        *_contents(packet, told),
+        *_budget(packet),
+        *_citations(packet, {each for kind, each in told if kind == "summary"}),
+        *_quotes(pool, packet),
+    ]
+
+
+def _fates(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
+    """MP-15: every candidate exactly once, selected or omitted, nothing else, each for a known reason."""
+    fates = Counter(selected_name(told) for told in packet.explain.selected)
+    fates.update(each.item for each in packet.explain.omitted)
+    wanted = Counter(name for name, _, _ in candidates_of(pool, packet.meta.purpose))
+    for name in wanted | fates:
+        if wanted[name] != 1 or fates[name] != 1:
+            yield f"{name}: {wanted[name]} times in the pool, {fates[name]} times explained"
+    for each in packet.explain.omitted:
+        if each.reason not in REASONS:
+            yield f"{each.item}: omitted for the unknown reason {each.reason!r}"
+
+
+def _contents(packet: MemoryPacket, told: list[tuple[str, str]]) -> Iterator[str]:
+    """What is in the packet is what was selected."""
+    short, long, insight = packet.short_term, packet.long_term, packet.insight
+    held = Counter(("state", str(unit.part)) for unit in state_units(short.working_state, packet.meta.purpose))
+    held.update(("fact", each.fact_id) for each in long.facts)
+    held.update(("procedure", each.procedure_id) for each in long.procedures)
+    held.update(("quote", each.evidence_id) for each in short.key_quotes or ())
+    held.update(("turn", each.evidence_id) for each in short.conversation_window or ())
+    held.update(("tool", each.ref) for each in short.last_tool_evidence or ())
+    held.update(("episode", each.episode_id) for each in long.episodes)
+    held.update(("insight", each.id) for each in (*insight.hypotheses, *insight.strategy_sketches, *insight.patterns))
+    selected = Counter(each for each in told if each[0] not in ("summary", "loop"))
+    for each in held | selected:
+        if held[each] != selected[each]:
+            yield f"{':'.join(each)}: {held[each]} times in the packet, {selected[each]} times selected"
+    loops = sum(kind == "loop" for kind, _ in told)
+    if loops != len(short.open_loops or ()):
+        yield f"open_loops: {len(short.open_loops or ())} in the packet, {loops} selected"
+
+
+def _budget(packet: MemoryPacket) -> Iterator[str]:
+    """MP-14: sections add up to the whole, no cap is passed, omissions are those that explain has."""
+    report, budget = packet.budget_report, packet.meta.budget
+    if set(report.section_usage) != {*SECTIONS, OVERHEAD}:
+        yield f"section_usage has the keys {sorted(report.section_usage)}"
+    if sum(report.section_usage.values()) != report.used_tokens_est:
+        yield f"the sections add up to {sum(report.section_usage.values())}, used is {report.used_tokens_est}"
+    if report.used_tokens_est > budget.max_tokens or report.max_tokens != budget.max_tokens:
+        yield f"{report.used_tokens_est} tokens used of {budget.max_tokens}"
+    for section in SECTIONS:
+        used, cap = report.section_usage.get(section, 0), getattr(budget.per_section, section)
+        if used > cap:
+            yield f"{section}: {used} tokens used of {cap}"
+    wanted = [(each.item, each.reason) for each in packet.explain.omitted if each.reason in BUDGET_REASONS]
+    if wanted != [(each.item, each.reason) for each in report.omissions or ()]:
+        yield "budget_report.omissions is not what explain.omitted says"
+    selected = set(map(selected_name, packet.explain.selected))
+    for step in report.degradations:
+        if not any(f": {name}, " in step.reason for name in selected):
+            yield f"a degradation of something that is not selected: {step.reason}"
+
+
+def _citations(packet: MemoryPacket, summed_up: set[str]) -> Iterator[str]:
+    """MP-13: as many citations as ids that are named, no more and no less."""
+    named = {name for _, name in evidence_ids(packet.to_wire())} | summed_up
+    cited = Counter(each.id for each in packet.citations)
+    for name in sorted(named ^ cited.keys()):
+        yield f"{name}: named but not cited" if name in named else f"{name}: cited but not named"
+    for name, count in cited.items():
+        if count > 1:
+            yield f"{name}: cited {count} times"
+
+
+def _quotes(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
+    """MP-05: every quote stands in the turn it names, word for word."""
+    texts: dict[str, list[str]] = {}
+    for turn in (*pool.window, *(hit.turn for hit in pool.hits)):
+        texts.setdefault(turn.id, []).append(turn.text)
+    said = [(each.evidence_id, each.quote) for each in packet.short_term.key_quotes or ()]
+    said += [(each.evidence_id, each.content) for each in packet.short_term.conversation_window or ()]
+    for evidence_id, quote in said:
+        if not quote or not any(quote in text for text in texts.get(evidence_id, ())):
+            yield f"{evidence_id}: {quote!r:.60} is not what it says"

@@ -1,0 +1,162 @@
+"""What may still be spent: the whole budget, each section's cap, and the price of a line (MP-14).
+
+Prices are counted line by line, once each, with a mark of two digits; the page as a whole is counted at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from muniment.contracts.memory_packet import PacketBudget
+from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.packets.page.layout import PREAMBLE, Page, joined
+from muniment.packets.page.matrix import BLOCK_NAMES, SECTIONS, BlockName, Section
+
+__all__ = ["OVERHEAD", "TYPICAL_MARK", "Purse", "Usage", "measure", "typical_mark"]
+
+OVERHEAD = "overhead"
+"""The key of `section_usage` for what belongs to no section: the line that explains the marks, and seams."""
+TYPICAL_MARK = "[88]"
+_MARK = re.compile(r"\[[1-9][0-9]{0,2}\]")
+_SCALE_MIN = 0.5
+_CHARS_PER_TOKEN_MAX = 64
+"""No tokenizer packs real text tighter; what is longer than this times the budget is not worth counting."""
+
+
+def typical_mark(_: str) -> str:
+    """Stands for any mark while lines are priced."""
+    return TYPICAL_MARK
+
+
+class Purse:
+    """Room left in one composition."""
+
+    def __init__(self, budget: PacketBudget, counter: TokenCounter) -> None:
+        self.tokens_max = budget.max_tokens
+        self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
+        self._caps: dict[Section, int] = {section: getattr(budget.per_section, section) for section in SECTIONS}
+        self._counter = counter
+        self._prices: dict[str, int] = {}
+        self._scale = 1.0
+        self._opened: set[BlockName] = set()
+        self._whole = self.price(PREAMBLE)
+
+    def price(self, text: str) -> int:
+        """Tokens of a line with its line break."""
+        known = self._prices.get(text)
+        if known is None:
+            known = self._prices[text] = self._count(text)
+        return known if self._scale == 1.0 else max(1, round(known * self._scale))
+
+    def price_many(self, texts: Iterable[str]) -> None:
+        """Have these lines priced in one go."""
+        short = self.tokens_max * _CHARS_PER_TOKEN_MAX
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._prices and len(text) <= short]
+        counted = self._counter.count_many([f"{text}\n" for text in fresh])
+        self._prices.update(zip(fresh, counted, strict=True))
+        if not self._counter.is_exact and self._scale == 1.0:
+            self._calibrate(fresh, counted)
+
+    def _calibrate(self, lines: list[str], counted: list[int]) -> None:
+        """An estimate's margin weighs more on a line than on a page: learn by how much from a page's worth of lines."""
+        page, apart = "", 0
+        for line, count in zip(lines, counted, strict=True):
+            if apart + count > self.tokens_max:
+                break
+            page, apart = f"{page}{line}\n", apart + count
+        if apart * 2 > self.tokens_max:
+            self._scale = max(_SCALE_MIN, min(1.0, self._counter.count(page) / apart))
+
+    def _count(self, text: str) -> int:
+        if len(text) > self.tokens_max * _CHARS_PER_TOKEN_MAX:
+            return len(text)
+        return self._counter.count(f"{text}\n")
+
+    def opening(self, block: BlockName) -> int:
+        """What the block's heading still costs."""
+        return 0 if block in self._opened else self.price(BLOCK_NAMES[block].heading)
+
+    def room(self, block: BlockName) -> int:
+        """Tokens a further line of this block may cost, its heading paid for."""
+        section = BLOCK_NAMES[block].section
+        return min(self._caps[section] - self.spent[section], self.tokens_max - self._whole) - self.opening(block)
+
+    def pay(self, block: BlockName, tokens: int) -> None:
+        tokens += self.opening(block)
+        self._opened.add(block)
+        self.spent[BLOCK_NAMES[block].section] += tokens
+        self._whole += tokens
+
+    def take_back(self, block: BlockName, tokens: int) -> None:
+        self.spent[BLOCK_NAMES[block].section] -= tokens
+        self._whole -= tokens
+
+    def settle(self, usage: Usage) -> None:
+        """Lines together can cost less than one by one: set the accounts to what the page was counted at."""
+        self.spent = dict(usage.alone)
+        self._whole = max(usage.total, self.price(PREAMBLE))
+
+    def overspent(self, usage: Usage) -> tuple[Section | None, int]:
+        """The last section over its cap, or None for the whole, and by how much; 0 where everything fits."""
+        for section in reversed(SECTIONS):
+            if usage.alone[section] > self._caps[section]:
+                return section, usage.alone[section] - self._caps[section]
+        return None, max(0, usage.total - self.tokens_max)
+
+
+class Usage:
+    """The counted page: sections and overhead add up to `total`, which is what the counter says of the whole text."""
+
+    def __init__(self, alone: dict[Section, int], whole: int) -> None:
+        self.alone = alone
+        """Each section counted by itself: what its cap is held against."""
+        self.total = whole
+        self.sections = _shrunk(alone, whole)
+        self.overhead = whole - sum(self.sections.values())
+
+    def to_report(self) -> dict[str, int]:
+        return {**{str(section): count for section, count in self.sections.items()}, OVERHEAD: self.overhead}
+
+
+def _shrunk(alone: dict[Section, int], whole: int) -> dict[Section, int]:
+    """Parts can count for more than their whole (an estimate's margin, a merge over a seam): then they share it."""
+    parts = sum(alone.values())
+    if parts <= whole:
+        return alone
+    shared = {section: count * whole // parts for section, count in alone.items()}
+    rest = whole - sum(shared.values())
+    for section in sorted(alone, key=lambda each: -alone[each]):  # at most one each: rounding cost no more
+        if rest and shared[section] < alone[section]:
+            shared[section] += 1
+            rest -= 1
+    return shared
+
+
+def measure(page: Page, counter: TokenCounter) -> Usage:
+    """Count each section and the whole of a page. No text costs nothing."""
+    if adds_lines(counter) and all(map(_starts_apart, chain.from_iterable(page.lines.values()))):
+        alone = {section: _sum_of(page.lines[section], counter) for section in SECTIONS}
+        return Usage(alone, sum(alone.values()) + _sum_of(page.opening, counter))
+    texts = [joined(page.lines[section]) for section in SECTIONS]
+    held = [text for text in (*texts, page.text) if text]
+    counts = dict(zip(held, counter.count_many(held), strict=True))
+    return Usage(
+        {section: counts.get(text, 0) for section, text in zip(SECTIONS, texts, strict=True)},
+        counts.get(page.text, 0),
+    )
+
+
+def _starts_apart(line: str) -> bool:
+    """Could nothing of this line be read as one with the line break before it?"""
+    return line != "" and line[0] != "/" and not line[0].isspace()
+
+
+def _sum_of(lines: Sequence[str], counter: TokenCounter) -> int:
+    """Tokens of lines of a page, most of them known since they were priced: with any mark they count for the same."""
+    return sum(counter.count_many([f"{_unmarked(line)}\n" for line in lines]))
+
+
+def _unmarked(line: str) -> str:
+    return _MARK.sub(TYPICAL_MARK, line) if "[" in line else line

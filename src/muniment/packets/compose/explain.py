@@ -1,0 +1,141 @@
+"""Why this and not that (MP-15): every candidate is selected or omitted, once, and each step down is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, get_args
+
+from muniment.contracts.memory_packet import Purpose
+from muniment.packets.page.lines import state_units
+from muniment.packets.page.matrix import Section
+from muniment.packets.pool import Pool
+
+__all__ = ["BUDGET_REASONS", "REASONS", "Reason", "Rung", "Tally", "candidates_of", "names_of", "selected_name"]
+
+Reason = Literal[
+    "over_budget",
+    "duplicate",
+    "near_duplicate",
+    "expired",
+    "not_yet_valid",
+    "deprecated",
+    "disputed",
+    "overridden",
+    "low_confidence",
+    "out_of_window",
+    "scope",
+    "trust",
+    "instruction_like",
+    "superseded",
+    "insight_wall",
+    "purpose",
+    "count_limit",
+    "task_type",
+    "empty",
+]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))
+"""What the budget report lists as an omission; the others were never to be shown."""
+
+Rung = Literal["raw→quote", "raw→summary", "raw→ref"]
+"""Down the ladder raw → quote → summary → ref (MP-14)."""
+
+_SPACE = re.compile(r"\s+")
+
+
+class Tally:
+    """The fate of every candidate, in the order it was decided."""
+
+    def __init__(self) -> None:
+        self._selected: dict[str, str] = {}
+        self._omitted: dict[str, dict[str, Any]] = {}
+        self._steps: dict[str, dict[str, str]] = {}
+        self._told: dict[tuple[str, ...], str] = {}
+        self.conflicts: list[dict[str, Any]] = []
+        """As they stand in `explain.conflicts`."""
+
+    def select(self, name: str, score: float, rules: Iterable[str]) -> None:
+        rules = tuple(rules)
+        told = self._told.get(rules)
+        if told is None:
+            told = self._told[rules] = _SPACE.sub("_", ",".join(rules)) or "default"
+        self._selected[name] = f"{name} score={score:.4g} rules={told}"
+
+    def omit(self, name: str, reason: Reason, **detail: Any) -> None:
+        told = {"item": name, "reason": reason}
+        self._omitted[name] = dict(sorted({**told, **detail}.items())) if detail else told
+
+    def withdraw(self, name: str, reason: Reason, **detail: Any) -> None:
+        """Selected before, and yet it cannot stay."""
+        del self._selected[name]
+        self._steps.pop(name, None)
+        self.omit(name, reason, **detail)
+
+    def forget(self, name: str) -> None:
+        """Its fate is to be decided again."""
+        del self._omitted[name]
+
+    def step_down(self, name: str, section: Section, rung: Rung, detail: str) -> None:
+        self._steps[name] = {"section": section, "action": rung, "reason": f"over_budget: {name}, {detail}"}
+
+    def conflict(self, kind: str, detail: str, fact_ids: tuple[str, ...]) -> None:
+        self.conflicts.append({"type": kind, "detail": detail, "fact_ids": fact_ids})
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return tuple(self._selected.values())
+
+    @property
+    def omitted(self) -> list[dict[str, Any]]:
+        """As they stand in `explain.omitted`."""
+        return list(self._omitted.values())
+
+    @property
+    def omissions(self) -> list[dict[str, Any]]:
+        """As they stand in `budget_report.omissions`."""
+        told = self._omitted.values()
+        return [{"item": each["item"], "reason": each["reason"]} for each in told if each["reason"] in BUDGET_REASONS]
+
+    @property
+    def degradations(self) -> list[dict[str, str]]:
+        """As they stand in `budget_report.degradations`."""
+        return list(self._steps.values())
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+def names_of(kind: str, ids: Iterable[str]) -> list[str]:
+    """`fact:f1` for each; an id that stands twice gets a number, so that no two candidates share a name."""
+    names: dict[str, None] = {}
+    for each in ids:
+        name, number = f"{kind}:{each}", 2
+        while name in names:
+            name, number = f"{kind}:{each}#{number}", number + 1
+        names[name] = None
+    return list(names)
+
+
+def candidates_of(pool: Pool, purpose: Purpose) -> Iterator[tuple[str, str, str]]:
+    """Every candidate of a pool: its name, its kind, its id (of a unit of the working state, its part)."""
+    if pool.working_state is not None:
+        yield from ((unit.name, "state", unit.part) for unit in state_units(pool.working_state, purpose))
+    listed = {
+        "fact": [each.fact.fact_id for each in pool.facts],
+        "procedure": [each.procedure.procedure_id for each in pool.procedures],
+        "summary": [each.evidence_id for each in pool.summary],
+        "quote": [each.turn.id for each in pool.hits],
+        "loop": [str(at) for at in range(len(pool.loops))],
+        "turn": [each.id for each in pool.window],
+        "tool": [each.ref for each in pool.tools],
+        "episode": [each.episode_id for each in pool.episodes],
+        "insight": [each.insight.id for each in pool.insights],
+    }
+    for kind, ids in listed.items():
+        yield from ((name, kind, each) for name, each in zip(names_of(kind, ids), ids, strict=True))
+
+
+def selected_name(told: str) -> str:
+    """The candidate's name in one line of `explain.selected`."""
+    return told.rpartition(" score=")[0]

@@ -1,0 +1,177 @@
+"""One composition in progress: what was asked, what may be spent, what was placed so far and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from muniment.core.policy.compose import ComposePolicy
+from muniment.core.ports.tokens import TokenCounter
+from muniment.core.rfc3339 import Instant, parse_rfc3339
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.duplicates import Seen
+from muniment.errors import InvalidInput
+from muniment.packets.compose.budget import Purse
+from muniment.packets.compose.explain import Reason, Tally
+from muniment.packets.compose.wall import Wall
+from muniment.packets.page.matrix import BlockName
+from muniment.packets.pool import ComposeRequest, Pool, Turn
+from muniment.store.ledger.records import INSTRUCTION_LIKE, Trust
+
+__all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
+
+_QUERY_CHARS_MAX = 10_000
+_EARLIEST = Instant(0, "")
+_ORDER = attrgetter("order")
+
+
+class Placed(NamedTuple):
+    """An item that has its place: which candidate it is, what it costs, and the record that goes into the packet."""
+
+    name: str
+    block: BlockName
+    tokens: int
+    item: Any
+    order: tuple[Any, ...] = ()
+    """Where it stands in its block; placing goes by worth, reading by this."""
+
+
+class Said(NamedTuple):
+    """A turn on the page, and how much of its text."""
+
+    turn: Turn
+    text: str
+
+
+class Desk:
+    """Everything the placing functions share."""
+
+    def __init__(self, request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter) -> None:
+        now = parse_rfc3339(request.now)
+        if now is None:
+            raise InvalidInput(
+                f"{request.now!r:.60} names no instant",
+                path="$.now",
+                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
+            )
+        self.request, self.pool, self.policy, self.now = request, pool, policy, now
+        self.purpose = request.purpose
+        self.tally = Tally()
+        self.purse = Purse(request.budget, counter)
+        self.wall = Wall(pool.insights, request.purpose)
+        self.said = Seen(policy.near_duplicate)
+        """Words of evidence that stand on the page."""
+        self.terms = frozenset(analyze(request.query[:_QUERY_CHARS_MAX]))
+        self.placed: list[Placed] = []
+        self._by_block: dict[BlockName, list[Placed]] = {}
+        self._ordered: dict[BlockName, list[Placed]] = {}
+        self.shown: dict[str, str] = {}
+        """Turns that stand on the page, by id, with as much of their text as is shown."""
+        self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+        self.lines = {
+            line.evidence_id: line
+            for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)
+            if line.evidence_id not in self.turns
+        }
+        """Sentences of turns that are not here themselves."""
+        self.newer = {hit.turn.id: hit.superseded_by for hit in pool.hits if hit.superseded_by}
+        """Turns that are outdated, and by which other."""
+        self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
+        self._withheld = self._withheld_ids()
+
+    # -- filters that every kind shares ----------------------------------------------------------------
+
+    def bars(self, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
+        """LG-08: what this purpose does not hear, by where it comes from."""
+        if trust in self._barred:
+            return "trust"
+        if not self.policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
+            return "instruction_like"
+        return None
+
+    def bars_evidence(self, evidence_id: str | None) -> Reason | None:
+        """The same for a sentence taken from an event, and the wall for what rests on an insight."""
+        if evidence_id is None:
+            return None
+        if self.wall.bars_id(evidence_id):
+            return "insight_wall"
+        return self._withheld.get(evidence_id)
+
+    def bars_sentence(self, evidence_id: str | None, text: str) -> Reason | None:
+        """`bars_evidence`, and the wall for its words unless the user said them."""
+        if (reason := self.bars_evidence(evidence_id)) is not None:
+            return reason
+        if not self.wall.hides_words:
+            return None
+        turn = self.turns.get(evidence_id) if evidence_id else None
+        if turn is not None and turn.role == "user" and text in turn.text:
+            return None
+        return "insight_wall" if self.wall.bars_text(text) else None
+
+    def _withheld_ids(self) -> dict[str, Reason]:
+        found: dict[str, Reason] = {}
+        for turn in self.turns.values():
+            if (turn.flags or turn.trust in self._barred) and (reason := self.bars(turn.trust, turn.flags)) is not None:
+                found[turn.id] = reason
+        if self._barred:
+            found |= {name: "trust" for name, line in self.lines.items() if line.trust in self._barred}
+        for tool in self.pool.tools:
+            if (reason := self.bars(tool.trust, tool.flags)) is not None:
+                found.setdefault(tool.ref, reason)
+        return found
+
+    def who(self, evidence_id: str) -> str | None:
+        """Who said it, by name or else by role; None of what nobody is known to have said."""
+        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        return None if said is None else said.speaker or said.role
+
+    # -- placing ---------------------------------------------------------------------------------------
+
+    def share(self, part: float) -> int:
+        """A share of the whole budget, in tokens."""
+        return int(part * self.purse.tokens_max)
+
+    def share_beside_hits(self, part: float) -> int:
+        """What may be spent on something with no match: a share while hits wait for the rest, else all there is."""
+        return self.share(part if self.pool.hits and self.request.query.strip() else 1.0)
+
+    def place(self, placed: Placed, score: float, rules: Iterable[str]) -> None:
+        self.purse.pay(placed.block, placed.tokens)
+        self.placed.append(placed)
+        self._by_block.setdefault(placed.block, []).append(placed)
+        self._ordered.pop(placed.block, None)
+        if isinstance(placed.item, Said):
+            self.shown[placed.item.turn.id] = placed.item.text
+        self.tally.select(placed.name, score, rules)
+
+    def take_back(self, placed: Placed, reason: Reason, **detail: Any) -> None:
+        """This one goes after all."""
+        self.placed.remove(placed)
+        self._by_block[placed.block].remove(placed)
+        self._ordered.pop(placed.block, None)
+        if isinstance(placed.item, Said):
+            self.shown.pop(placed.item.turn.id, None)
+        self.purse.take_back(placed.block, placed.tokens)
+        self.tally.withdraw(placed.name, reason, **detail)
+
+    def items(self, block: BlockName) -> list[Placed]:
+        """What stands in a block, in reading order."""
+        known = self._ordered.get(block)
+        if known is None:
+            known = self._ordered[block] = sorted(self._by_block.get(block, ()), key=_ORDER)
+        return known
+
+
+@lru_cache(maxsize=4096)
+def instant_order(ts: str | None) -> Instant:
+    """For sorting: what names no instant comes before everything."""
+    return (parse_rfc3339(ts) if ts else None) or _EARLIEST
+
+
+@lru_cache(maxsize=4096)
+def emitted_ts(ts: str) -> str | None:
+    """A time stamp as it may stand in a packet, or None when it names no instant."""
+    return ts if instant_order(ts).seconds else None

@@ -1,0 +1,207 @@
+"""Recalled turns, word for word: the best first while the budget lasts, the day written once (MP-05).
+
+Chosen by score, read by day, the newest day first; within a day as it was said, what is superseded after what
+supersedes it. Whole turns are tried first; what is left over takes the best sentences of those that did not fit.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from muniment.packets.compose.budget import TYPICAL_MARK
+from muniment.packets.compose.degrade import cut_text
+from muniment.packets.compose.explain import names_of
+from muniment.packets.compose.placing import Desk, Placed, Said, emitted_ts, instant_order
+from muniment.packets.page.lines import day_heading, day_of, quote_line, superseded_note
+from muniment.packets.pool import HitCandidate, Turn
+
+__all__ = ["Quotes"]
+
+_SUPERSEDED_NOTE = superseded_note(TYPICAL_MARK)
+
+_BATCH = 24
+"""Hits priced in one go: most of a long list is never looked at."""
+
+Named = tuple[str, HitCandidate]
+
+
+class Quotes:
+    """The hits still to be placed, best first."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._days: set[str] = set()
+        self._left: list[Named] = []
+        self._placed: dict[str, Placed] = {}
+        self._pending = self._newer_first(self._eligible())
+
+    def fill(self, reserve: int = 0) -> None:
+        """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
+        desk, waiting = self._desk, []
+        quote_max = desk.share(desk.policy.quote_share)
+        room = desk.purse.room("quotes") - reserve
+        for at, (name, hit) in enumerate(self._pending):
+            if room < desk.policy.cut_tokens_min:
+                waiting += self._pending[at:]
+                break
+            if at % _BATCH == 0:
+                desk.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
+            turn = hit.turn
+            if turn.id in desk.shown:
+                desk.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
+                continue
+            price = self._price(hit, turn.text)
+            if price <= min(room, quote_max):
+                other = desk.said.find(turn.text, turn.words)
+                if other is None or self._yields(other, hit, name):
+                    self._place(name, hit, turn.text, price)
+                else:
+                    desk.tally.omit(name, "near_duplicate", of=other)
+                    continue
+            elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
+                waiting.append((name, hit))
+                continue
+            room = desk.purse.room("quotes") - reserve
+        self._pending = waiting
+
+    def finish(self) -> None:
+        """Cut what still waits to the room that is left, or leave it out and say so."""
+        desk = self._desk
+        for at, (name, hit) in enumerate(self._pending):
+            room = desk.purse.room("quotes")
+            if room < desk.policy.cut_tokens_min:
+                self._left += self._pending[at:]
+                break
+            if not self._place_cut(name, hit, room):
+                self._left.append((name, hit))
+        self._pending = []
+        self._leave_out()
+
+    def retry(self) -> bool:
+        """A second chance for what had no room, when the page turned out shorter than feared. Was there one?"""
+        room = self._desk.purse.room("quotes")
+        if room < self._desk.policy.cut_tokens_min:
+            return False
+        if not any(self._price(hit, hit.turn.text) <= room for _, hit in self._left):
+            return False
+        self._pending = self._left
+        for name, _ in self._left:
+            self._desk.tally.forget(name)
+        self.fill()
+        self._left = self._pending
+        self._leave_out()
+        return True
+
+    def _leave_out(self) -> None:
+        """Without room: an outdated turn says that it was outdated, any other that there was no room."""
+        for name, hit in self._left:
+            self._desk.tally.omit(name, "superseded" if hit.superseded_by else "over_budget")
+
+    # -- choosing --------------------------------------------------------------------------------------
+
+    def _eligible(self) -> list[Named]:
+        desk = self._desk
+        fit: list[Named] = []
+        taken: set[str] = set()
+        limit = len(desk.pool.hits) if desk.request.query.strip() else desk.policy.quotes_max
+        names = names_of("quote", (hit.turn.id for hit in desk.pool.hits))
+        ranked = sorted(zip(names, desk.pool.hits, strict=True), key=lambda each: (-each[1].score, each[0]))
+        for name, hit in ranked:
+            turn = hit.turn
+            reason = desk.bars(turn.trust, turn.flags) or desk.bars_sentence(turn.id, turn.text)
+            if reason is not None:
+                desk.tally.omit(name, reason)
+            elif not turn.text.strip():
+                desk.tally.omit(name, "empty")
+            elif turn.id in taken:
+                desk.tally.omit(name, "duplicate")
+            elif len(fit) >= limit:
+                desk.tally.omit(name, "count_limit")  # without a query nothing matches it
+            else:
+                taken.add(turn.id)
+                fit.append((name, hit))
+        return fit
+
+    @staticmethod
+    def _newer_first(ranked: list[Named]) -> list[Named]:
+        """A superseded turn comes right after the one that supersedes it, where that was found too."""
+        if not any(hit.superseded_by for _, hit in ranked):
+            return ranked
+        by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
+        done: dict[str, Named] = {}
+        for name, hit in ranked:
+            chain = [(name, hit)]
+            while (newer := by_id.get(chain[-1][1].superseded_by or "")) is not None and newer not in chain:
+                chain.append(newer)
+            for each in reversed(chain):
+                done.setdefault(each[0], each)
+        return list(done.values())
+
+    # -- placing ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _line(hit: HitCandidate, text: str) -> str:
+        note = _SUPERSEDED_NOTE if hit.superseded_by else ""
+        return quote_line(TYPICAL_MARK, hit.turn.speaker or hit.turn.role, text, note)
+
+    def _price(self, hit: HitCandidate, text: str) -> int:
+        day = _day(hit.turn.ts)
+        purse = self._desk.purse
+        if day in self._days:
+            return purse.price(self._line(hit, text))
+        year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
+        return purse.price(self._line(hit, text)) + purse.price(day_heading(day, year))
+
+    def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
+        """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
+
+        The user's own words make none for somebody's echo of them. What has left the page is in nobody's way.
+        """
+        placed = self._placed.get(other)
+        if placed is None:
+            return False
+        older: Turn = placed.item.turn
+        if older.id in self._desk.shown:
+            is_echo = older.role == "user" and hit.turn.role != "user"
+            if is_echo or hit.superseded_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
+                return False
+            self._desk.take_back(placed, "near_duplicate", of=name)
+        del self._placed[other]
+        self._desk.said.rename(other, name)
+        return True
+
+    def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
+        desk = self._desk
+        if room < desk.policy.cut_tokens_min:
+            return False
+        text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, desk.terms)
+        if text is None:
+            return False
+        if (other := desk.said.find(text)) is not None:
+            desk.tally.omit(name, "near_duplicate", of=other)
+            return True
+        whole = desk.purse.price(self._line(hit, hit.turn.text))
+        self._place(name, hit, text, self._price(hit, text))
+        kept = desk.purse.price(self._line(hit, text))
+        desk.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
+        return True
+
+    def _place(self, name: str, hit: HitCandidate, text: str, price: int) -> None:
+        turn, day = hit.turn, _day(hit.turn.ts)
+        self._days.add(day)
+        said_at = instant_order(turn.ts)
+        order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
+        placed = self._placed[name] = Placed(name, "quotes", price, Said(turn, text), order)
+        self._desk.place(placed, hit.score, hit.reasons)
+        self._desk.said.add(text, name, turn.words if text is turn.text else None)
+
+
+@lru_cache(maxsize=1024)
+def _day(ts: str) -> str:
+    return day_of(emitted_ts(ts))
+
+
+@lru_cache(maxsize=1024)
+def _reversed(day: str) -> tuple[int, ...]:
+    """Sorts days newest first, undated ones last."""
+    return tuple(-ord(char) for char in day) if day != "undated" else (1,)

@@ -1,0 +1,141 @@
+"""The working state's place in a packet: goal, constraints and slots first, so that they go last (MP-04)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from muniment.contracts.memory_packet import Decision, Risk, WorkingState
+from muniment.core.record import Record
+from muniment.packets.compose.budget import typical_mark
+from muniment.packets.compose.degrade import cut_value
+from muniment.packets.compose.explain import Reason, Rung
+from muniment.packets.compose.placing import Desk, Placed
+from muniment.packets.page.lines import CLAIMS, HINTS, StateUnit, claim_evidence, state_line, state_units
+from muniment.packets.page.matrix import STATE_PARTS
+
+__all__ = ["place_state", "state_of"]
+
+_CORE = ("goal", "constraints", "slots")
+_REF = "…"
+"""Stands for a value, or the rest of one, that had no room: it is in the store."""
+_TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
+
+
+def place_state(desk: Desk) -> None:
+    """Every unit whole, cut, by its key alone, or not at all."""
+    if desk.pool.working_state is None:
+        return
+    fitting: list[StateUnit] = []
+    for unit in state_units(desk.pool.working_state, desk.purpose):
+        if desk.purpose not in STATE_PARTS[unit.part]:
+            desk.tally.omit(unit.name, "purpose")
+        elif (reason := desk.bars_evidence(_evidence_of(unit)) or _bars_claim(desk, unit)) is not None:
+            desk.tally.omit(unit.name, reason)
+        elif desk.wall.bars_value([unit.key, _plain(unit.value)]):
+            desk.tally.omit(unit.name, "insight_wall")
+        else:
+            fitting.append(unit)
+    desk.purse.price_many(state_line(unit, typical_mark) for unit in fitting)
+    core_left = sum(unit.part in _CORE for unit in fitting)
+    for at, unit in enumerate(fitting):
+        core_left -= unit.part in _CORE
+        _place_unit(desk, unit, at, share=0.5 if core_left else 1.0)
+
+
+def _bars_claim(desk: Desk, unit: StateUnit) -> Reason | None:
+    """A claim has the trust of its evidence (LG-08)."""
+    if unit.part != CLAIMS or not isinstance(unit.value, dict):
+        return None
+    return desk.bars(unit.value.get("trust", "external"))
+
+
+def _place_unit(desk: Desk, unit: StateUnit, at: int, *, share: float) -> None:
+    """One long unit leaves the others of the core half of what is left."""
+    room = desk.purse.room("state")
+    limit = int(room * share)
+
+    def fits(value: Any) -> bool:
+        return desk.purse.price(state_line(_with(unit, value), typical_mark)) <= limit
+
+    def fits_cut(value: Any) -> bool:
+        return fits(_cut(value))
+
+    price = desk.purse.price(state_line(unit, typical_mark))
+    if price <= limit or (unit.part in _CORE and price <= room and price <= desk.policy.cut_tokens_min):
+        _put(desk, unit, at)
+        return
+    shorter, rung = None, "raw→quote"
+    if room >= desk.policy.cut_tokens_min:
+        kept_part = None if unit.part == "constraints" else cut_value(_text_of(unit), fits_cut)
+        shorter = None if kept_part is None else _cut(kept_part)
+        if shorter is None and unit.part in ("constraints", "slots") and fits(_REF):
+            shorter, rung = _REF, "raw→ref"
+    if shorter is None:
+        desk.tally.omit(unit.name, "over_budget", tokens=price)
+        return
+    _put(desk, _with(unit, shorter), at)
+    kept = desk.purse.price(state_line(_with(unit, shorter), typical_mark))
+    _step_down(desk, unit.name, "raw→ref" if rung == "raw→ref" else "raw→quote", kept, price)
+
+
+def _cut(value: Any) -> Any:
+    """A part of a value, and a sign that there is more. Constraints are never cut: half of one is another one."""
+    return f"{value} {_REF}" if isinstance(value, str) else [*value, _REF]
+
+
+def _step_down(desk: Desk, name: str, rung: Rung, kept: int, price: int) -> None:
+    desk.tally.step_down(name, "working_state", rung, f"{kept} of {price} tokens kept")
+
+
+def _put(desk: Desk, unit: StateUnit, at: int) -> None:
+    price = desk.purse.price(state_line(unit, typical_mark))
+    desk.place(Placed(unit.name, "state", price, unit, (at,)), 1.0, (f"working_state.{unit.part}",))
+
+
+def _evidence_of(unit: StateUnit) -> str | None:
+    if isinstance(unit.value, Decision):
+        return unit.value.evidence_id
+    return claim_evidence(unit) or getattr(unit.value, "ref", None)
+
+
+def _plain(value: Any) -> Any:
+    return value.to_wire() if isinstance(value, Record) else value
+
+
+def _text_of(unit: StateUnit) -> Any:
+    field = _TEXT_FIELDS.get(unit.part)
+    if unit.part == CLAIMS and isinstance(unit.value, dict):
+        return unit.value.get("statement", "")
+    return getattr(unit.value, field) if field else unit.value
+
+
+def _with(unit: StateUnit, value: Any) -> StateUnit:
+    """The unit with a shorter text or value."""
+    field = _TEXT_FIELDS.get(unit.part)
+    if unit.part == CLAIMS and isinstance(unit.value, dict):
+        return replace(unit, value=unit.value | {"statement": value})
+    if field is None:
+        return replace(unit, value=value)
+    dropped = {"mitigation": None} if isinstance(unit.value, Risk) else {}
+    kept = {key: part for key, part in unit.value.to_wire().items() if key not in dropped}
+    return replace(unit, value=type(unit.value)(**{**kept, field: value}))
+
+
+def state_of(desk: Desk) -> WorkingState:
+    """The working state of the packet: the units that have a place, and the version."""
+    held = desk.pool.working_state
+    parts: dict[str, Any] = {"state_version": held.state_version if held is not None else 0}
+    for placed in desk.items("state"):
+        unit: StateUnit = placed.item
+        if unit.part == "goal":
+            parts["goal"] = unit.value
+        elif unit.part == "extra":
+            parts[unit.key] = unit.value
+        elif unit.part in ("hints", "claims"):
+            parts.setdefault(HINTS if unit.part == "hints" else CLAIMS, []).append(unit.value)
+        elif unit.part in ("constraints", "slots"):
+            parts.setdefault(unit.part, {})[unit.key] = unit.value
+        else:
+            parts[unit.part] = (*parts.get(unit.part, ()), unit.value)
+    return WorkingState(**parts)

@@ -1,0 +1,194 @@
+"""The pool of one request: what the search found, what this session said, what the stores hold. One consistent view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from muniment.contracts.memory_packet import OpenLoop
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.memory.episodes.forming import form_episodes
+from muniment.memory.episodes.loops import open_loops
+from muniment.memory.episodes.salience import best_lines
+from muniment.memory.episodes.turns import ReadTurn
+from muniment.memory.recall.matching import read_wanted
+from muniment.memory.recall.query import QUERY_CHARS_MAX
+from muniment.memory.recall.searching import Found, find_turns
+from muniment.memory.recall.turns import last_turns
+from muniment.packets.pool import (
+    ComposeRequest,
+    EpisodeCandidate,
+    HitCandidate,
+    Pool,
+    SummaryLine,
+    ToolCandidate,
+)
+from muniment.packets.pooling import load_stores, load_working_state
+from muniment.store.context import Context
+
+__all__ = ["gather"]
+
+SESSION_TURNS = 60
+"""How far back in this session the summary and the loops look."""
+SUMMARY_LINES = 6
+TOOL_CHARS_MAX = 200
+EPISODE_SESSIONS = 4
+"""Sessions that give an episode: those of the best hits, and the most recent ones."""
+RECENT_SESSIONS = 2
+CHARS_A_TOKEN = 4
+TOKENS_A_HIT = 16
+HITS_MIN = 20
+"""No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
+AROUND = 3
+"""An episode reaches this many turns before its first hit and after its last."""
+AROUND_MAX = 16
+_HIT_FIELDS = set(HitCandidate.model_fields)
+
+T = TypeVar("T")
+
+
+def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
+    """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten."""
+    scope = request.scope
+    asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
+    found: list[Found] = []
+    if asked.strip():
+        k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
+        whose = scope.tenant_id, scope.user_id
+        found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, is_asked_later=True)
+    hits = tuple(map(_hit, found))
+    session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
+    before, window = session, session[:0]
+    if policy.compose.window_turns:
+        before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]
+    wanted = read_wanted(asked)
+    stores = load_stores(reader, scope, wanted)
+    return Pool(
+        working_state=load_working_state(reader, scope, wanted, policy.compose.claims_max),
+        facts=stores.facts,
+        procedures=stores.procedures,
+        insights=stores.insights,
+        hits=hits,
+        window=tuple(read.turn for read in window),
+        summary=_gleaned(ctx, scope.tenant_id, _summary, before),
+        loops=_gleaned(ctx, scope.tenant_id, _loops, session),
+        tools=_tools(session, policy.compose.tool_evidence_max),
+        episodes=_episodes(ctx, reader, request, hits) if _leaves_room(request, hits) else (),
+    )
+
+
+def _hit(found: Found) -> HitCandidate:
+    ranked = found.ranked
+    return HitCandidate.unchecked(
+        {
+            "turn": found.turn.read.turn,
+            "score": ranked.score,
+            "parts": ranked.parts,
+            "reasons": ranked.reasons,
+            "superseded_by": found.superseded_by,
+        },
+        _HIT_FIELDS,
+    )
+
+
+def _in_session(request: ComposeRequest, session_id: str) -> tuple[Condition, ...]:
+    return ("user_id", "=", request.scope.user_id), ("session_id", "=", session_id)
+
+
+def _last(
+    ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], count: int
+) -> list[ReadTurn]:
+    return [turn.read for turn in last_turns(ctx, reader, request.scope.tenant_id, where, count)]
+
+
+def _gleaned(ctx: Context, tenant_id: str, read: Callable[[Sequence[ReadTurn]], T], turns: Sequence[ReadTurn]) -> T:
+    """What follows from these turns alone: read once, as long as they are the ones."""
+    return ctx.turns.glean(read.__name__, tenant_id, (each.turn.id for each in turns), lambda: read(turns))
+
+
+def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:
+    return tuple(open_loops(turns))
+
+
+def _summary(turns: Sequence[ReadTurn]) -> tuple[SummaryLine, ...]:
+    """Best sentences of what lies before the window, in the order they were said."""
+    places = {read.turn.id: place for place, read in enumerate(turns)}
+    lines = best_lines([read for read in turns if read.turn.role != "tool"], SUMMARY_LINES)
+    return tuple(sorted(lines, key=lambda line: places[line.evidence_id]))
+
+
+def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
+    results = [read.turn for read in turns if read.turn.kind == "tool_result"]
+    recent = list(reversed(results))[:count]
+    return tuple(
+        ToolCandidate(
+            ref=turn.id,
+            summary=" ".join(turn.text[:TOOL_CHARS_MAX].split()),
+            ts=turn.ts,
+            trust=turn.trust,
+            flags=turn.flags,
+        )
+        for turn in recent
+    )
+
+
+def _leaves_room(request: ComposeRequest, hits: Sequence[HitCandidate]) -> bool:
+    """Would the hits alone fill the budget? Then sentences from around them would only crowd them out."""
+    return sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * request.budget.max_tokens
+
+
+def _episodes(
+    ctx: Context, reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]
+) -> tuple[EpisodeCandidate, ...]:
+    """Stretches around the hits of other sessions, best first, then the end of the most recent other sessions."""
+    here = request.scope.session_id
+    by_session: dict[str, list[HitCandidate]] = {}
+    for hit in hits:
+        if hit.turn.session_id != here:
+            by_session.setdefault(hit.turn.session_id, []).append(hit)
+    found: list[EpisodeCandidate] = []
+    for session_id, members in list(by_session.items())[:EPISODE_SESSIONS]:
+        scores = {hit.turn.id: hit.score for hit in members}
+        first = max(1, members[0].turn.seq - AROUND)
+        where = (*_in_session(request, session_id), ("seq", ">=", first), ("seq", "<=", first + AROUND_MAX))
+        found += _formed(ctx, reader, request, where, scores)
+    for session_id in _recent_sessions(reader, request):
+        if session_id not in by_session and session_id != here:
+            found += _formed(ctx, reader, request, _in_session(request, session_id), {})
+    found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
+    return tuple(found)
+
+
+def _formed(
+    ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], scores: Mapping[str, float]
+) -> list[EpisodeCandidate]:
+    """The episodes of a stretch that have something to say."""
+    turns = _last(ctx, reader, request, where, AROUND_MAX)
+    told = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _told, turns) if episode.lines]
+    return [_scored(episode, scores) for episode in told] if scores else told
+
+
+def _told(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
+    return form_episodes(turns, {})
+
+
+def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
+    return episode.model_copy(update={"score": max(scores.get(source, 0.0) for source in episode.sources)})
+
+
+def _backwards(text: str) -> tuple[int, ...]:
+    return tuple(-ord(char) for char in text)
+
+
+def _recent_sessions(reader: Reader, request: ComposeRequest) -> list[str]:
+    rows = reader.do(
+        Select(
+            "sessions",
+            where=(("user_id", "=", request.scope.user_id),),
+            columns=("session_id", "head_recorded_at"),
+            limit=200,
+        )
+    )
+    newest = sorted(rows, key=lambda row: (cast("str", row[1]), cast("str", row[0])), reverse=True)
+    return [cast("str", row[0]) for row in newest[: RECENT_SESSIONS + 1]]

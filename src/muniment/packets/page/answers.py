@@ -1,0 +1,87 @@
+"""Marks in an answer, back to evidence: which sentence cites what, which marks do not exist, what cites nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muniment.core.text.sentences import sentence_spans
+
+__all__ = ["CitedSentence", "Resolution", "resolve"]
+
+_MARK = re.compile(r"\[\s*(\d{1,9}(?:\s*[-–,;]\s*\d{1,9})*)\s*\]")
+_LEADING = re.compile(rf"(?:\s*{_MARK.pattern})+[.!?。！？]*")
+_RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
+_RANGE_MAX = 50
+"""A longer range is not a citation: its ends count, not what lies between."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence of an answer, with the evidence its marks name and the marks that name none."""
+
+    text: str
+    evidence_ids: tuple[str, ...]
+    unknown_marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """An answer, sentence by sentence."""
+
+    sentences: tuple[CitedSentence, ...]
+
+    @property
+    def evidence_ids(self) -> tuple[str, ...]:
+        """All that is cited, each once, in order."""
+        return tuple(dict.fromkeys(name for each in self.sentences for name in each.evidence_ids))
+
+    @property
+    def unknown_marks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(mark for each in self.sentences for mark in each.unknown_marks))
+
+    @property
+    def uncited(self) -> tuple[str, ...]:
+        """Sentences that name no evidence that exists."""
+        return tuple(each.text for each in self.sentences if not each.evidence_ids)
+
+
+def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
+    """Marks after a full stop belong to the sentence before it; `[1, 2]` and `[1-3]` are read as several."""
+    sentences: list[str] = []
+    for start, end in sentence_spans(answer):
+        text = answer[start:end]
+        leading = _LEADING.match(text)
+        if leading is not None and sentences and _joins(answer, start):
+            sentences[-1] += f" {leading[0].strip()}"
+            text = text[leading.end() :].strip()
+        if text:
+            sentences.append(text)
+    return Resolution(tuple(_cited(text, marks) for text in sentences))
+
+
+def _joins(answer: str, start: int) -> bool:
+    """Is the mark on the line of the sentence before it?"""
+    before = answer[:start]
+    return "\n" not in before[len(before.rstrip()) :]
+
+
+def _cited(text: str, marks: Mapping[str, str]) -> CitedSentence:
+    numbers: dict[str, None] = {}
+    for found in _MARK.finditer(text):
+        for part in re.split(r"[,;]", found[1]):
+            numbers.update(dict.fromkeys(_numbers(part)))
+    known = dict.fromkeys(marks[number] for number in numbers if number in marks)
+    unknown = tuple(f"[{number}]" for number in numbers if number not in marks)
+    return CitedSentence(text, tuple(known), unknown)
+
+
+def _numbers(part: str) -> list[str]:
+    found = _RANGE.search(part)
+    if found is None:
+        return [str(int(part))]
+    first, last = int(found[1]), int(found[2])
+    if not 0 <= last - first <= _RANGE_MAX:
+        return [str(first), str(last)]
+    return [str(number) for number in range(first, last + 1)]

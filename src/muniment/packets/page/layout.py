@@ -1,0 +1,231 @@
+"""One page of text for one purpose: blocks in the fixed order, marks numbered as they appear.
+
+What stands on it comes as a `Sheet`: the composer makes one of what it has placed, `sheet_of` one of a packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+from muniment.contracts.memory_packet import (
+    Episode,
+    Fact,
+    InsightItem,
+    MemoryPacket,
+    OpenLoop,
+    Procedure,
+    Purpose,
+    ToolEvidence,
+    WorkingState,
+)
+from muniment.packets.page.lines import (
+    Mark,
+    day_heading,
+    day_of,
+    episode_text,
+    fact_line,
+    insight_line,
+    loop_line,
+    procedure_line,
+    quote_line,
+    state_line,
+    state_units,
+    summary_text,
+    superseded_note,
+    tool_line,
+)
+from muniment.packets.page.matrix import BLOCKS, SECTIONS, STATE_PARTS, BlockName, Section, may_show
+
+__all__ = ["PREAMBLE", "SUPERSEDED", "Page", "Quoted", "Sheet", "joined", "lay_out", "sheet_of"]
+
+PREAMBLE = "Cite evidence as [n]."
+SUPERSEDED = "superseded_evidence"
+"""The type of the conflict note that says which quote a newer one supersedes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The text, what each mark on it refers to, and the lines of each section (headings included)."""
+
+    text: str
+    marks: dict[str, str]
+    lines: dict[Section, list[str]]
+    """Each without the line break that ends it; a turn's may have more within."""
+
+    @property
+    def opening(self) -> list[str]:
+        """The lines that belong to no section."""
+        return [PREAMBLE] if self.marks else []
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines as they stand on a page."""
+    return "".join([f"{line}\n" for line in lines])
+
+
+class Quoted(NamedTuple):
+    """Words of an event, under the name or the role of who said them."""
+
+    evidence_id: str
+    who: str
+    text: str
+    ts: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What may stand on a page, in reading order."""
+
+    purpose: Purpose
+    state: WorkingState
+    facts: Sequence[Fact]
+    procedures: Sequence[Procedure]
+    summary: str
+    quotes: Sequence[Quoted]
+    superseded: Mapping[str, str | None]
+    """Evidence that is outdated, by which other event."""
+    loops: Sequence[OpenLoop]
+    window: Sequence[Quoted]
+    tools: Sequence[ToolEvidence]
+    episodes: Sequence[Episode]
+    insights: Sequence[InsightItem]
+    allows_insights: bool
+    cited: Container[str]
+    who: Callable[[str], str | None]
+    """Who said a piece of evidence, where that is known by name."""
+
+
+@dataclass(slots=True)
+class _Marks:
+    """Numbers evidence ids in the order they are first shown."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, evidence_id: str) -> str:
+        return f"[{self.numbers.setdefault(evidence_id, len(self.numbers) + 1)}]"
+
+
+def lay_out(sheet: Sheet) -> Page:
+    """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
+    marks = _Marks()
+    sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
+    for block in BLOCKS:
+        if not may_show(block.name, sheet.purpose):
+            continue
+        lines = list(_lines(block.name, sheet, marks))
+        if lines:
+            sections[block.section] += (block.heading, *lines)
+    opening = [PREAMBLE] if marks.numbers else []
+    text = joined(chain(opening, *sections.values()))
+    return Page(text, {str(number): name for name, number in marks.numbers.items()}, sections)
+
+
+def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
+    match name:
+        case "state":
+            shown = (
+                unit for unit in state_units(sheet.state, sheet.purpose) if sheet.purpose in STATE_PARTS[unit.part]
+            )
+            return (state_line(unit, mark) for unit in shown)
+        case "facts":
+            return _facts(sheet, mark)
+        case "procedures":
+            return (procedure_line(procedure, mark) for procedure in sheet.procedures)
+        case "summary":
+            return [summary_text(sheet.summary, sheet.cited, mark)] if sheet.summary else ()
+        case "quotes":
+            return _quotes(sheet, mark)
+        case "loops":
+            return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
+        case "window":
+            return (quote_line(mark(turn.evidence_id), turn.who, turn.text) for turn in sheet.window)
+        case "tools":
+            return (tool_line(tool, mark) for tool in sheet.tools)
+        case "episodes":
+            return (episode_text(episode, sheet.who, mark) for episode in sheet.episodes)
+        case "insights":
+            return _insights(sheet, mark)
+
+
+def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
+    """A fact all of whose evidence is outdated says so: what it rests on may no longer hold."""
+    present = {quote.evidence_id for quote in sheet.quotes}
+    for fact in sheet.facts:
+        line = fact_line(fact, mark)
+        if fact.sources and all(source in sheet.superseded for source in fact.sources):
+            by = sheet.superseded[fact.sources[0]]
+            line += superseded_note(mark(by) if by in present else None)
+        yield line
+
+
+def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
+    """Quotes under the day they were said on, written once."""
+    present = {quote.evidence_id for quote in sheet.quotes}
+    day = year = None
+    for evidence_id, who, text, ts in sheet.quotes:
+        if day_of(ts) != day:
+            day = day_of(ts)
+            yield day_heading(day, year)
+            year = day[:4]
+        note = ""
+        own = mark(evidence_id)  # numbered before the one it refers to
+        if evidence_id in sheet.superseded:
+            by = sheet.superseded[evidence_id]
+            note = superseded_note(mark(by) if by in present else None)
+        yield quote_line(own, who, text, note)
+
+
+def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
+    if sheet.purpose != "planner" and not sheet.allows_insights:
+        return
+    for item in sheet.insights:
+        if item.validation_state == "rejected" or (
+            sheet.purpose == "responder" and item.validation_state != "validated"
+        ):
+            continue  # MP-12: not even a packet that nobody checked gets one through here
+        yield insight_line(item, mark)
+
+
+# -- a packet's sheet ---------------------------------------------------------------------------------
+
+
+def sheet_of(packet: MemoryPacket) -> Sheet:
+    """What of a packet may stand on its page."""
+    short, long, insight = packet.short_term, packet.long_term, packet.insight
+    names = _speakers(packet)
+    return Sheet(
+        purpose=packet.meta.purpose,
+        state=short.working_state,
+        facts=long.facts,
+        procedures=long.procedures,
+        summary=short.rolling_summary,
+        quotes=[
+            Quoted(each.evidence_id, names.get(each.evidence_id, each.role or "user"), each.quote, each.ts)
+            for each in short.key_quotes or ()
+        ],
+        superseded={
+            str(extra.get("evidence_id")): by if isinstance(by := extra.get("superseded_by"), str) else None
+            for note in packet.explain.conflicts
+            if note.type == SUPERSEDED and (extra := note.model_extra)
+        },
+        loops=short.open_loops or (),
+        window=[
+            Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts)
+            for each in short.conversation_window or ()
+        ],
+        tools=short.last_tool_evidence or (),
+        episodes=long.episodes,
+        insights=(*insight.hypotheses, *insight.strategy_sketches, *insight.patterns),
+        allows_insights=insight.usage_policy.allow_in_responder,
+        cited={citation.id for citation in packet.citations},
+        who=names.get,
+    )
+
+
+def _speakers(packet: MemoryPacket) -> dict[str, str]:
+    """Who said what is cited: the summary of a message's or tool result's citation is the speaker's name."""
+    said = ("message", "tool_result")
+    return {each.id: each.summary for each in packet.citations if each.summary and each.type in said}

@@ -1,0 +1,257 @@
+"""One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
+
+Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and a line of it that reads like
+one of the page is marked.
+
+Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
+that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muniment.contracts.memory_packet import (
+    Decision,
+    Episode,
+    Fact,
+    InsightItem,
+    OpenLoop,
+    PlanStep,
+    Procedure,
+    Purpose,
+    Risk,
+    ToolEvidence,
+    WorkingState,
+)
+from muniment.core.canonical import canonical_text
+from muniment.packets.page.matrix import STATE_PARTS, StatePart
+
+__all__ = [
+    "CLAIMS",
+    "HINTS",
+    "Mark",
+    "StateUnit",
+    "claim_evidence",
+    "day_heading",
+    "day_of",
+    "episode_text",
+    "fact_line",
+    "flat",
+    "insight_line",
+    "loop_line",
+    "procedure_line",
+    "quote_line",
+    "quoted",
+    "shown",
+    "state_line",
+    "state_units",
+    "summary_line",
+    "summary_text",
+    "superseded_note",
+    "tool_line",
+]
+
+Mark = Callable[[str], str]
+"""An evidence id → its mark on the page, such as `[3]`."""
+
+HINTS = "memory_hints"
+"""Where recalled hints stand in a working state."""
+CLAIMS = "claims"
+"""Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
+_LISTS: dict[str, StatePart] = {HINTS: "hints", CLAIMS: "claims"}
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_BREAK = re.compile(f"[{_BREAKS}]")
+_FORGED = re.compile(
+    rf"(?i)(?<=[{_BREAKS}])(?=[^\S{_BREAKS}]{{0,8}}(?:"
+    r"#|\[\d|-\s|cite evidence|undated:"  # a heading, a citation, a fact or question, the first line
+    rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
+    r"|(?:goal|decided|verified|hint|risk): |plan, (?:todo|in_progress|done): "  # parts of the state
+    rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
+    rf"|[^{_BREAKS}]*\[\d{{1,4}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
+)
+"""Where a further line of evidence begins that reads like a line of the page."""
+_CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
+
+
+def flat(text: str) -> str:
+    """On one line: what is no evidence has no need of line breaks, and with none it cannot pass for another line."""
+    return text if text.isprintable() or not _BREAK.search(text) else " ".join(text.split())
+
+
+def quoted(text: str) -> str:
+    """Evidence as it was said, except that a line of it that would pass for a line of the page is marked `>`."""
+    return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
+
+
+def shown(value: Any) -> str:
+    """A JSON value as a person would write it: text on one line, lists with commas, objects as JSON."""
+    if isinstance(value, str):
+        return flat(value)
+    if isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool) for each in value):
+        return ", ".join(shown(each) for each in value)
+    return canonical_text(value)
+
+
+def day_of(ts: str | None) -> str:
+    """The day a time stamp names, as it is written there."""
+    return ts[:10] if ts else "undated"
+
+
+def day_heading(day: str, year_before: str | None) -> str:
+    """`2023 May 8:` over what was said that day, `May 7:` where the year is the one that stands above."""
+    if _DAY.fullmatch(day) is None:
+        return f"{day}:"
+    year, month, number = day.split("-")
+    written = f"{_MONTHS[int(month) - 1]} {int(number)}:"
+    return written if year == year_before else f"{year} {written}"
+
+
+# -- working state ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StateUnit:
+    """The smallest part of a working state that is kept or left out: the goal, one slot, one step."""
+
+    part: StatePart
+    key: str
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return f"state:{self.part}" if self.part == "goal" else f"state:{self.part}.{self.key}"
+
+
+def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
+    """All units, the ones that go last under pressure first (MP-04); a tool's start with the constraints (§3.1).
+
+    Keys are sorted, so that a packet read back from its canonical bytes gives the same page.
+    """
+    parts: list[StatePart] = list(STATE_PARTS)
+    if purpose == "tool":
+        parts.remove("constraints")
+        parts.insert(0, "constraints")
+    for part in parts:
+        if part == "goal":
+            if state.goal:
+                yield StateUnit("goal", "", state.goal)
+        elif part == "extra":
+            extra = state.model_extra or {}
+            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key not in _LISTS)
+        elif part in ("hints", "claims"):
+            told = (state.model_extra or {}).get(HINTS if part == "hints" else CLAIMS, ())
+            held = told if isinstance(told, list | tuple) else (told,)
+            yield from (StateUnit(part, str(at), each) for at, each in enumerate(held))
+        else:
+            held = getattr(state, part)
+            if isinstance(held, Mapping):
+                yield from (StateUnit(part, key, value) for key, value in sorted(held.items()))
+            else:
+                yield from (StateUnit(part, str(at), each) for at, each in enumerate(held or ()))
+
+
+def claim_evidence(unit: StateUnit) -> str | None:
+    """The evidence that a claim of a working state names; one that somebody else wrote may name none."""
+    named = unit.value.get("evidence_id") if unit.part == "claims" and isinstance(unit.value, Mapping) else None
+    return named if isinstance(named, str) and named else None
+
+
+def state_line(unit: StateUnit, mark: Mark) -> str:
+    value = unit.value
+    if isinstance(value, Decision):
+        cited = f" {mark(value.evidence_id)}" if value.evidence_id else ""
+        return f"decided: {flat(value.statement)}{cited}"
+    if isinstance(value, PlanStep):
+        return f"plan, {value.status}: {flat(value.step)}"
+    if isinstance(value, ToolEvidence):
+        return tool_line(value, mark)
+    if isinstance(value, Risk):
+        return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
+    if unit.part == "goal":
+        return f"goal: {flat(value)}"
+    if unit.part == "claims":
+        evidence_id = claim_evidence(unit)
+        said = value.get("statement") if isinstance(value, Mapping) else None
+        line = f"verified: {shown(said if isinstance(said, str) else value)}"
+        return f"{line} {mark(evidence_id)}" if evidence_id else line
+    if unit.part == "hints":
+        said = value.get("summary") if isinstance(value, Mapping) else None
+        return f"hint: {shown(said if isinstance(said, str) else value)}"
+    noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
+    return f"{noun} {flat(unit.key)}: {shown(value)}"
+
+
+# -- short term ---------------------------------------------------------------------------------------
+
+
+def quote_line(mark: str, who: str, text: str, note: str = "") -> str:
+    return f"{mark} {flat(who)}{note}: {quoted(text)}"
+
+
+def superseded_note(by: str | None) -> str:
+    """What follows on outdated evidence: by which mark it is outdated, where that stands on the page."""
+    return f" (superseded by {by})" if by else " (superseded)"
+
+
+def summary_line(evidence_id: str, text: str, who: str | None) -> str:
+    """As it stands in the packet's rolling_summary, on one line: the sentence, then its evidence id in brackets."""
+    said = f"{flat(text)} [{evidence_id}]"
+    return f"{flat(who)}: {said}" if who else said
+
+
+def summary_text(rolling_summary: str, cited: Container[str], mark: Mark) -> str:
+    """The rolling summary with marks in place of the evidence ids that close its lines."""
+    return _CITED.sub(lambda found: f" {mark(found[1])}" if found[1] in cited else found[0], rolling_summary)
+
+
+def loop_line(loop: OpenLoop, mark: Mark) -> str:
+    owner = f" ({loop.owner})" if loop.owner else ""
+    cited = f" {mark(loop.evidence_id)}" if loop.evidence_id else ""
+    return f"- {flat(loop.question)}{owner}{cited}"
+
+
+def tool_line(tool: ToolEvidence, mark: Mark) -> str:
+    return f"{mark(tool.ref)} {flat(tool.summary)}" if tool.summary else mark(tool.ref)
+
+
+# -- long term ----------------------------------------------------------------------------------------
+
+
+def fact_line(fact: Fact, mark: Mark) -> str:
+    since = fact.validity.valid_from if fact.validity else None
+    held = f" (since {day_of(since)})" if since else ""
+    cited = f" {mark(fact.sources[0])}" if fact.sources else ""
+    return f"- {flat(fact.fact_key)}: {shown(fact.value)}{held}{cited}"
+
+
+def procedure_line(procedure: Procedure, mark: Mark) -> str:
+    content = "; ".join(f"{flat(key)}: {shown(value)}" for key, value in sorted(procedure.content.items()))
+    cited = f" {mark(procedure.sources[0])}" if procedure.sources else ""
+    return f"- {flat(procedure.task_type)}: {content}{cited}"
+
+
+def episode_text(episode: Episode, who: Callable[[str], str | None], mark: Mark) -> str:
+    """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences."""
+    sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())
+    lines = []
+    for at, sentence in enumerate(sentences):
+        source = episode.sources[at] if at < len(episode.sources) else None
+        speaker = who(source) if source else None
+        said = f"{flat(speaker)}: {flat(sentence)}" if speaker else flat(sentence)
+        lines.append(f"{said} {mark(source)}" if source else said)
+    if not sentences:
+        labels = flat(", ".join(episode.tags or ())) or "something"
+        lines.append(" ".join([labels, *map(mark, episode.sources[:1])]))
+    return f"{day_of(episode.time_range.start)}: " + "\n- ".join(lines)
+
+
+def insight_line(insight: InsightItem, mark: Mark) -> str:
+    cited = f" {mark(insight.sources[0])}" if insight.sources else ""
+    return f"- {insight.type}, {insight.validation_state}: {flat(insight.statement)}{cited}"

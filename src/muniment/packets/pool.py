@@ -1,0 +1,238 @@
+"""What the composer is handed: a request, and the pool of everything it may choose from. Both are stored with a build.
+
+Bodies are included, so that composing again needs nothing but these records (MP-16).
+"""
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from json.encoder import encode_basestring as _quote
+from typing import Literal
+
+from pydantic_core import to_json
+
+from muniment.contracts.memory_packet import (
+    Cues,
+    Fact,
+    InsightItem,
+    OpenLoop,
+    PacketBudget,
+    Procedure,
+    Purpose,
+    WorkingState,
+)
+from muniment.core.canonical import Written, canonical_text, ordered_members
+from muniment.core.record import Absent, Count, Items, Number, Record
+from muniment.core.scope import IdText, Scope
+from muniment.core.text.duplicates import Words, read_words
+from muniment.store.ledger.records import Trust
+
+__all__ = [
+    "ComposeRequest",
+    "EpisodeCandidate",
+    "FactCandidate",
+    "GivenRules",
+    "HitCandidate",
+    "InsightCandidate",
+    "Pool",
+    "ProcedureCandidate",
+    "SummaryLine",
+    "ToolCandidate",
+    "Turn",
+]
+
+PacketRole = Literal["user", "assistant", "tool"]
+
+
+class Turn(Record):
+    """An event that may be quoted: a message or a tool's result, never a system or developer message."""
+
+    id: IdText
+    session_id: IdText
+    seq: Count
+    kind: Literal["message", "tool_result"]
+    role: PacketRole
+    speaker: str | None
+    ts: str
+    text: str
+    trust: Trust
+    flags: Items[str]
+
+    @cached_property
+    def written(self) -> Written:
+        """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
+        return Written(
+            f'{{"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
+            f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
+            f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
+        )
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of its text, for telling whether it was said already: read once, like the rest."""
+        return read_words(self.text)
+
+
+class HitCandidate(Record):
+    """A turn that the search found, with its score and why."""
+
+    turn: Turn
+    score: Number
+    parts: dict[str, float]
+    reasons: Items[str]
+    superseded_by: str | None
+    """The event that says something newer about the same thing."""
+
+
+class FactCandidate(Record):
+    """A fact of any status and scope level. `score` is its match with the query, 0 where it has none."""
+
+    fact: Fact
+    trust: Trust
+    recorded_at: str
+    version: Count
+    score: Number
+    is_preference: bool
+    stale_dependency: bool
+    since: Absent[str] = None
+    """From when it is said to hold, or when it was said; builds of before do not tell."""
+
+
+class ProcedureCandidate(Record):
+    procedure: Procedure
+    trust: Trust
+    usage: Count
+    recorded_at: str
+
+
+class InsightCandidate(Record):
+    insight: InsightItem
+    trust: Trust
+    run_id: IdText
+    run_is_finished: bool
+    recorded_at: str
+
+
+class SummaryLine(Record):
+    """A sentence taken verbatim from an event."""
+
+    evidence_id: IdText
+    text: str
+    ts: str
+    weight: Number
+    role: Absent[PacketRole] = None
+    speaker: Absent[str] = None
+    trust: Absent[Trust] = None
+
+
+class EpisodeCandidate(Record):
+    """A stretch of a session: its turns in order (sources), its best sentences, best first."""
+
+    episode_id: IdText
+    session_id: IdText
+    start: str
+    end: str
+    lines: Items[SummaryLine]
+    sources: Items[str]
+    tags: Items[str]
+    entities: Items[str]
+    score: Number
+    """Match with the query, 0 where it has none."""
+    trust: Trust
+
+
+class ToolCandidate(Record):
+    """A recent tool result, as a reference and a line about it; never its payload."""
+
+    ref: IdText
+    summary: str
+    ts: str
+    trust: Trust
+    flags: Items[str]
+
+
+class ComposeRequest(Record):
+    """Who asks, for what purpose, with what budget, at what time."""
+
+    scope: Scope
+    purpose: Purpose
+    query: str
+    task_type: str
+    cues: Cues
+    budget: PacketBudget
+    policy_id: str
+    now: str
+
+
+class GivenRules(Record):
+    """The rules of a run as they stand before the packet in a prompt: outside of it, and counted."""
+
+    selection_id: str
+    rule_ids: Items[str]
+    text: str
+    tokens: Count
+    omitted: Absent[str] = None
+    """Why they are not there, where the budget left no room for them."""
+
+
+class Pool(Record):
+    """Everything the composer may choose from, each list best first."""
+
+    working_state: WorkingState | None
+    facts: Items[FactCandidate]
+    procedures: Items[ProcedureCandidate]
+    insights: Items[InsightCandidate]
+    hits: Items[HitCandidate]
+    window: Items[Turn]
+    """The last turns of this session, oldest first."""
+    summary: Items[SummaryLine]
+    """Sentences that sum up this session so far, oldest first."""
+    loops: Items[OpenLoop]
+    tools: Items[ToolCandidate]
+    episodes: Items[EpisodeCandidate]
+
+    @property
+    def written(self) -> Written:
+        """The pool as canonical JSON: the text of `to_wire`, with its turns as they were written before."""
+        plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"hits", "window"})
+        window = [turn.written for turn in self.window]
+        return Written(canonical_text(plain | {"hits": Written(_write_hits(self.hits)), "window": window}))
+
+
+def _write_hits(hits: Sequence[HitCandidate]) -> str:
+    """Hits as canonical JSON. They hold hundreds of numbers, which are written together, and share their reasons."""
+    forms = [_form_of(tuple(hit.parts)) for hit in hits]
+    numbers: list[float] = []
+    for hit, (names, _) in zip(hits, forms, strict=True):
+        numbers += [hit.parts[name] for name in names]
+        numbers.append(hit.score)
+    texts = _write_numbers(numbers)
+    reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}
+    written, at = [], 0
+    for hit, (names, form) in zip(hits, forms, strict=True):
+        end = at + len(names)
+        by = "null" if hit.superseded_by is None else _quote(hit.superseded_by)
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], by, hit.turn.written))
+        at = end + 1
+    return f"[{','.join(written)}]"
+
+
+@lru_cache(maxsize=256)
+def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The parts of a hit in the order they are written, and the hit with a place for each value."""
+    ordered = ordered_members(parts)
+    told = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
+    form = f'{{"parts":{{{told}}},"reasons":%s,"score":%s,"superseded_by":%s,"turn":%s}}'
+    return tuple(name for name, _ in ordered), form
+
+
+def _write_numbers(numbers: list[float]) -> list[str]:
+    """As `canonical_text` writes each: without an exponent, every writer of shortest numbers writes the same digits."""
+    written = to_json(numbers).decode()[1:-1]
+    texts = written.split(",")[: len(numbers)]
+    if "e" not in written and ".0," not in f"{written},":
+        return texts
+    return [
+        text if text[-1] in "123456789" and "e" not in text else canonical_text(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]

@@ -1,0 +1,49 @@
+"""What of a user can be read by address: builds and snapshots, newest first, in pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.core.canonical import parse_json
+from muniment.core.ports.engine import Condition, Select
+from muniment.store.items.versions import Item
+
+if TYPE_CHECKING:
+    from muniment.store.context import Context
+
+__all__ = ["Readable", "list_readables"]
+
+KINDS = ("build", "snapshot")
+_ORDER = ("created_at", "id", "version")
+
+
+class Readable(NamedTuple):
+    """A build, or a snapshot of a run by its number."""
+
+    kind: str
+    id: str
+    sequence: int
+    run_id: str
+    created_at: str
+    request: dict[str, Any] | None
+    """What a build was composed for."""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Where it stands in the list."""
+        return self.created_at, self.id, self.sequence
+
+
+def list_readables(
+    ctx: Context, tenant_id: str, user_id: str, after: tuple[str, str, int] | None, limit: int
+) -> list[Readable]:
+    """At most `limit` of them, after a place in the list; what was forgotten is passed over."""
+    where: tuple[Condition, ...] = (("kind", "in", KINDS), ("user_id", "=", user_id), ("receipt_id", "=", None))
+    select = Select("items", where=where, order=_ORDER, after=after, descending=True, limit=limit)
+    rows = ctx.engine.read(tenant_id, lambda reader: reader.do(select))
+    return [_readable(Item._make(cast("Any", row))) for row in rows]
+
+
+def _readable(item: Item) -> Readable:
+    request = cast("dict[str, Any]", parse_json(item.body or "{}")).get("request") if item.kind == "build" else None
+    return Readable(item.kind, item.id, item.version, item.run_id or "", item.created_at, request)

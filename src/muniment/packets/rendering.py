@@ -1,0 +1,79 @@
+"""A packet as text for its purpose. The second guard at the wall: it trusts no composer (MP-03, MP-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from muniment.contracts.memory_packet import MemoryPacket, Purpose
+from muniment.contracts.semantics import check_packet
+from muniment.core.canonical import child_path
+from muniment.errors import InvalidRecord, Issue
+from muniment.packets.page.layout import lay_out, sheet_of
+
+__all__ = ["Rendered", "guard", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text, what each mark on it refers to, and the question it is meant for."""
+
+    text: str
+    marks: dict[str, str]
+    query: str = ""
+
+
+def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None = None, query: str = "") -> Rendered:
+    """The page of a packet for its purpose, or for another one; refused where that would show what must not be shown.
+
+    Raises `InvalidRecord` for a packet that breaks its contract or one of its binding rules, MP-12 above all.
+    """
+    wire = packet.to_wire() if isinstance(packet, MemoryPacket) else dict(packet)
+    if purpose is not None and isinstance(wire.get("meta"), Mapping):
+        wire = {**wire, "meta": {**wire["meta"], "purpose": purpose}}
+    try:
+        checked = MemoryPacket.from_wire(wire)
+    except InvalidRecord as error:
+        raise _refusal(error.issues) from None
+    guard(wire)
+    page = lay_out(sheet_of(checked))
+    return Rendered(page.text, page.marks, query)
+
+
+def guard(wire: Mapping[str, Any]) -> None:
+    """Refuse a packet, sound in shape, that breaks one of its binding rules, MP-12 above all."""
+    if issues := [*check_packet(wire), *_smuggled(wire)]:
+        raise _refusal(issues)
+
+
+def _refusal(issues: Iterable[Issue]) -> InvalidRecord:
+    return InvalidRecord("this packet is not rendered", list(issues), hint="compose it again for this purpose")
+
+
+def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
+    """MP-12: a responder's packet holds nothing that says of itself it is not validated, wherever it stands."""
+    if wire["meta"]["purpose"] == "responder":
+        for section in ("short_term", "long_term"):
+            if _holds_state(wire[section]):
+                yield from _unvalidated(wire[section], (section,))
+
+
+def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | int, ...]) -> Iterator[Issue]:
+    if isinstance(value, Mapping) and value.get("validation_state", "validated") != "validated":
+        said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
+        yield Issue(f"{reduce(child_path, place, '$')}.validation_state", said, "MP-12")
+    parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, part in parts:
+        if _holds_state(part):
+            yield from _unvalidated(part, (*place, key))
+
+
+def _holds_state(value: Any) -> bool:
+    """Does anything in it say of itself how far it was validated? Most of a packet does not."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Mapping):
+        return "validation_state" in value or any(map(_holds_state, value.values()))
+    return isinstance(value, list | tuple) and any(map(_holds_state, value))

@@ -1,0 +1,1 @@
+"""Files and web addresses of a research run."""

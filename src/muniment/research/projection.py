@@ -1,0 +1,75 @@
+"""Studies and looks at sources, from `state_patch` entries. Pure: the entries say all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from muniment.core.hashing import short_id
+from muniment.errors import InvalidRecord
+from muniment.runs.projection import change_of
+from muniment.store.items.events import SOURCE_CHECKED, STUDY_CHANGED
+from muniment.store.items.versions import Change, Item
+from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["check_id", "project_source_check", "project_study", "study_id"]
+
+Lookup = Callable[[str], Item | None]
+_SAID = ("manifest", "gates", "what", "directory")
+
+
+def study_id(run_id: str) -> str:
+    """The item that all revisions of a run's study are."""
+    return short_id("stu", run_id)
+
+
+def check_id(run_id: str, cid: str) -> str:
+    return short_id("src", [run_id, cid])
+
+
+def project_study(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """The next revision. One that does not follow the last says nothing: an import may hold anything."""
+    from muniment.research.run_records import GatesFile, ResearchManifest
+
+    said = entry.metadata
+    run_id = entry.scope.run_id
+    id_ = study_id(run_id)
+    if said.get("event") != STUDY_CHANGED or said.get("id") != id_:
+        return []
+    before = lookup(id_)
+    try:
+        manifest = ResearchManifest.from_wire(said.get("manifest"))
+        GatesFile.from_wire(said.get("gates"))
+    except InvalidRecord:
+        return []
+    if manifest.revision != (before.version if before else 0) + 1 or not _is_its(entry, before):
+        return []
+    named = said.get("sources")
+    sources = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
+    body: dict[str, Any] = {key: said[key] for key in _SAID if key in said} | {
+        "entry": entry.id,
+        "at": entry.recorded_at,
+    }
+    return [change_of(entry, id_, "study", manifest.stage, body, (entry.id, *sources))]
+
+
+def project_source_check(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What came of looking at an address; the newest look counts. It goes with its study."""
+    from muniment.research.run_records import SourceCheck
+
+    said = entry.metadata
+    if said.get("event") != SOURCE_CHECKED:
+        return []
+    try:
+        check = SourceCheck.from_wire(said.get("check"))
+    except InvalidRecord:
+        return []
+    run_id = entry.scope.run_id
+    id_ = check_id(run_id, check.cid)
+    if said.get("id") != id_ or not _is_its(entry, lookup(id_)):
+        return []
+    return [change_of(entry, id_, "source_check", check.status, check.to_wire(), (entry.id, study_id(run_id)))]
+
+
+def _is_its(entry: LedgerEntry, item: Item | None) -> bool:
+    return item is None or (item.run_id, item.user_id) == (entry.scope.run_id, entry.scope.user_id)

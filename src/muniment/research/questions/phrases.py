@@ -1,0 +1,128 @@
+"""Phrases of a question: tidied, cut where a reader would cut them, joined as the language joins them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.script import Written
+from muniment.research.questions.words import Kind
+
+__all__ = ["Part", "clip", "cut_clause", "join", "on_one_line", "once", "tidy", "title_case", "without_brackets"]
+
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff]+")
+_BRACKETS = lazy_pattern(r"\s*(?:\([^()（）]{0,300}\)|（[^()（）]{0,300}）|\[[^\[\]]{0,300}\])")
+_EDGES = " \t,.;:!¿¡-–—/，。；：！、·~"
+_ENDS = {
+    "en": (
+        lazy_pattern(
+            r"(?<=[\w)'\"%’”])(?=[,;:]\s|\s[-–—]\s|\s\(|\s(?:such as|including|based on|in terms of"
+            r"|so that|while|which)\s)"
+        ),
+        lazy_pattern(r"(?<=[\w)'\"%’”])(?=\s(?:that|with|through|under|by|across|for|from|in|of|on|as)\s)"),
+    ),
+    "zh": (lazy_pattern(r"(?=[，；：（(—])"), lazy_pattern(r"(?=、)|(?<=的)")),
+}
+"""Where a phrase may end: first between its clauses, else before a preposition."""
+_LOOSE = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a an the of in on for to by with and or as at from into its their this that these those is are be than via
+    such various focused used operating driven related taken drawn capable
+        """,
+    )
+)
+
+
+class Part(NamedTuple):
+    """One thing that is asked."""
+
+    text: str
+    """As it can stand in a title: a noun phrase or a question."""
+    kind: Kind
+    topics: tuple[str, ...] = ()
+    """What it enumerates: dimensions, aspects, steps."""
+    leans: bool = False
+    """It needs the subject beside it to be understood."""
+    head: str = ""
+    """What the topics are aspects of, where it is said."""
+
+
+def tidy(text: str) -> str:
+    """On one line, without control signs, without punctuation at its edges."""
+    return " ".join(_CONTROL.sub(" ", text).split()).strip(_EDGES)
+
+
+def on_one_line(text: str) -> bool:
+    """Whether it holds no line break and no other control sign."""
+    return _CONTROL.search(text) is None
+
+
+def without_brackets(text: str) -> str:
+    return _BRACKETS.sub("", text)
+
+
+def clip(text: str, chars_max: int, language: Written) -> str:
+    """As much of a phrase as fits, ending where a part of it ends; never in the middle of a word."""
+    if len(text) <= chars_max:
+        return text
+    for pattern in _ENDS[language]:
+        ends = [at for at in _ends(pattern, text, chars_max) if at >= chars_max // 3]
+        if ends:
+            return _whole(text[: ends[-1]], language)
+    if language == "en" and " " in text[: chars_max + 1]:
+        return _whole(text[: chars_max + 1].rpartition(" ")[0], language)
+    return text[:chars_max]
+
+
+def cut_clause(text: str, language: Written) -> str:
+    """Without the clause that follows the main one, where that stands alone."""
+    ends = [at for at in _ends(_ENDS[language][0], text, 200) if at >= 40]
+    return _whole(text[: ends[0]], language) if ends else text
+
+
+def _ends(pattern: re.Pattern[str], text: str, chars_max: int) -> list[int]:
+    return [found.start() for found in pattern.finditer(text, 0, chars_max) if not _in_list(text, found.start())]
+
+
+def _in_list(text: str, at: int) -> bool:
+    """Whether a comma stands between items: others before it or after it, and the last behind ", and"."""
+    if text[at : at + 1] != ",":
+        return False
+    last = re.search(r",\s(?:and|or)\s", text[at : at + 300])
+    return last is not None and (last.start() > 0 or ", " in text[:at])
+
+
+def _whole(text: str, language: Written) -> str:
+    """Without what hangs at the end: prepositions and articles, an opened quote."""
+    text = text.rstrip(_EDGES + "的" if language == "zh" else _EDGES)
+    words = text.split(" ")
+    while language == "en" and len(words) > 1 and words[-1].lower() in _LOOSE:
+        words.pop()
+    return " ".join(words).rstrip(_EDGES)
+
+
+def join(items: Sequence[str], language: Written) -> str:
+    """A, B and C · A、B与C"""
+    if len(items) < 2:
+        return "".join(items)
+    if language == "zh":
+        return "、".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def once(items: Sequence[str], most: int) -> tuple[str, ...]:
+    """Each of them once, whatever its case; the first `most`."""
+    kept: dict[str, str] = {}
+    for item in items:
+        kept.setdefault(item.casefold(), item)
+    return tuple(kept.values())[:most]
+
+
+def title_case(text: str) -> str:
+    """With a capital letter in front, unless the first word has one of its own (iPhone)."""
+    first = re.match(r"[a-z][a-z’'-]*(?=[\s:;,?]|$)", text)
+    return text[0].upper() + text[1:] if first else text

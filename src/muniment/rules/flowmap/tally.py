@@ -1,0 +1,200 @@
+"""Logs counted in cells, one after another, in memory that does not grow with their number.
+
+Counts are whole numbers, costs too (in millionths), and what is told apart does not depend on order: however the logs
+are split, counted and merged, the tally is the same. Each count is kept in `FOLDS` parts by the hash of the trace id,
+so that an estimator can be tried on runs that it was not made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.errors import InvalidInput
+from muniment.rules.flowmap.names import Names
+from muniment.rules.flowmap.rows import (
+    ALL_CODES,
+    NO_BUCKET,
+    NO_CODE,
+    NO_TIER,
+    OTHER,
+    ArmKey,
+    FlowRow,
+    check_cost,
+    is_risky,
+    k_band,
+    stage_of,
+)
+from muniment.verify.taxonomy import DEFAULT_REGISTRY
+
+__all__ = ["COST_UNIT", "FOLDS", "Arm", "CodeKey", "FlowTally"]
+
+FOLDS = 4
+COST_UNIT = 1_000_000
+_MODES = ("main", "sot", "matts", "kroll", "synth", "tree")
+_TIERS = (NO_TIER, "hot", "probe", "full")
+_ALWAYS = (ALL_CODES, OTHER)
+"""Names that take no room."""
+_DIMENSIONS = ("bucket", "stage", "code", "mode", "tier")
+
+
+class CodeKey(NamedTuple):
+    """A cell of the map; under `ALL_CODES`, all logs of the stage."""
+
+    bucket: str
+    stage: str
+    code: str
+
+
+class Arm(NamedTuple):
+    """Judged runs of one `ArmKey`, by fold, and their costs."""
+
+    n: tuple[int, ...]
+    passes: tuple[int, ...]
+    cost: int
+    cost_squares: int
+
+
+class FlowTally:
+    """Add rows, merge tallies; then an estimator reads `codes` and `arms`."""
+
+    def __init__(self, policy: FlowMapPolicy) -> None:
+        self.policy = policy
+        self._names = {
+            "bucket": Names(policy.buckets_max),
+            "stage": Names(policy.stages_max, [stage_of(mode) for mode in _MODES]),
+            "code": Names(policy.codes_max, (NO_CODE, *DEFAULT_REGISTRY.reasons)),
+            "mode": Names(policy.levels_max, _MODES),
+            "tier": Names(policy.levels_max, _TIERS),
+        }
+        self.codes: dict[CodeKey, list[int]] = {}
+        """n and how many of them were at risk, by fold: [n0, risky0, n1, risky1, …]."""
+        self.arms: dict[ArmKey, list[int]] = {}
+        """n and passes by fold, then the costs and their squares."""
+        self.n = 0
+        self.judged_n = 0
+        self.first_at: str | None = None
+        self.last_at: str | None = None
+
+    def add(self, row: FlowRow) -> None:
+        """Count one log."""
+        fold = 2 * (crc32(row.trace_id.encode("utf-8", "surrogatepass")) % FOLDS)
+        bucket, stage = self._kept("bucket", row.bucket_key or NO_BUCKET), self._kept("stage", row.stage)
+        risky = is_risky(row.verdict, row.outcome)
+        codes = set(row.reason_codes) - {ALL_CODES} or ({NO_CODE} if risky else set())
+        for code in (ALL_CODES, *codes):
+            cell = self._code_cell(CodeKey(bucket, stage, self._kept("code", code)))
+            cell[fold] += 1
+            cell[fold + 1] += risky
+        self.n += 1
+        self.first_at = row.at if self.first_at is None else min(self.first_at, row.at)
+        self.last_at = row.at if self.last_at is None else max(self.last_at, row.at)
+        if row.passed is not None:
+            self._add_judged(row, fold, bucket, row.passed)
+
+    def _add_judged(self, row: FlowRow, fold: int, bucket: str, passed: bool) -> None:
+        mode, tier = self._kept("mode", row.mode), self._kept("tier", row.tier or NO_TIER)
+        arm = self._arm(ArmKey(bucket, mode, tier, row.hints > 0, row.rules > 0, k_band(row.k)))
+        cost = round(check_cost(row.cost) * COST_UNIT)
+        arm[fold] += 1
+        arm[fold + 1] += passed
+        arm[-2] += cost
+        arm[-1] += cost * cost
+        self.judged_n += 1
+
+    def add_all(self, rows: Iterable[FlowRow]) -> FlowTally:
+        for row in rows:
+            self.add(row)
+        return self
+
+    def merge(self, other: FlowTally) -> FlowTally:
+        """Count all that `other` has counted; both must be of one policy."""
+        if other.policy != self.policy:
+            raise InvalidInput("tallies of two policies cannot be one", path="$.policy", hint="count with one policy")
+        for dimension in _DIMENSIONS:
+            for name in other._names[dimension]:
+                self._kept(dimension, name)
+        for code_key, counts in other.codes.items():
+            _add_into(self._code_cell(self._settled(code_key)), counts)
+        for arm_key, counts in other.arms.items():
+            _add_into(self._arm(self._settled(arm_key)), counts)
+        self.n += other.n
+        self.judged_n += other.judged_n
+        self.first_at = min((at for at in (self.first_at, other.first_at) if at is not None), default=None)
+        self.last_at = max((at for at in (self.last_at, other.last_at) if at is not None), default=None)
+        return self
+
+    @property
+    def cells_n(self) -> int:
+        return len(self.codes) + len(self.arms)
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """The dimensions in which something was told apart no further."""
+        fields = {"bucket": 0, "stage": 1, "code": 2}
+        found = {name for name, at in fields.items() if any(key[at] == OTHER for key in self.codes)}
+        found |= {name for name, at in (("mode", 1), ("tier", 2)) if any(key[at] == OTHER for key in self.arms)}
+        return tuple(name for name in _DIMENSIONS if name in found)
+
+    def arm(self, key: ArmKey) -> Arm:
+        counts = self.arms[key]
+        return Arm(tuple(counts[:-2:2]), tuple(counts[1:-2:2]), counts[-2], counts[-1])
+
+    # -- cells ----------------------------------------------------------------------------------------
+
+    def _kept(self, dimension: str, name: str) -> str:
+        names = self._names[dimension]
+        if name in names or name in _ALWAYS:
+            return name
+        gone = names.offer(name)
+        if gone is None:
+            return name
+        if gone != name:
+            self._fold_away(dimension, gone)
+            return name
+        return OTHER
+
+    def _fold_away(self, dimension: str, gone: str) -> None:
+        """Add the cells of a name that is no longer told apart to those of the others."""
+        if dimension in CodeKey._fields:
+            _rename(self.codes, dimension, gone)
+        if dimension in ArmKey._fields:
+            _rename(self.arms, dimension, gone)
+
+    def _settled(self, key: Any) -> Any:
+        """A key of another tally, with the names that are told apart here."""
+        named = {
+            field: value if value in self._names[field] or value in _ALWAYS else OTHER
+            for field, value in key._asdict().items()
+            if field in self._names
+        }
+        return key._replace(**named)
+
+    def _code_cell(self, key: CodeKey) -> list[int]:
+        cell = self.codes.get(key)
+        if cell is None:
+            cell = self.codes[key] = [0] * (2 * FOLDS)
+        return cell
+
+    def _arm(self, key: ArmKey) -> list[int]:
+        cell = self.arms.get(key)
+        if cell is None:
+            cell = self.arms[key] = [0] * (2 * FOLDS + 2)
+        return cell
+
+
+def _add_into(cell: list[int], counts: list[int]) -> None:
+    for at, count in enumerate(counts):
+        cell[at] += count
+
+
+def _rename(cells: dict[Any, list[int]], dimension: str, gone: str) -> None:
+    for key in [key for key in cells if getattr(key, dimension) == gone]:
+        counts = cells.pop(key)
+        target = key._replace(**{dimension: OTHER})
+        if target in cells:
+            _add_into(cells[target], counts)
+        else:
+            cells[target] = counts

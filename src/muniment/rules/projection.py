@@ -1,0 +1,206 @@
+"""The rulebook's items, from the entries that tell of them: revisions, selections, uses, reports, tests. Pure.
+
+A rule that acts is projected only where its report leads to a gate that it passed, as it is: a promotion's where it is
+active, the gate's where it is on trial. An entry from elsewhere that calls a rule active makes nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.banks import is_bank
+from muniment.core.hashing import short_id
+from muniment.errors import Conflict, InvalidInput, InvalidRecord
+from muniment.runs.projection import change_of, sources_named
+from muniment.store.items.events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
+from muniment.store.items.versions import Change, Item, digest_name
+from muniment.store.ledger.records import LedgerEntry
+
+if TYPE_CHECKING:
+    from muniment.contracts.run_records import EventLog
+    from muniment.learning.kept import StoredMemory
+    from muniment.rules.promotion.records import RuleArm, RuleUse
+
+__all__ = [
+    "book_id",
+    "is_earned",
+    "is_persons_own",
+    "project_report",
+    "project_rulebook",
+    "project_selection",
+    "project_test",
+    "use_name",
+    "uses_of",
+]
+
+Lookup = Callable[[str], Item | None]
+
+
+def book_id(tenant_id: str, owner: str) -> str:
+    """The item whose versions are the revisions of a bank's rulebook."""
+    return short_id("book", [tenant_id, owner])
+
+
+def use_name(rule_id: str) -> str:
+    return digest_name(f"use:{rule_id}")
+
+
+# -- rules --------------------------------------------------------------------------------------------
+
+
+def is_earned(memory: StoredMemory, lookup: Lookup) -> bool:
+    """May the rule stand as it says it does? One that acts, on trial or active, must show what lets it."""
+    is_active = "active" in (memory.status, memory.stage, memory.record.get("status"))
+    if not is_active and memory.stage != "canary":
+        return True
+    from muniment.rules.promotion.activation import is_borne_out
+    from muniment.rules.promotion.records import GateReport, PromotionReport
+
+    try:
+        promoted = PromotionReport.from_wire(_report(lookup, memory.report_id)) if is_active else None
+        gate = GateReport.from_wire(_report(lookup, memory.report_id if promoted is None else promoted.gate_report_id))
+        return is_borne_out(memory, gate, promoted)
+    except InvalidInput:
+        return False
+
+
+def is_persons_own(before: StoredMemory | None, memory: StoredMemory) -> bool:
+    """Is a rule of the submitted layer as such rules are: with a TTL, no guard, and never changed? Others are, too."""
+    if "user" not in (memory.layer, None if before is None else before.layer):
+        return True
+    from muniment.rules.promotion.user_rules import check_user_change
+
+    try:
+        check_user_change(before, memory)
+    except (Conflict, InvalidInput):
+        return False
+    return True
+
+
+def _report(lookup: Lookup, report_id: str | None) -> Any:
+    item = None if report_id is None else lookup(report_id)
+    return {} if item is None or item.kind != "rule_report" or item.body is None else item.plain()["report"]
+
+
+# -- the book -----------------------------------------------------------------------------------------
+
+
+def project_rulebook(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """A revision: the next version of the bank's rulebook."""
+    said = entry.metadata
+    if said.get("event") != RULEBOOK_CHANGED or not is_bank(entry.scope.user_id):
+        return []
+    id_ = book_id(entry.scope.tenant_id, entry.scope.user_id)
+    before = lookup(id_)
+    from muniment.rules.promotion.records import RulebookRevision
+
+    try:
+        revision = RulebookRevision.from_wire(said.get("revision"))
+    except InvalidRecord:
+        return []
+    if said.get("id") != id_ or revision.revision != (1 if before is None else before.version + 1):
+        return []
+    return [change_of(entry, id_, "rulebook", revision.action, {"revision": revision.to_wire()}, (entry.id,))]
+
+
+def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What a gate, a replay or a promotion found. It is made once."""
+    said = entry.metadata
+    id_, kind = said.get("id"), said.get("kind")
+    if said.get("event") != RULE_REPORTED or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+        return []
+    from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
+
+    reports: dict[str, Any] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
+    if not isinstance(kind, str) or kind not in reports or lookup(id_) is not None:
+        return []
+    try:
+        report = reports[kind].from_wire(said.get("report"))
+    except InvalidRecord:
+        return []
+    if report.report_id != id_:
+        return []
+    body = {"kind": kind, "report": report.to_wire()}
+    return [
+        change_of(entry, id_, "rule_report", kind, body, sources_named(entry), digest_name(f"report:{report.rule_id}"))
+    ]
+
+
+def project_test(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """A test of a rule, or the next version of it."""
+    said = entry.metadata
+    id_, rule_id = said.get("id"), said.get("rule_id")
+    if said.get("event") != RULE_TESTED or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+        return []
+    before = lookup(id_)
+    if not isinstance(rule_id, str) or (before is not None and before.user_id != entry.scope.user_id):
+        return []
+    from muniment.contracts.rules import RegressionTestSpec
+
+    try:
+        spec = RegressionTestSpec.from_wire(said.get("spec"))
+    except InvalidRecord:
+        return []
+    body = {"spec": spec.to_wire(), "rule_id": rule_id, "is_micro": said.get("is_micro") is True}
+    return [change_of(entry, id_, "rule_test", "made", body, sources_named(entry), digest_name(f"test:{rule_id}"))]
+
+
+# -- runs ---------------------------------------------------------------------------------------------
+
+
+def project_selection(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """The rules that a run was given; the newest selection of a run is the one that counts."""
+    said = entry.metadata
+    id_ = said.get("id")
+    if said.get("event") != RULES_SELECTED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
+        return []
+    if lookup(id_) is not None:
+        return []
+    kept = ("request", "response", "arms", "revisions", "text", "tokens", "features")
+    body = {key: said[key] for key in kept if key in said}
+    return [change_of(entry, id_, "rule_selection", "answered", body, sources_named(entry))]
+
+
+def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Change]:
+    """One item for each rule that applied to a judged run, in the bank of the rule: figures, no words."""
+    told, facts = entry.metadata.get("rules"), body["facts"]
+    if not isinstance(told, list) or not body["is_final"] or facts.get("verdict") is None:
+        return []
+    from muniment.rules.promotion.records import RuleArm
+
+    changes: list[Change] = []
+    for each in told:
+        owner = each.get("owner") if isinstance(each, dict) else None
+        if not isinstance(each, dict) or not isinstance(owner, str) or not is_bank(owner):
+            continue
+        try:
+            arm = RuleArm.from_wire(each.get("arm"))
+            use = _use(entry, log, facts, arm)
+        except InvalidRecord:
+            continue
+        id_ = short_id("use", [log.trace_id, arm.rule_id])
+        sources = (entry.id, log.trace_id, arm.rule_id)
+        status = "passed" if use.passed else "failed"
+        change = change_of(entry, id_, "rule_use", status, {"use": use.to_wire()}, sources, use_name(arm.rule_id))
+        changes.append(change._replace(user_id=owner))
+    return changes
+
+
+def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm) -> RuleUse:
+    from muniment.rules.promotion.records import RuleUse
+
+    plain: dict[str, Any] = {
+        "trace_id": log.trace_id,
+        "rule_id": arm.rule_id,
+        "version": arm.version,
+        "arm": arm.arm,
+        "passed": facts["passed"],
+        "confirmed": facts["passed"] and facts.get("outcome") == "OK",
+        "violated": bool(facts.get("violated")),
+        "cost": facts.get("cost", 0),
+        "at": entry.ts,
+    }
+    digest = entry.metadata.get("x_digest")
+    optional = {"bucket_key": log.bucket_key, "cluster_id": facts.get("cluster_id"), "x_digest": digest}
+    return RuleUse.from_wire(plain | {key: value for key, value in optional.items() if isinstance(value, str)})

@@ -1,0 +1,247 @@
+"""A draft among the rules that are there (RC-18): made one with its likes, or told apart from what is against it.
+
+- The same advice in the same place, or a smaller one, is evidence for the rule that stands. Where the newcomer's place
+  is larger, a rule that does not act yet takes it; one that does is left as it is, and the newcomer is a rule.
+- Opposite advice where both would apply is split: the narrower is the exception, and the wider is cut so that no run
+  has both. Of two places that merely overlap, the newcomer gives way.
+- What cannot be told apart is refused, with the reason.
+
+Nothing here makes a rule active, and no active rule is changed in what it says or where: such a cut is `promotion`'s
+to make, through the gate (`activation.narrowed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from muniment.contracts.rules import DistillDraft, RuleApplicability, RuleRecord
+from muniment.core.record import RULECRAFT_VERSION, JsonObject
+from muniment.core.text.duplicates import cosine, turns, words_of
+from muniment.errors import InvalidInput
+from muniment.learning.kept import StoredMemory
+from muniment.rules.promotion.places import Place, are_apart, can_hold, cut_from, is_within, place_of
+from muniment.rules.promotion.stances import are_opposed, feature_of
+
+__all__ = ["Consolidated", "Cut", "consolidate", "next_version", "rule_of", "united"]
+
+_KEPT = ("feature", "also", "cluster_id", "violated", "reason_codes", "with", "without", "difference", "doubt")
+"""What of a draft's evidence a rule keeps beside its traces."""
+_TRACES_MAX = 64
+
+
+class Cut(NamedTuple):
+    """An existing rule, cut so that it no longer meets the newcomer. `record` is as it would be; not yet written."""
+
+    rule_id: str
+    record: RuleRecord
+    is_active: bool
+    """The rule is active: its cut goes through the gate, and is made when the exception is promoted."""
+
+
+class Consolidated(NamedTuple):
+    """What becomes of a draft. `record` is the rule to write: the newcomer, or with `merged` the rule it went into."""
+
+    kind: Literal["new", "merged", "split", "refused"]
+    reasons: tuple[str, ...]
+    record: RuleRecord | None = None
+    into: str | None = None
+    """With `merged`: the rule that has its evidence now."""
+    restarts: bool = False
+    """With `merged`: the rule changed in what it says or where, and starts again as a draft."""
+    cuts: tuple[Cut, ...] = ()
+
+
+class _Known(NamedTuple):
+    memory: StoredMemory
+    rule: RuleRecord
+    place: Place
+
+    @property
+    def is_active(self) -> bool:
+        return "active" in (self.memory.status, self.memory.stage, self.rule.status)
+
+
+def rule_of(draft: DistillDraft, rule_id: str, now: str) -> RuleRecord:
+    """The draft as a temporary rule, with no tests yet; raises `InvalidInput` for a draft that proposes none."""
+    proposed = draft.proposed_rule
+    if proposed.type is None or not (proposed.body or "").strip():
+        raise InvalidInput(
+            f"the draft {draft.draft_id!r} proposes no rule", path="$.proposed_rule", hint="type and body"
+        )
+    named = draft.evidence.get("trace_ids")
+    traces = [each for each in named if isinstance(each, str)] if isinstance(named, list | tuple) else []
+    plain: dict[str, Any] = {
+        "schema_version": RULECRAFT_VERSION,
+        "rule_id": rule_id,
+        "version": "1",
+        "type": proposed.type,
+        "status": "temporary",
+        "body": proposed.body,
+        "applicability": proposed.applicability or {},
+        "priority": {"guardrail_first": proposed.type == "GuardrailRule"},
+        "evidence": {
+            **{name: draft.evidence[name] for name in _KEPT if name in draft.evidence},
+            "trace_ids": _once(traces, draft.source_trace_ids)[:_TRACES_MAX],
+            "draft_ids": [draft.draft_id],
+        },
+        "tests": {"regression_tests": [], "counterexample_tests": []},
+        "metrics": {},
+        "lifecycle": {"created_at": now, "updated_at": now},
+    }
+    if proposed.title is not None:
+        plain["title"] = proposed.title
+    rule = RuleRecord.from_wire(plain)
+    if not can_hold(place_of(rule.applicability)):
+        raise InvalidInput("its conditions contradict each other", path="$.proposed_rule.applicability.predicates")
+    return rule
+
+
+def consolidate(
+    rule: RuleRecord, existing: Sequence[StoredMemory], *, near_duplicate: float = 0.95, now: str
+) -> Consolidated:
+    """The newcomer against the live rules of its bank. `existing` may hold others: they are passed over."""
+    place = place_of(rule.applicability)
+    known = [
+        _Known(memory, record, place_of(record.applicability))
+        for memory in sorted(existing, key=lambda one: (one.status != "active", one.created_at, one.id))
+        if memory.kind == "rule" and memory.layer != "user" and memory.status in ("temporary", "active", "pinned")
+        for record in (RuleRecord.from_wire(memory.record),)
+        if record.rule_id != rule.rule_id
+    ]
+    alike = [one for one in known if _same_advice(rule, one.rule, near_duplicate)]
+    covering = next((one for one in alike if is_within(place, one.place)), None)
+    if covering is not None:
+        reason = f"says what {covering.rule.rule_id} says, where that applies: its evidence goes to it"
+        return Consolidated("merged", (reason,), united(covering.rule, rule, now), covering.rule.rule_id)
+    opposed = [one for one in known if are_opposed(rule, one.rule) and not are_apart(place, one.place)]
+    if opposed:
+        return _split(rule, opposed, now)
+    for one in alike:
+        wider = None if one.is_active or one.memory.stage == "canary" else _widened(one, rule, place)
+        if wider is not None and not _meets_opposed(wider, one, known):
+            record = _restated(united(one.rule, rule, now), wider, now)
+            reason = f"says what {one.rule.rule_id} says, in a larger place, which that takes and starts again"
+            return Consolidated("merged", (reason,), record, one.rule.rule_id, restarts=True)
+    beside = [f"says what {one.rule.rule_id} says, in another place" for one in alike]
+    return Consolidated("new", tuple(beside) or ("nothing like it is there",), rule)
+
+
+def united(rule: RuleRecord, other: RuleRecord, now: str) -> RuleRecord:
+    """The rule with the evidence of both and the tests of both. What it says, its version and status stay."""
+    mine, theirs = rule.evidence.to_wire(), other.evidence.to_wire()
+    evidence: JsonObject = {**theirs, **mine}
+    for name in ("trace_ids", "verifier_ids", "regression_ids", "draft_ids", "also", "violated", "reason_codes"):
+        if name in evidence:
+            evidence[name] = [*_once(_texts(mine.get(name)), _texts(theirs.get(name)))[-_TRACES_MAX:]]
+    wire = rule.to_wire()
+    tests = {
+        name: list(_once(wire["tests"][name], getattr(other.tests, name)))
+        for name in ("regression_tests", "counterexample_tests")
+    }
+    lifecycle = {**wire.get("lifecycle", {}), "updated_at": now}
+    return RuleRecord.from_wire(
+        {**wire, "evidence": evidence, "tests": {**wire["tests"], **tests}, "lifecycle": lifecycle}
+    )
+
+
+def next_version(version: str) -> str:
+    """`1` → `2`, `1.4` → `1.5`: the last number is one more; a version without a number gets one."""
+    found = re.search(r"(\d+)(?!.*\d)", version)
+    return f"{version}.1" if found is None else f"{version[: found.start()]}{int(found[1]) + 1}{version[found.end() :]}"
+
+
+# -- the same advice ----------------------------------------------------------------------------------
+
+
+def _same_advice(one: RuleRecord, other: RuleRecord, near_duplicate: float) -> bool:
+    """Of one type, and drafted from the same thing; or with words so alike, and none that turns them round."""
+    if one.type != other.type:
+        return False
+    basis = _basis(one)
+    if basis is not None and basis == _basis(other):
+        return True
+    mine, theirs = words_of(f"{one.title or ''}\n{one.body}"), words_of(f"{other.title or ''}\n{other.body}")
+    return cosine(mine, theirs) >= near_duplicate and not any(map(turns, set(mine) ^ set(theirs)))
+
+
+def _basis(rule: RuleRecord) -> tuple[str, str] | None:
+    feature = feature_of(rule)
+    if feature is not None:
+        return "feature", feature
+    cluster = (rule.evidence.model_extra or {}).get("cluster_id")
+    return ("cluster", cluster) if isinstance(cluster, str) else None
+
+
+def _widened(known: _Known, rule: RuleRecord, place: Place) -> RuleApplicability | None:
+    """Where both apply, if that can be said: the newcomer's place, or the same with the buckets of both."""
+    if is_within(known.place, place):
+        return rule.applicability
+    mine, theirs = known.rule.applicability, rule.applicability
+    if not mine.bucket_keys or not theirs.bucket_keys:
+        return None
+    bare, other = (place_of(one.model_copy(update={"bucket_keys": ()})) for one in (mine, theirs))
+    if not (is_within(bare, other) and is_within(other, bare)):
+        return None
+    return mine.model_copy(update={"bucket_keys": _once(mine.bucket_keys, theirs.bucket_keys)})
+
+
+def _meets_opposed(where: RuleApplicability, one: _Known, known: Sequence[_Known]) -> bool:
+    place = place_of(where)
+    return any(are_opposed(one.rule, other.rule) and not are_apart(place, other.place) for other in known)
+
+
+# -- the opposite -------------------------------------------------------------------------------------
+
+
+def _split(rule: RuleRecord, opposed: Sequence[_Known], now: str) -> Consolidated:
+    """The narrower is the exception. A newcomer that stands within another cuts it; any other gives way itself."""
+    where, reasons = rule.applicability, []
+    cuts: list[Cut] = []
+    whole = place_of(where)
+    inner = {one.rule.rule_id: is_within(whole, one.place) for one in opposed}
+    for one in opposed:
+        if inner[one.rule.rule_id] and is_within(one.place, whole):
+            reason = f"{one.rule.rule_id} advises the opposite in the same place, and nothing tells the two apart"
+            return Consolidated("refused", (reason,))
+    for one in sorted(opposed, key=lambda one: inner[one.rule.rule_id]):  # give way first: cuts follow what is left
+        name, place = one.rule.rule_id, place_of(where)
+        try:
+            if inner[name]:
+                cut = cut_from(one.rule.applicability, place)
+                cuts.append(Cut(name, _restated(one.rule, cut, now), one.is_active))
+                reasons.append(f"an exception to {name}, which no longer applies where this does")
+            elif not are_apart(place, one.place):
+                where = cut_from(where, one.place)
+                reasons.append(f"gives way to {name}, which advises the opposite where both would apply")
+        except InvalidInput as error:
+            reason = f"{name} advises the opposite, and the two cannot be kept apart: {error.message}"
+            return Consolidated("refused", (reason,))
+    wire = {**rule.to_wire(), "applicability": where.to_wire()}
+    if cuts:
+        wire["exception_to"] = [cut.rule_id for cut in cuts]
+    return Consolidated("split", tuple(reasons), RuleRecord.from_wire(wire), cuts=tuple(cuts))
+
+
+def _restated(rule: RuleRecord, where: RuleApplicability, now: str) -> RuleRecord:
+    """The next version of a rule, in another place: temporary, as it says something new, and so are its metrics."""
+    wire = rule.to_wire()
+    return RuleRecord.from_wire(
+        {
+            **wire,
+            "version": next_version(rule.version),
+            "status": "temporary",
+            "applicability": where.to_wire(),
+            "metrics": {},
+            "lifecycle": {**wire.get("lifecycle", {}), "updated_at": now},
+        }
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
+
+
+def _once(*several: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each for one in several for each in one))

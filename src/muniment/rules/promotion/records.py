@@ -1,0 +1,200 @@
+"""The life of a rule (RC-14, RC-16, RC-18): its stage, the runs that tried it, the reports that moved it, the rulebook.
+
+A RuleRecord's `status` has three words; a rule passes through more stages than that, and what stands here says which.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
+from muniment.core.scope import IdText
+from muniment.core.vocabulary import RuleType
+
+__all__ = [
+    "Arm",
+    "CanaryPlan",
+    "GateCheck",
+    "GateReport",
+    "LintFinding",
+    "PromotionReport",
+    "RefusedRule",
+    "ReplayReport",
+    "RuleAction",
+    "RuleArm",
+    "RuleLayer",
+    "RuleStage",
+    "RuleUse",
+    "RulebookChange",
+    "RulebookRevision",
+    "TestOutcome",
+]
+
+RuleStage = Literal["drafted", "gated", "replayed", "canary", "active", "retired"]
+"""drafted, gated, replayed and canary are `temporary` in the RuleRecord. A rule acts in `canary` and `active` alone."""
+RuleLayer = Literal["learned", "user"]
+"""Rules that a person wrote stand in a layer of their own: added, never changed, with a TTL, never a system guard."""
+Arm = Literal["active", "canary", "holdout", "baseline"]
+"""What a run did with a rule that applied to it: had it as an active rule or as one on trial; or left it out, being of
+the few that leave an active rule out so that its worth stays known, or of those that a trial is compared with."""
+RuleAction = Literal["submit", "canary", "promote", "retire", "rollback", "publish"]
+
+
+class RuleArm(Record):
+    """A rule that applied to a run, and whether the run had it."""
+
+    rule_id: IdText
+    version: str
+    type: RuleType
+    arm: Arm
+
+
+class RuleUse(Record):
+    """One judged run of a rule: a projection of the run's log, nothing of what was said."""
+
+    trace_id: IdText
+    rule_id: IdText
+    version: str
+    arm: Arm
+    bucket_key: Absent[str] = None
+    passed: bool
+    confirmed: bool
+    """Passed, and its outcome is OK."""
+    violated: bool = False
+    """Broke a constraint that was checked."""
+    attempts: Count = 1
+    cluster_id: Absent[str] = None
+    cost: Number = 0
+    x_digest: Absent[str] = None
+    """Of the task: runs of the same task are matched by it."""
+    at: str
+
+
+class CanaryPlan(Record):
+    """Which runs try a rule: a share by the hash of their ids, or all of these buckets, or a share of them."""
+
+    canary_id: IdText
+    share: Number
+    bucket_keys: Items[str] = ()
+    started_at: str
+
+
+class LintFinding(Record):
+    """Something wrong with a rule's text or shape. An error keeps it from the gate; a warning does not."""
+
+    code: NonEmpty
+    path: str
+    message: str
+    severity: Literal["error", "warning"] = "error"
+
+
+class TestOutcome(Record):
+    """What came of one test of a rule."""
+
+    __test__ = False  # not a pytest class
+
+    test_id: IdText
+    test_type: Literal["regression", "counterexample"]
+    kind: Absent[str] = None
+    is_micro: bool = False
+    status: Literal["passed", "failed", "error", "timeout", "not_graded"]
+    ok: bool
+    vacuous: bool = False
+    """Passes whatever the output is, so it says nothing."""
+    message: str = ""
+
+
+class GateCheck(Record):
+    """One thing the gate asks for."""
+
+    name: NonEmpty
+    ok: bool
+    found: str
+    needed: str
+
+
+class GateReport(Record):
+    """Whether a rule passed its tests (RC-18)."""
+
+    report_id: IdText
+    rule_id: IdText
+    rule_digest: str
+    """Of what the rule says and where it applies: a rule that is changed goes through the gate again."""
+    passed: bool
+    checks: Items[GateCheck]
+    outcomes: Items[TestOutcome] = ()
+    lint: Items[LintFinding] = ()
+    policy_digest: str
+    created_at: str
+
+
+class ReplayReport(Record):
+    """Earlier tasks run again, each with the rule and without it."""
+
+    report_id: IdText
+    rule_id: IdText
+    rule_digest: str
+    pairs: Count
+    with_passes: Count
+    without_passes: Count
+    effect: Absent[Number] = None
+    decision: Literal["better", "not_harmful", "harmful", "undecided"]
+    passed: bool
+    """Not shown to be harmful, and enough was tried."""
+    comparison: JsonObject = Field(default_factory=dict)
+    trace_ids: Items[IdText] = ()
+    """The runs whose tasks were taken."""
+    notes: str = ""
+    created_at: str
+
+
+class PromotionReport(Record):
+    """Why a rule was made active, taken back or kept waiting. A person signs it, or a policy allows it by name."""
+
+    report_id: IdText
+    rule_id: IdText
+    rule_digest: str
+    action: Literal["promote", "retire", "rollback"]
+    gate_report_id: Absent[IdText] = None
+    replay_report_id: Absent[IdText] = None
+    canary: Absent[CanaryPlan] = None
+    comparison: JsonObject = Field(default_factory=dict)
+    decision: Absent[Literal["better", "not_harmful", "harmful", "undecided"]] = None
+    reasons: Items[str]
+    signed_by: Absent[NonEmpty] = None
+    allowed_by: Absent[NonEmpty] = None
+    """The policy that let it happen with no signature."""
+    created_at: str
+
+
+class RulebookChange(Record):
+    """A rule's record, from one version to the next; 0 where there was none."""
+
+    rule_id: IdText
+    before: Count
+    after: Count
+
+
+class RulebookRevision(Record):
+    """The rulebook of a bank, changed. The newest revision is the rulebook in force."""
+
+    revision: Count
+    action: RuleAction
+    changes: Items[RulebookChange]
+    names: Items[str] = ()
+    """Digests of the families and domains whose rules changed."""
+    report_id: Absent[IdText] = None
+    restores: Absent[Count] = None
+    """Of a rollback: the revision that is in force again."""
+    signed_by: Absent[NonEmpty] = None
+    reason: str = ""
+    created_at: str
+
+
+class RefusedRule(Record):
+    """A rule that was not selected, and why."""
+
+    rule_id: IdText
+    version: str
+    code: NonEmpty
+    why: str

@@ -1,0 +1,287 @@
+"""Trials of a rule: earlier tasks with it and without (replay), then a share of real runs (canary).
+
+A canary is decided by the sequential comparison alone: it stays until that speaks. The point rules that others roll
+back on are worked out and shown beside it, as information: at the size of a canary they are noise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import comb, log
+from typing import Any, Literal, NamedTuple
+
+from muniment.contracts.rules import RuleRecord
+from muniment.core.policy.rules import CanaryPolicy, RulePolicy
+from muniment.core.stats.comparison import Comparison, Decision
+from muniment.core.stats.sequential import difference_sequence
+from muniment.core.stats.wilson import Bounds
+from muniment.errors import GateFailed, InvalidInput
+from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import faults_of
+from muniment.rules.promotion.records import CanaryPlan, GateReport, ReplayReport, RuleUse
+from muniment.verify.buckets import parse_bucket_key
+
+__all__ = [
+    "ArmFigures",
+    "CanaryVerdict",
+    "PointRule",
+    "ReplayPair",
+    "comparison_of",
+    "figures_of",
+    "judge_canary",
+    "judge_replay",
+    "point_rules",
+    "replay_faults",
+    "start_canary",
+]
+
+_TOP = 5
+
+
+class ReplayPair(NamedTuple):
+    """One earlier task, tried with the rule and without."""
+
+    trace_id: str
+    with_passed: bool
+    without_passed: bool
+
+
+class ArmFigures(NamedTuple):
+    """What the runs of one arm came to."""
+
+    n: int
+    passes: int
+    confirmed: int
+    violated: int
+    attempts: int
+    clusters: Mapping[str, int]
+
+    def rate(self, name: Literal["passes", "confirmed", "violated", "attempts"]) -> float | None:
+        """A run's share of it; None where the arm is empty."""
+        found: int = getattr(self, name)
+        return found / self.n if self.n else None
+
+
+class PointRule(NamedTuple):
+    """A rule of thumb on two observed rates. It decides nothing here."""
+
+    name: str
+    difference: float | None
+    limit: float
+    would_roll_back: bool
+
+
+class CanaryVerdict(NamedTuple):
+    """What to do with a rule on trial, and why."""
+
+    decision: Literal["stay", "promote", "rollback", "ended"]
+    claim: Decision
+    effect: float | None
+    bounds: Bounds
+    """Of the effect, at every look."""
+    runs: int
+    reasons: tuple[str, ...]
+    points: tuple[PointRule, ...]
+    """For information."""
+
+
+# -- replay -------------------------------------------------------------------------------------------
+
+
+def judge_replay(
+    rule: RuleRecord, pairs: Sequence[ReplayPair], policy: RulePolicy, *, report_id: str, now: str
+) -> ReplayReport:
+    """Matched pairs, judged by the sequential comparison, and by the exact sign test as there is one look at a few."""
+    seen = Comparison(policy.canary.margin, policy.canary.alpha)
+    for pair in pairs:
+        seen = seen.add_pair(pair.with_passed, pair.without_passed)
+    won = sum(pair.with_passed > pair.without_passed for pair in pairs)
+    lost = sum(pair.with_passed < pair.without_passed for pair in pairs)
+    chance = _tail(lost, won + lost)
+    is_worse = (seen.effect or 0) <= -policy.canary.margin and chance <= policy.canary.alpha
+    decision: Decision = "harmful" if seen.decision == "undecided" and is_worse else seen.decision
+    traces = tuple(dict.fromkeys(pair.trace_id for pair in pairs))
+    least = policy.gate.replay_pairs_min
+    notes = [f"{won} tasks passed only with the rule, {lost} only without: chance {chance:.3g} of as many losses"]
+    if len(traces) < least:
+        notes.append(f"{len(traces)} tasks are too few: needed {least}")
+    fields: dict[str, Any] = {} if seen.effect is None else {"effect": seen.effect}
+    return ReplayReport(
+        report_id=report_id,
+        rule_id=rule.rule_id,
+        rule_digest=rule_digest(rule),
+        pairs=len(pairs),
+        with_passes=seen.candidate.passes,
+        without_passes=seen.baseline.passes,
+        decision=decision,
+        passed=decision != "harmful" and len(traces) >= least,
+        comparison=seen.to_wire(),
+        trace_ids=traces,
+        notes="; ".join(notes),
+        created_at=now,
+        **fields,
+    )
+
+
+def replay_faults(report: ReplayReport | None, rule: RuleRecord, policy: RulePolicy) -> tuple[str, ...]:
+    """Why a replay does not let this rule through; none if it does, or if the policy asks for none."""
+    least = policy.gate.replay_pairs_min
+    if report is None:
+        return (f"no replay; needed {least} tasks or more",) if least else ()
+    named = [] if report.rule_id == rule.rule_id else [f"the replay tried the rule {report.rule_id}"]
+    changed = [] if report.rule_digest == rule_digest(rule) else ["the rule was changed after the replay"]
+    failed = [] if report.passed else ["the replay did not pass"]
+    harmful = ["the replay showed harm"] if report.decision == "harmful" else []
+    tried = len(set(report.trace_ids))
+    few = [f"{tried} tasks were replayed; needed {least}"] if tried < least else []
+    return (*named, *changed, *failed, *harmful, *few)
+
+
+def _tail(losses: int, n: int) -> float:
+    """The chance of so many losses or more among n, were each as likely as a win."""
+    return float(sum(comb(n, k) for k in range(losses, n + 1)) / 2**n)
+
+
+# -- canary -------------------------------------------------------------------------------------------
+
+
+def start_canary(
+    rule: RuleRecord,
+    gate: GateReport,
+    replay: ReplayReport | None,
+    policy: RulePolicy,
+    *,
+    canary_id: str,
+    now: str,
+    share: float | None = None,
+    bucket_keys: Sequence[str] = (),
+) -> CanaryPlan:
+    """The plan of a trial; `GateFailed` where gate or replay do not let the rule come so far."""
+    faults = (*faults_of(gate, rule, policy.gate), *replay_faults(replay, rule, policy))
+    if faults:
+        raise GateFailed(f"{rule.rule_id} may not be tried: {faults[0]}", details={"reasons": list(faults)})
+    wanted = policy.canary.share if share is None else share
+    if not 0 < wanted <= policy.canary.share_max:
+        hint = f"more than 0 and at most {policy.canary.share_max:g}"
+        raise InvalidInput(f"a share of {wanted:g} of the runs", path="$.share", hint=hint)
+    for key in bucket_keys:
+        parse_bucket_key(key)
+    buckets = tuple(dict.fromkeys(bucket_keys))
+    return CanaryPlan(canary_id=canary_id, share=wanted, bucket_keys=buckets, started_at=now)
+
+
+def judge_canary(
+    comparison: Comparison | Mapping[str, Any],
+    uses: Iterable[RuleUse],
+    policy: CanaryPolicy,
+    plan: CanaryPlan,
+) -> CanaryVerdict:
+    """What the comparison of the trial's two arms says. `uses` are its runs; they make the point rules and no more."""
+    seen = comparison_of(comparison, policy)
+    candidate, baseline = _arms(uses)
+    runs = seen.candidate.n + seen.baseline.n
+    decision, why = _decided(seen, runs, policy)
+    bounds = difference_sequence(seen.candidate, seen.baseline, policy.alpha)
+    points = point_rules(candidate, baseline)
+    told = (*why, *_figures(seen, bounds, plan, policy), *_point_lines(points))
+    return CanaryVerdict(decision, seen.decision, seen.effect, bounds, runs, told, points)
+
+
+def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:
+    """The comparison, if it was made by this policy's margin and alpha; another's claims are not this one's."""
+    seen = comparison if isinstance(comparison, Comparison) else Comparison.from_wire(dict(comparison))
+    if (seen.margin, seen.alpha) != (policy.margin, policy.alpha):
+        found = f"margin {seen.margin:g} and alpha {seen.alpha:g}"
+        raise InvalidInput(
+            f"the comparison was made with {found}", hint=f"the policy has {policy.margin:g} and {policy.alpha:g}"
+        )
+    return seen
+
+
+def figures_of(uses: Iterable[RuleUse]) -> ArmFigures:
+    several = list(uses)
+    return ArmFigures(
+        n=len(several),
+        passes=sum(use.passed for use in several),
+        confirmed=sum(use.confirmed for use in several),
+        violated=sum(use.violated for use in several),
+        attempts=sum(use.attempts for use in several),
+        clusters=Counter(use.cluster_id for use in several if use.cluster_id is not None and not use.passed),
+    )
+
+
+def point_rules(candidate: ArmFigures, baseline: ArmFigures) -> tuple[PointRule, ...]:
+    """Candidate − baseline as observed, with the limits that point rules would roll back at."""
+    passes = _gap(candidate.rate("passes"), baseline.rate("passes"))
+    confirmed = _gap(candidate.rate("confirmed"), baseline.rate("confirmed"))
+    violated = _gap(candidate.rate("violated"), baseline.rate("violated"))
+    attempts = _gap(candidate.rate("attempts"), baseline.rate("attempts"))
+    is_no_better = passes is None or passes <= 0
+    made = [
+        PointRule("pass rate", passes, -0.01, passes is not None and passes < -0.01),
+        PointRule("confirmed passes", confirmed, -0.01, confirmed is not None and confirmed < -0.01),
+        PointRule("violations", violated, 0.02, violated is not None and violated > 0.02),
+        PointRule("attempts", attempts, 0.25, attempts is not None and attempts > 0.25 and is_no_better),
+    ]
+    together = Counter(candidate.clusters) + Counter(baseline.clusters)
+    for name in sorted(together, key=lambda each: (-together[each], each))[:_TOP]:
+        mine, other = (arm.clusters.get(name, 0) / arm.n if arm.n else None for arm in (candidate, baseline))
+        worse = _gap(mine, other)
+        made.append(PointRule(f"cluster {name}", worse, 0.05, worse is not None and worse > 0.05))
+    return tuple(made)
+
+
+# -- deciding -----------------------------------------------------------------------------------------
+
+
+def _decided(
+    seen: Comparison, runs: int, policy: CanaryPolicy
+) -> tuple[Literal["stay", "promote", "rollback", "ended"], tuple[str, ...]]:
+    claim = seen.decision
+    if claim == "harmful":
+        return "rollback", (f"harmful: worse than without it, and a harm of {policy.margin:g} is not excluded",)
+    if "worse" in seen.claims:
+        return "ended", (f"worse than without it, though by less than {policy.margin:g}: nothing speaks for it",)
+    if claim == "better":
+        return "promote", ("better than without it",)
+    if claim == "not_harmful" and policy.needs == "not_harmful":
+        return "promote", (f"not harmful: a harm of {policy.margin:g} or more is excluded",)
+    lacking = policy.needs if claim == "not_harmful" else "anything"
+    if runs >= policy.runs_max:
+        return "ended", (f"{runs} runs, and it has not shown {lacking}: at most {policy.runs_max} are tried",)
+    return "stay", (f"has not shown {lacking} after {runs} runs: it stays until it does, or until {policy.runs_max}",)
+
+
+def _figures(seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryPolicy) -> tuple[str, ...]:
+    where = f" in {', '.join(plan.bucket_keys)}" if plan.bucket_keys else ""
+    effect = "unknown" if seen.effect is None else f"{seen.effect:+.3f}"
+    edge = -log(policy.alpha)
+    peaks = (("harm", seen.worse_peak), ("no harm", seen.not_harmful_peak), ("gain", seen.better_peak))
+    runs = (
+        "every run: never left out, so there is nothing to compare with"
+        if plan.share == 1
+        else f"a share of {plan.share:g}"
+    )
+    shown = ", ".join(f"{name} {min(1.0, max(0.0, peak / edge)):.0%}" for name, peak in peaks)
+    return (
+        f"passed {seen.candidate.passes} of {seen.candidate.n} with it, {seen.baseline.passes} of {seen.baseline.n} "
+        f"without, since {plan.started_at} on {runs}{where}",
+        f"effect {effect}, between {bounds.lower:+.3f} and {bounds.upper:+.3f} at every look",
+        f"evidence, of what a claim takes: {shown}",
+    )
+
+
+def _point_lines(points: Sequence[PointRule]) -> tuple[str, ...]:
+    over = [f"{one.name} {one.difference:+.3f}" for one in points if one.would_roll_back and one.difference is not None]
+    return (f"for information, point rules that would roll back: {', '.join(over) or 'none'}",)
+
+
+def _arms(uses: Iterable[RuleUse]) -> tuple[ArmFigures, ArmFigures]:
+    several = list(uses)
+    candidate, baseline = (figures_of(use for use in several if use.arm == arm) for arm in ("canary", "baseline"))
+    return candidate, baseline
+
+
+def _gap(mine: float | None, other: float | None) -> float | None:
+    return None if mine is None or other is None else mine - other

@@ -1,0 +1,1 @@
+"""Guided search of a space of states."""

@@ -1,0 +1,1 @@
+"""Long runs: steps, claims, compaction, snapshots, resume, drift."""

@@ -1,0 +1,71 @@
+"""What a run has verified so far, as a packet shows it: those that match the question first, then the newest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.core.evidence_ids import LEDGER_CORPUS
+from muniment.core.ports.engine import Condition, Select
+from muniment.memory.recall.matching import match_text
+from muniment.store.items.versions import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muniment.core.ports.engine import Reader
+    from muniment.core.scope import Scope
+    from muniment.memory.recall.matching import Wanted
+
+__all__ = ["verified_claims"]
+
+_STANDS = ("live", "superseded")
+"""A newer revision takes nothing from what the older one says."""
+
+
+class _Found(NamedTuple):
+    score: float
+    created_at: str
+    shown: dict[str, Any]
+    chunk_ids: tuple[str, ...]
+    """Of the documents it cites."""
+
+
+def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
+    """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first."""
+    where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
+    rows = reader.do(Select("items", where=where, order=("id", "version")))
+    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
+    found: list[_Found] = []
+    for item in newest.values():
+        if item.status != "verified" or item.body is None or item.user_id != scope.user_id:
+            continue
+        claim = item.plain()
+        refs = claim["evidence_refs"]
+        if not refs:  # brought from elsewhere: nothing shows it (CS-06)
+            continue
+        shown = {
+            "claim_id": item.id,
+            "statement": claim["statement"],
+            "evidence_id": refs[0]["chunk_id"],
+            "trust": item.trust,
+        }
+        chunk_ids = tuple(ref["chunk_id"] for ref in refs if ref.get("corpus_id", LEDGER_CORPUS) != LEDGER_CORPUS)
+        score = match_text(wanted, claim["statement"]).score
+        found.append(_Found(score, item.created_at, shown, chunk_ids))
+    found.sort(key=lambda each: each.shown["claim_id"])
+    found.sort(key=lambda each: each[:2], reverse=True)
+    return _standing(reader, scope, found, limit)
+
+
+def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int) -> list[dict[str, Any]]:
+    """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
+    from muniment.memory.documents.handle import standing_of
+
+    shown: list[dict[str, Any]] = []
+    at = 0
+    while at < len(found) and len(shown) < limit:
+        page = found[at : at + limit]
+        standing = standing_of(reader, scope.tenant_id, [id_ for each in page for id_ in each.chunk_ids])
+        shown += [each.shown for each in page if all(standing.get(id_) in _STANDS for id_ in each.chunk_ids)]
+        at += limit
+    return shown[:limit]

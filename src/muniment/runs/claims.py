@@ -1,0 +1,380 @@
+"""A run's claims, conflicts, failures, questions and next actions: each change is one `state_patch` entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from muniment.contracts.evidence import EvidencePointer
+from muniment.core.pointer import Pointer
+from muniment.core.ports.engine import Condition, Get, Select
+from muniment.core.trust import lowest_trust
+from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
+from muniment.memory.patches import Decided, Desk, draft_patch, said_of, text_of, texts_of, write_patches
+from muniment.runs.citing import Cited, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
+from muniment.runs.compaction.transitions import failure_fingerprint
+from muniment.runs.projection import name_of_words
+from muniment.runs.records import RunClaim, RunConflict
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.foreign import is_id
+from muniment.store.ledger.run_events import (
+    ACTIONS_PLANNED,
+    CLAIM_DEMOTED,
+    CLAIM_MADE,
+    CLAIM_RETRACTED,
+    CLAIM_VERIFIED,
+    CONFLICT_RECORDED,
+    CONFLICT_SETTLED,
+    FAILURE_RECORDED,
+    QUESTION_CLOSED,
+    QUESTION_OPENED,
+)
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.store.ledger.records import Trust
+
+__all__ = [
+    "close_question",
+    "make_claim",
+    "open_question",
+    "plan_actions",
+    "record_conflict",
+    "record_failure",
+    "retract_claim",
+    "settle_conflict",
+    "verify_claim",
+]
+
+MADE_AS = ("candidate", "verified")
+_REFS = ("evidence_refs", "refuted_by", "side_a_refs", "side_b_refs")
+
+
+# -- claims -------------------------------------------------------------------------------------------
+
+
+def make_claim(
+    desk: Desk, statement: Any, evidence: Any, status: Any, claim_id: str | None, depends_on: Iterable[str]
+) -> RunClaim:
+    """A new claim, or the one the run has already made in these words."""
+    if status not in MADE_AS:
+        raise InvalidInput(
+            f"{status!r:.40} is not a status a claim can be made with",
+            path="$.status",
+            hint=f"one of {', '.join(MADE_AS)}; retract_claim takes one back",
+        )
+    said = said_of(desk, statement, "$.statement")
+    pointers = pointers_of(evidence, "$.evidence")
+    basis = texts_of(depends_on, "$.depends_on")
+    if claim_id is not None and not is_id(claim_id):
+        raise InvalidInput("wanted an id of 1 to 256 characters", path="$.id", hint="leave id out to have one minted")
+    fresh = claim_id if claim_id is not None else desk.ctx.ids.new("clm")
+    chosen: list[str] = []
+
+    def decide(tx: Transaction) -> Decided:
+        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        known = _named(tx, desk, "claim", said, "retracted")
+        chosen[:] = [fresh if known is None else known.id]
+        if known is not None:
+            _check_same(known, cited, status, basis, claim_id)
+            return Decided([])
+        if claim_id is not None and tx.do(Get("ids", (claim_id,))) is not None:
+            raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint="leave id out to have one minted")
+        _check_basis(tx, desk, basis)
+        if status == "verified":
+            _check_verified(tx, desk, cited)
+        said_of_it = {
+            "id": fresh,
+            "statement": said,
+            "status": status,
+            "evidence_refs": _wire(cited),
+            "depends_on": list(basis),
+            "sources": sources_of(cited),
+        }
+        return Decided([draft_patch(CLAIM_MADE, _trust(cited), said_of_it)])
+
+    return write_patches(desk, decide, lambda reader: _claim(reader, desk, chosen[0])[1], _owners(desk, pointers))
+
+
+def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequence[str], claim_id: str | None) -> None:
+    """What is claimed again in the same words must say nothing more than it did."""
+    before = RunClaim.from_wire(known.plain())
+    adds = _added(before, cited) or not set(basis) <= set(before.depends_on)
+    if not adds and status in ("candidate", before.status) and claim_id in (None, before.claim_id):
+        return
+    raise Conflict(
+        f"the run claims this already, as {before.claim_id}",
+        path="$.statement",
+        hint="verify_claim(claim_id, evidence=…) adds evidence to it",
+        details={"claim_id": before.claim_id, "status": before.status},
+    )
+
+
+def verify_claim(desk: Desk, claim_id: Any, evidence: Any) -> RunClaim:
+    """Verify a claim on evidence, its own and what is given; of a verified one, add to its evidence."""
+    pointers = pointers_of(evidence, "$.evidence")
+
+    def decide(tx: Transaction) -> Decided:
+        item, claim = _claim(tx, desk, claim_id)
+        if claim.status == "retracted":
+            raise Conflict(f"the claim {claim.claim_id} was retracted", path="$.claim_id", hint="make a new claim")
+        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        before = cite_again(tx, desk.scope, claim.evidence_refs, "$.evidence_refs")
+        _check_basis(tx, desk, claim.depends_on)
+        _check_verified(tx, desk, [*before, *cited])
+        if claim.status == "verified" and not _added(claim, cited):
+            return Decided([])
+        said = {"id": claim.claim_id, "evidence_refs": _wire(cited), "sources": sources_of(cited)}
+        return Decided([draft_patch(CLAIM_VERIFIED, _trust([*before, *cited]), said)], item.created_at)
+
+    beside = _owners(desk, pointers, "claim", claim_id)
+    return write_patches(desk, decide, lambda reader: _claim(reader, desk, claim_id)[1], beside)
+
+
+def _added(claim: RunClaim, cited: Sequence[Cited]) -> bool:
+    held = {ref.evidence_id for ref in claim.evidence_refs}
+    return any(each.pointer.evidence_id not in held for each in cited)
+
+
+def retract_claim(desk: Desk, claim_id: Any, reason: Any, evidence: Any) -> RunClaim:
+    """Take a claim back. Verified claims that depend on it fall back to candidates in the same transaction."""
+    why = said_of(desk, reason, "$.reason")
+    pointers = pointers_of(evidence, "$.evidence")
+
+    def decide(tx: Transaction) -> Decided:
+        item, claim = _claim(tx, desk, claim_id)
+        if claim.status == "retracted":
+            raise Conflict(f"the claim {claim.claim_id} was retracted already", path="$.claim_id")
+        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        said = {
+            "id": claim.claim_id,
+            "reason": why,
+            "evidence_refs": _wire(cited),
+            "sources": sources_of(cited),
+        }
+        drafts = [draft_patch(CLAIM_RETRACTED, _trust(cited), said)]
+        for fallen in _dependents(tx, desk, claim.claim_id):
+            reason = f"it depends on {claim.claim_id}, which was retracted"
+            drafts.append(draft_patch(CLAIM_DEMOTED, "assistant", {"id": fallen, "reason": reason}))
+        return Decided(drafts, item.created_at)
+
+    beside = _owners(desk, pointers, "claim", claim_id)
+    return write_patches(desk, decide, lambda reader: _claim(reader, desk, claim_id)[1], beside)
+
+
+def _dependents(reader: Reader, desk: Desk, claim_id: str) -> list[str]:
+    """Verified claims of the run that rest on this one, directly or through others."""
+    reached = {claim_id}
+    frontier, fallen = [claim_id], []
+    while frontier:
+        links = reader.do(Select("links", where=(("source_id", "in", tuple(frontier)),), columns=("item_id",)))
+        frontier = []
+        for id_ in sorted({str(row[0]) for row in links} - reached):
+            reached.add(id_)
+            item = latest(reader, id_)
+            if item is None or item.kind != "claim" or item.run_id != desk.scope.run_id or item.body is None:
+                continue
+            frontier.append(id_)
+            if item.status == "verified":
+                fallen.append(id_)
+    return fallen
+
+
+def _claim(reader: Reader, desk: Desk, claim_id: Any) -> tuple[Item, RunClaim]:
+    item = _own(reader, desk, "claim", claim_id, "$.claim_id")
+    return item, RunClaim.from_wire(item.plain())
+
+
+def _named(reader: Reader, desk: Desk, kind: str, words: str, but: str | None = None) -> Item | None:
+    """The record of this run that says this, word for word, unless it was forgotten or is in the state `but`."""
+    name = name_of_words(desk.scope.run_id, words)
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", desk.scope.user_id), ("name", "=", name))
+    rows = reader.do(Select("items", where=where, order=("id", "version")))
+    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
+    return next((item for item in newest.values() if item.body is not None and item.status != but), None)
+
+
+def _own(reader: Reader, desk: Desk, kind: str, id_: Any, path: str) -> Item:
+    """A record of this run; one that was forgotten says so."""
+    item = latest(reader, text_of(id_, path))
+    if item is None or item.kind != kind or item.run_id != desk.scope.run_id or item.user_id != desk.scope.user_id:
+        raise NotFound(f"no {kind} {id_!r:.80} in this run", path=path, hint=f"run.{kind}s() lists those there are")
+    item.plain()
+    return item
+
+
+def _check_basis(reader: Reader, desk: Desk, basis: Sequence[str]) -> None:
+    for index, id_ in enumerate(basis):
+        path = f"$.depends_on[{index}]"
+        if _own(reader, desk, "claim", id_, path).status == "retracted":
+            raise Conflict(f"the claim {id_} was retracted", path=path, hint="rest it on a claim that stands")
+
+
+def _check_verified(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
+    """A verified claim has evidence (CS-06) that still stands, and not the agent's own word alone."""
+    if not cited:
+        raise InvalidInput(
+            "a verified claim needs evidence",
+            path="$.evidence",
+            hint="give at least one pointer: an event id, or {event_id, quote}",
+        )
+    if not desk.ctx.policy.compaction.own_words_verify and all(each.role == "assistant" for each in cited):
+        raise InvalidInput(
+            "what the agent said itself does not verify a claim",
+            path="$.evidence",
+            hint="point to the user, a tool's result or a document",
+        )
+    _check_standing(reader, desk, cited)
+
+
+def _check_standing(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
+    from muniment.memory.documents.handle import standing_of
+
+    standing = standing_of(reader, desk.scope.tenant_id, sources_of(cited))
+    for index, each in enumerate(cited):
+        if standing.get(each.pointer.chunk_id) == "retracted":
+            raise Conflict(
+                f"the document of chunk {each.pointer.chunk_id} was retracted",
+                path=f"$.evidence[{index}]",
+                hint="cite a source that stands",
+            )
+
+
+# -- conflicts, failures, questions -------------------------------------------------------------------
+
+
+def record_conflict(desk: Desk, description: Any, side_a: Any, side_b: Any, claims: Iterable[str]) -> RunConflict:
+    """Two sides that cannot both be right, each with its evidence (CS-07)."""
+    said = said_of(desk, description, "$.description")
+    given = {"side_a": pointers_of(side_a, "$.side_a"), "side_b": pointers_of(side_b, "$.side_b")}
+    between = texts_of(claims, "$.claims")
+    fresh = desk.ctx.ids.new("cfl")
+
+    def decide(tx: Transaction) -> Decided:
+        sides = {name: cite(tx, desk.scope, pointers, f"$.{name}") for name, pointers in given.items()}
+        for name, cited in sides.items():
+            if not cited:
+                raise InvalidInput(
+                    "a conflict needs evidence on both sides", path=f"$.{name}", hint="two on one side do not do"
+                )
+        for index, claim_id in enumerate(between):
+            _own(tx, desk, "claim", claim_id, f"$.claims[{index}]")
+        both = [*sides["side_a"], *sides["side_b"]]
+        said_of_it = {
+            "id": fresh,
+            "description": said,
+            "side_a_refs": _wire(sides["side_a"]),
+            "side_b_refs": _wire(sides["side_b"]),
+            "claim_ids": list(between),
+            "sources": sources_of(both),
+        }
+        return Decided([draft_patch(CONFLICT_RECORDED, _trust(both), said_of_it)])
+
+    beside = _owners(desk, [*given["side_a"], *given["side_b"]])
+    return write_patches(desk, decide, lambda reader: _conflict(reader, desk, fresh)[1], beside)
+
+
+def settle_conflict(desk: Desk, conflict_id: Any, resolution: Any) -> RunConflict:
+    said = said_of(desk, resolution, "$.resolution")
+
+    def decide(tx: Transaction) -> Decided:
+        item, conflict = _conflict(tx, desk, conflict_id)
+        if conflict.status == "settled":
+            raise Conflict(f"the conflict {conflict.conflict_id} is settled already", path="$.conflict_id")
+        patch = draft_patch(CONFLICT_SETTLED, "assistant", {"id": conflict.conflict_id, "resolution": said})
+        return Decided([patch], item.created_at)
+
+    beside = _owners(desk, (), "conflict", conflict_id)
+    return write_patches(desk, decide, lambda reader: _conflict(reader, desk, conflict_id)[1], beside)
+
+
+def _conflict(reader: Reader, desk: Desk, conflict_id: Any) -> tuple[Item, RunConflict]:
+    item = _own(reader, desk, "conflict", conflict_id, "$.conflict_id")
+    return item, RunConflict.from_wire(item.plain())
+
+
+def record_failure(desk: Desk, category: Any, where: Any, why: Any, evidence: Any) -> str:
+    """Something that went wrong; answers its fingerprint, under which the run's log counts it."""
+    named = {"category": category, "where": where, "why": why}
+    said = {name: said_of(desk, value, f"$.{name}") for name, value in named.items()}
+    pointers = pointers_of(evidence, "$.evidence")
+    fingerprint = failure_fingerprint(**said)
+    fresh = desk.ctx.ids.new("flr")
+
+    def decide(tx: Transaction) -> Decided:
+        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        said_of_it = {"id": fresh, "fingerprint": fingerprint, "sources": sources_of(cited)} | said
+        return Decided([draft_patch(FAILURE_RECORDED, _trust(cited), said_of_it)])
+
+    return write_patches(desk, decide, lambda _reader: fingerprint, _owners(desk, pointers))
+
+
+def open_question(desk: Desk, text: Any) -> str:
+    """Something the run does not know yet; answers its id. Asked twice, it is one question."""
+    said = said_of(desk, text, "$.text")
+    fresh = desk.ctx.ids.new("qst")
+    chosen: list[str] = []
+
+    def decide(tx: Transaction) -> Decided:
+        known = _named(tx, desk, "question", said)
+        chosen[:] = [fresh if known is None else known.id]
+        if known is not None and known.status == "open":
+            return Decided([])
+        after = "" if known is None else known.created_at
+        return Decided([draft_patch(QUESTION_OPENED, "assistant", {"id": chosen[0], "text": said})], after)
+
+    return write_patches(desk, decide, lambda _reader: chosen[0])
+
+
+def close_question(desk: Desk, question: Any, answer: Any) -> str:
+    """A question, by its id or its words, is open no longer."""
+    named = said_of(desk, question, "$.question")
+    said = {} if answer is None else {"answer": said_of(desk, answer, "$.answer")}
+    chosen: list[str] = []
+
+    def decide(tx: Transaction) -> Decided:
+        known = _named(tx, desk, "question", named)
+        item = known or _own(tx, desk, "question", named, "$.question")
+        if item.status != "open":
+            raise Conflict(f"the question {item.id} is closed already", path="$.question")
+        chosen[:] = [item.id]
+        return Decided([draft_patch(QUESTION_CLOSED, "assistant", {"id": item.id} | said)], item.created_at)
+
+    return write_patches(desk, decide, lambda _reader: chosen[0])
+
+
+def plan_actions(desk: Desk, actions: Any) -> tuple[str, ...]:
+    """What is to be done next, at most three things; replaces what was planned before."""
+    planned = texts_of(actions, "$.actions")
+    limit = desk.ctx.policy.compaction.next_actions_max
+    if len(planned) > limit:
+        raise InvalidInput(
+            f"{len(planned)} next actions are over the limit of {limit}", path="$.actions", hint="name the first ones"
+        )
+    said = tuple(said_of(desk, each, f"$.actions[{at}]") for at, each in enumerate(planned))
+    draft = draft_patch(ACTIONS_PLANNED, "assistant", {"actions": list(said)})
+    return write_patches(desk, lambda _tx: Decided([draft]), lambda _reader: said)
+
+
+def _owners(desk: Desk, pointers: Iterable[Pointer], kind: str = "", id_: Any = None) -> list[str]:
+    """Whose documents are cited, by these pointers and by the record that is changed: a forget of them waits."""
+    cited = list(pointers)
+    if isinstance(id_, str):
+        item = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: latest(reader, id_))
+        if item is not None and item.kind == kind and item.body is not None:
+            refs = [ref for name in _REFS for ref in item.plain().get(name) or ()]
+            cited += [pointer_to(EvidencePointer.from_wire(ref)) for ref in refs]
+    return owners_of(desk.scope, cited)
+
+
+# -- what all share -----------------------------------------------------------------------------------
+
+
+def _wire(cited: Iterable[Cited]) -> list[dict[str, Any]]:
+    return [each.pointer.to_wire() for each in cited]
+
+
+def _trust(cited: Iterable[Cited]) -> Trust:
+    """The lowest of the evidence; without any, the agent's own word."""
+    trusts = [each.trust for each in cited]
+    return lowest_trust(trusts) if trusts else "assistant"

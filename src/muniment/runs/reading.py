@@ -1,0 +1,127 @@
+"""Runs as they stand: listed, taken up again, with their snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from muniment.core.numbers import whole
+from muniment.core.owners import is_reserved
+from muniment.core.ports.engine import Condition, Select
+from muniment.errors import InvalidInput, RunFinished
+from muniment.handles.run import Run
+from muniment.runs.compaction.compacting import check_snapshot
+from muniment.runs.compaction.snapshots import snapshots_id
+from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
+from muniment.store.items.versions import Item, latest
+from muniment.store.ledger.records import RunState
+from muniment.store.ledger.writing import locked
+
+if TYPE_CHECKING:
+    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.runs.records import RunLog
+    from muniment.store.context import Context
+
+__all__ = ["Resumed", "check", "get_run", "get_snapshot", "list_runs", "list_snapshots", "resume"]
+
+
+RunT = TypeVar("RunT")
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Generic[RunT]):
+    """A run taken up again."""
+
+    run: RunT
+    _loaded: Loaded
+
+    @property
+    def log(self) -> RunLog:
+        """The run as its entries tell it, up to now."""
+        return self._loaded.log
+
+    @property
+    def snapshot(self) -> CompactionSnapshot | None:
+        """The snapshot it was read from; None where the whole ledger was folded."""
+        return self._loaded.snapshot
+
+    @property
+    def tail(self) -> int:
+        """How many entries came after that snapshot."""
+        return self._loaded.tail
+
+    @property
+    def rejected(self) -> tuple[Rejected, ...]:
+        """Later snapshots that do not hold, and why."""
+        return self._loaded.rejected
+
+
+def resume(ctx: Context, tenant_id: str, run_id: str, *, repairs: bool) -> Resumed[Run]:
+    """The run's handle under its own scope, and its log; refuses one that has ended, or is locked."""
+    item = _run(ctx, tenant_id, run_id)
+    if item.status == "finished":
+        raise RunFinished(f"the run {run_id} has ended", path="$.run_id", hint="start a new run in the same session")
+    if item.status == "locked" and not repairs:
+        raise locked(item)
+    state = RunState.from_wire(item.plain())
+    run = Run(ctx, state.scope, state.task_type, None, None, repairs=repairs)
+    return Resumed(run, _load(ctx, state))
+
+
+def _load(ctx: Context, state: RunState) -> Loaded:
+    policy = ctx.policy.compaction
+    return ctx.engine.read(state.scope.tenant_id, lambda reader: load_log(reader, state.scope, policy))
+
+
+def _run(ctx: Context, tenant_id: str, run_id: Any) -> Item:
+    if not isinstance(run_id, str):
+        raise InvalidInput("a run is named by its id", path="$.run_id")
+    return ctx.engine.read(tenant_id, lambda reader: run_item(reader, run_id))
+
+
+def get_run(ctx: Context, tenant_id: str, run_id: str) -> RunState:
+    return RunState.from_wire(_run(ctx, tenant_id, run_id).plain())
+
+
+def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunState]:
+    """Runs of agents; documents, which are kept as sessions of a corpus, are none."""
+    where: tuple[Condition, ...] = (("kind", "=", "run"),)
+    if user_id is not None:
+        where = (*where, ("user_id", "=", user_id))
+    rows = ctx.engine.read(tenant_id, lambda reader: reader.do(Select("items", where=where, order=("id", "version"))))
+    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
+    states = [RunState.from_wire(item.plain()) for item in newest.values() if item.body is not None]
+    states = [state for state in states if not is_reserved(state.scope.user_id)]
+    return sorted(states, key=lambda state: (state.started_at, state.run_id))
+
+
+def get_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> CompactionSnapshot:
+    sequence = whole(sequence)
+    if sequence is not None and (type(sequence) is not int or sequence < 1):
+        raise InvalidInput("a snapshot's sequence is a whole number from 1", path="$.sequence")
+    _run(ctx, tenant_id, run_id)
+    return ctx.engine.read(tenant_id, lambda reader: load_snapshot(reader, tenant_id, run_id, sequence))
+
+
+def list_snapshots(ctx: Context, tenant_id: str, run_id: str) -> Iterator[CompactionSnapshot]:
+    """Oldest first; those that were forgotten are passed over."""
+    _run(ctx, tenant_id, run_id)
+    newest = ctx.engine.read(tenant_id, lambda reader: latest(reader, snapshots_id(run_id)))
+    return _each(ctx, tenant_id, run_id, newest.version if newest else 0)
+
+
+def _each(ctx: Context, tenant_id: str, run_id: str, count: int) -> Iterator[CompactionSnapshot]:
+    where: tuple[Condition, ...] = (("id", "=", snapshots_id(run_id)), ("receipt_id", "=", None))
+    held = ctx.engine.read(
+        tenant_id, lambda reader: reader.do(Select("items", where=where, order=("id", "version"), columns=("version",)))
+    )
+    for (version,) in cast("list[tuple[int]]", held):
+        if version <= count:
+            yield get_snapshot(ctx, tenant_id, run_id, version)
+
+
+def check(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> SnapshotValidation:
+    get_snapshot(ctx, tenant_id, run_id, sequence)
+    state = get_run(ctx, tenant_id, run_id)
+    return check_snapshot(ctx, state.scope, sequence)

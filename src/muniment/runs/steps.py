@@ -1,0 +1,259 @@
+"""The steps of a run: COMPILE → PLAN → ACT → OBSERVE → (CHECKPOINT), each phase an entry (CS-10, CS-04)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.core.numbers import whole
+from muniment.core.ports.engine import Condition, Lock, Select
+from muniment.core.record import ValidationError, issues_of
+from muniment.errors import InvalidInput, InvalidRecord, NotFound
+from muniment.memory.patches import cleaned, instant_of
+from muniment.runs.resuming import count_tail
+from muniment.store.ledger.manifest import ContextManifest
+from muniment.store.ledger.records import EntryDraft, LedgerEntry
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.run_events import PHASES
+from muniment.store.ledger.writing import append_in
+
+if TYPE_CHECKING:
+    from muniment.core.policy.compaction import CompactionPolicy
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.memory.patches import Desk
+    from muniment.packets.builds import Build
+    from muniment.store.context import Context
+
+__all__ = ["ENDS", "Window", "window_of", "write_step"]
+
+_EVENT = re.compile(rf"(?:{'|'.join(PHASES)})_[A-Z]+(?:_[A-Z]+)*")
+ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
+_PAGE = 16
+_LATEST = 8
+"""As many of the latest events are looked at for one of the same phase."""
+_ORDER = ("user_id", "session_id", "seq")
+_TYPO = 0.75
+"""As alike to DONE, a name is taken for a slip of the pen: it would silently be a verbose event (CS-10)."""
+
+
+class Place(NamedTuple):
+    """Where a run stands: the step, and the phase that ended last in it (its number among the phases)."""
+
+    step: int
+    phase: int
+
+
+class Window(NamedTuple):
+    """What was in the window, as it goes on record."""
+
+    manifest: dict[str, Any]
+    told: tuple[str, ...]
+    """What the caller says was selected. What a build selected was in the scope when it was composed."""
+
+
+def write_step(
+    desk: Desk,
+    event: Any,
+    content: Any,
+    *,
+    step: int | None,
+    action: Mapping[str, Any] | None,
+    tokens: int | None,
+    window: Window | None,
+    metadata: Mapping[str, Any] | None,
+    ts: Any,
+) -> LedgerEntry:
+    """Write one event of the step machine, numbered."""
+    phase = _phase(event)
+    step = whole(step)
+    if step is not None and (type(step) is not int or step < 1):
+        raise InvalidInput("step should be a whole number from 1", path="$.step")
+    if window is not None and event != "COMPILE_DONE":
+        raise InvalidInput("a window is told with COMPILE_DONE", path="$.event", hint="leave builds and context out")
+    id_ = desk.ctx.ids.new("evt")
+    said: dict[str, Any] = {"event": event}
+    if action is not None:
+        said["action"] = dict(action) if isinstance(action, Mapping) else action
+    if tokens is not None:
+        said["tokens"] = tokens
+    if window is not None:
+        said["manifest"] = window.manifest | {"manifest_id": id_}
+    plain: dict[str, Any] = {"kind": "step", "role": "system", "content": content, "id": id_}
+    plain["ts"] = instant_of(ts, "$.ts")
+    if metadata is not None:
+        plain["metadata"] = dict(metadata) if isinstance(metadata, Mapping) else metadata
+    scope = desk.scope
+
+    def work(tx: Transaction) -> LedgerEntry:
+        tx.do(Lock(("session", scope.user_id, scope.session_id)))
+        _check_selected(tx, scope, () if window is None else window.told)
+        number = None if event in ENDS else _going_on(tx, scope, phase)
+        if number is None or step not in (None, number):
+            number = _number(_place(tx, scope, desk.ctx.policy.compaction), phase, step, ends=event in ENDS)
+        draft = _draft(desk, plain, said | {"step": number})
+        return append_in(desk.ctx, tx, scope, [draft], desk.opening, "", repairs=desk.repairs)[0]
+
+    return desk.ctx.engine.write(scope.tenant_id, work)
+
+
+def _draft(desk: Desk, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:
+    """The entry, without secrets (LG-10); ids of its manifest stay as they are."""
+    kept = {key: said[key] for key in ("event", "step", "tokens", "manifest") if key in said}
+    rest = {key: value for key, value in said.items() if key not in kept}
+    words = {key: plain[key] for key in ("content", "metadata") if key in plain}
+    clean = cleaned(desk.ctx, [rest, words])
+    whole = plain | clean[1] | {"step": clean[0] | kept}
+    try:
+        return EntryDraft.model_validate(whole)
+    except ValidationError as error:
+        issues = [issue._replace(path=issue.path.replace("$.step.", "$.")) for issue in issues_of(error, whole)]
+        raise InvalidRecord("not a valid step", issues) from None
+
+
+def _phase(event: Any) -> int:
+    if not isinstance(event, str) or not _EVENT.fullmatch(event):
+        raise InvalidInput(
+            f"{event!r:.60} is not an event of a step",
+            path="$.event",
+            hint=f"{', '.join(ENDS)}, or a verbose one such as ACT_PROGRESS",
+        )
+    phase, _, rest = event.partition("_")
+    if rest != "DONE" and get_close_matches(rest, ["DONE"], cutoff=_TYPO):
+        raise InvalidInput(
+            f"{event} looks like a misspelt {phase}_DONE, and would not count",
+            path="$.event",
+            hint=f"{phase}_DONE ends the phase; call what happens within it something else",
+        )
+    return PHASES.index(phase)
+
+
+def _going_on(reader: Reader, scope: Scope, phase: int) -> int | None:
+    """The step of the latest verbose event of this phase, where no phase has ended since: the next one belongs to it.
+
+    So a phase of which much is told need not be gone through to its beginning each time.
+    """
+    latest = Select("entries", where=_steps_of(scope), order=_ORDER, descending=True, limit=_LATEST)
+    for row in reader.do(latest):
+        told = entry_of_row(scope.tenant_id, row).step
+        if told is not None and told.event in ENDS:
+            return None
+        if told is not None and told.event.startswith(f"{PHASES[phase]}_"):
+            return told.step
+    return None
+
+
+def _steps_of(scope: Scope) -> tuple[Condition, ...]:
+    return (
+        ("user_id", "=", scope.user_id),
+        ("session_id", "=", scope.session_id),
+        ("run_id", "=", scope.run_id),
+        ("kind", "=", "step"),
+    )
+
+
+def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
+    """Where the run stands, by the last phase that ended in it.
+
+    Steps that were brought from elsewhere may have no numbers, or numbers in no order: then as the fold has it.
+    """
+    after = None
+    while True:
+        page = Select("entries", where=_steps_of(scope), order=_ORDER, after=after, descending=True, limit=_PAGE)
+        rows = reader.do(page)
+        told = [entry_of_row(scope.tenant_id, row).step for row in rows]
+        ended = [(step.step, ENDS.index(step.event)) for step in told if step is not None and step.event in ENDS]
+        numbers = [number for number, _ in ended if number is not None]
+        if len(numbers) < len(ended) or numbers != sorted(numbers, reverse=True):
+            log = count_tail(reader, scope, policy)
+            return Place(log.step, len(PHASES) if log.phase is None else PHASES.index(log.phase))
+        if ended:
+            return Place(numbers[0], ended[0][1])
+        if len(rows) < _PAGE:
+            return Place(0, len(PHASES))
+        after = (rows[-1][1], rows[-1][3], rows[-1][5])
+
+
+def _number(place: Place, phase: int, given: int | None, *, ends: bool) -> int:
+    """The step an event belongs to: as given, else the current one, or the next where its phase is past."""
+    if given is None:
+        return place.step + (phase <= place.phase if ends else phase < place.phase)
+    if given not in (place.step, place.step + 1) or given == 0:
+        raise InvalidInput(
+            f"the run is at step {place.step}, so this is step {place.step} or {place.step + 1}, not {given}",
+            path="$.step",
+            hint="leave step out to have it numbered",
+            details={"step": place.step},
+        )
+    if given == place.step and phase < place.phase:
+        raise InvalidInput(
+            f"{PHASES[phase]} comes before {PHASES[place.phase]}, which has ended in step {given}",
+            path="$.event",
+            hint=f"it begins step {given + 1}",
+        )
+    return given
+
+
+# -- context manifests --------------------------------------------------------------------------------
+
+
+def window_of(ctx: Context, builds: Iterable[Build], context: Any) -> Window | None:
+    """What was in the window: of builds, as they say themselves; else as the caller says, without secrets (LG-10)."""
+    made = list(builds)
+    if not made and context is None:
+        return None
+    given = _context(context)
+    told = tuple(given.get("selected", ()))
+    selected = dict.fromkeys(told)
+    excluded = [each | {"reason": cleaned(ctx, each["reason"])} for each in given.get("excluded", ())]
+    filters = cleaned(ctx, dict(given.get("filters", {})))
+    tokens = given.get("tokens")
+    for build in made:
+        selected |= dict.fromkeys(citation.id for citation in build.packet.citations)
+        explain = build.packet.explain
+        excluded += [{"id": omitted.item, "reason": omitted.reason} for omitted in explain.omitted]
+        filters[build.id] = explain.filters
+        tokens = (tokens or 0) + build.tokens
+    plain: dict[str, Any] = {
+        "builds": [build.id for build in made],
+        "selected": list(selected),
+        "excluded": excluded,
+        "filters": filters,
+    }
+    return Window(plain if tokens is None else plain | {"tokens": tokens}, told)
+
+
+def _context(context: Any) -> dict[str, Any]:
+    if context is None:
+        return {}
+    allowed = {"selected", "excluded", "filters", "tokens"}
+    if not isinstance(context, Mapping) or not context.keys() <= allowed:
+        raise InvalidInput(
+            "a context says what was selected and excluded",
+            path="$.context",
+            hint=f"an object of {', '.join(sorted(allowed))}",
+        )
+    plain = dict(context)
+    try:
+        whole = {"manifest_id": "of-the-entry", "builds": [], "selected": [], "excluded": [], "filters": {}}
+        ContextManifest.from_wire(whole | plain)
+    except InvalidRecord as error:
+        issues = [issue._replace(path=f"$.context{issue.path[1:]}") for issue in error.issues]
+        raise InvalidRecord("the context does not fit", issues) from None
+    return plain
+
+
+def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
+    """What a caller says was in the window must be this user's to see (LG-02)."""
+    from muniment.core.corpora import is_visible
+
+    wanted = list(dict.fromkeys(ids))
+    for at in range(0, len(wanted), 500):
+        asked = tuple(wanted[at : at + 500])
+        rows = reader.do(Select("entries", where=(("id", "in", asked),), columns=("id", "user_id")))
+        seen = {row[0] for row in rows if is_visible(str(row[1]), scope.user_id)}
+        for id_ in asked:
+            if id_ not in seen:
+                raise NotFound(f"no event or chunk {id_!r:.80} in this scope", path="$.context.selected")

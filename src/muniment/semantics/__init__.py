@@ -1,1 +1,0 @@
-"""What words of the contracts mean, in one function each, so that every room reads them the same way."""

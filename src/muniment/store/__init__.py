@@ -1,0 +1,1 @@
+"""The ledger, the items derived from it, and what is done with whole stores."""

@@ -1,0 +1,1 @@
+"""What changed in a user's scope after a position."""

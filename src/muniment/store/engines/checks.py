@@ -1,0 +1,250 @@
+"""What every engine refuses alike, before a row or condition reaches any storage.
+
+Holds the shape of each table (looked up once) and the checks of tenants, rows, keys and conditions against
+it, so that memory, SQLite and PostgreSQL refuse the same things with the same words. Never touches storage.
+
+Plain values only: exactly str, int, bytes or None. Subclasses (bool, enums) are refused, because drivers
+disagree about how to store them. NUL characters and lone surrogates are refused, because PostgreSQL cannot
+hold the first and no file can hold the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from types import NoneType
+from typing import Any, NamedTuple, cast
+
+from muniment.core.ports.engine import Condition, Row, Select, Value
+from muniment.core.ports.schema import TABLES, Column, Table
+from muniment.errors import InvalidInput, StorageFailure, TooLarge
+
+__all__ = ["IN_MAX", "TENANT_ANY", "Shape", "check_key", "check_rows", "check_tenant", "check_value", "shape_of"]
+
+IN_MAX = 16_384
+"""How many values one `in` may hold (SQLite binds at most 32,766)."""
+
+TENANT_ANY = "*"
+"""Means every tenant to the PostgreSQL policy on `tenants`, so no tenant may be called so."""
+
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_PYTHON_TYPE: dict[str, type] = {"text": str, "int": int, "bytes": bytes}
+_COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
+_FEW = 4
+"""Up to this many rows are checked value by value, more are checked column by column."""
+
+
+class Shape(NamedTuple):
+    """A table with everything looked up that an operation asks about it."""
+
+    spec: Table
+    names: tuple[str, ...]
+    position: dict[str, int]
+    column: dict[str, Column]
+    types: tuple[type, ...]
+    key_positions: tuple[int, ...]
+    fixed: frozenset[str]
+    """Columns of the primary and unique keys: a Patch may not touch them."""
+
+    def key_of(self, row: Row) -> Row:
+        return tuple([row[position] for position in self.key_positions])
+
+    def last_of_each_key(self, rows: Sequence[Row]) -> list[Row]:
+        """One row for each primary key, the last given: what a Put of these rows comes to."""
+        if len(self.key_positions) == len(self.names):  # nothing but a key: equal keys are equal rows
+            return list(dict.fromkeys(rows))
+        return list({self.key_of(row): row for row in rows}.values())
+
+    def column_named(self, name: str) -> Column:
+        column = self.column.get(name)
+        if column is None:
+            raise InvalidInput(f"table {self.spec.name} has no column {name!r}")
+        return column
+
+    def output(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        for name in columns:
+            self.column_named(name)
+        return columns or self.names
+
+    def order_of(self, select: Select) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The order asked for, and the key columns that make it total (so that ties are the same everywhere)."""
+        order = select.order or self.spec.key
+        for name in order:
+            if self.column_named(name).nullable:
+                raise InvalidInput(f"cannot order {self.spec.name} by {name}, which may be null")
+        if len(set(order)) != len(order):
+            raise InvalidInput(f"an order names a column twice: {', '.join(order)}")
+        if any(set(order) >= set(unique) for unique in self.spec.unique):
+            return order, ()
+        return order, tuple(name for name in self.spec.key if name not in order)
+
+    def check_select(self, select: Select) -> None:
+        """Everything about a Select that is not in its shape: the values of `after` and `limit`."""
+        if select.after is not None:
+            order = select.order or self.spec.key
+            if not order or len(select.after) != len(order):
+                raise InvalidInput(f"after has {len(select.after)} values for an order of {len(order)} columns")
+            for name, value in zip(order, select.after, strict=True):
+                check_value(self, self.column_named(name), value, null=False)
+        limit = select.limit
+        if limit is not None and (type(limit) is not int or not 0 <= limit <= _INT_MAX):
+            raise InvalidInput(f"a limit is a whole number from 0 on, not {limit!r}")
+
+    def check_condition(self, condition: Condition) -> bool:
+        """Refuse a condition that makes no sense; False where it is clear that nothing can meet it."""
+        name, comparison, value = condition
+        column = self.column_named(name)
+        if comparison == "=" and type(value) is str and column.type == "text" and _is_plain(value):
+            return True  # most are of this kind
+        if comparison == "in":
+            if type(value) is not tuple:
+                raise InvalidInput(f"in takes a tuple of values for {name}, not {type(value).__name__}")
+            if len(value) > IN_MAX:
+                raise TooLarge(f"in takes at most {IN_MAX} values, not {len(value)}", hint="split the question")
+            _check_values(self, column, value)
+            return bool(value)
+        if comparison not in _COMPARISONS:
+            raise InvalidInput(f"unknown comparison {comparison!r}")
+        if type(value) is tuple:
+            raise InvalidInput(f"{comparison} takes one value for {name}, not a tuple")
+        check_value(self, column, value, null=comparison == "=")  # type: ignore[arg-type]
+        return value is not None or column.nullable
+
+    def check_patch(self, where: tuple[Condition, ...], values: dict[str, Value]) -> bool:
+        if not values:
+            raise InvalidInput("a patch sets at least one column")
+        for name, value in values.items():
+            column = self.column_named(name)
+            if name in self.fixed:
+                raise InvalidInput(f"{name} is part of a key of {self.spec.name} and cannot be patched")
+            check_value(self, column, value)
+        return self.check_where(where, needed=True)
+
+    def check_where(self, where: tuple[Condition, ...], *, needed: bool = False) -> bool:
+        if needed and not where:
+            raise InvalidInput("at least one condition is needed to change or remove rows")
+        possible = True
+        for condition in where:
+            possible = self.check_condition(condition) and possible
+        return possible
+
+
+def _shape(spec: Table) -> Shape:
+    names = tuple(column.name for column in spec.columns)
+    position = {name: index for index, name in enumerate(names)}
+    fixed = frozenset(spec.key).union(*spec.unique)
+    return Shape(
+        spec=spec,
+        names=names,
+        position=position,
+        column={column.name: column for column in spec.columns},
+        types=tuple(_PYTHON_TYPE[column.type] for column in spec.columns),
+        key_positions=tuple(position[name] for name in spec.key),
+        fixed=fixed,
+    )
+
+
+@cache
+def _shapes() -> dict[str, Shape]:
+    return {spec.name: _shape(spec) for spec in TABLES}
+
+
+def shape_of(table: str) -> Shape:
+    shape = _shapes().get(table)
+    if shape is None:
+        raise InvalidInput(f"no such table: {table!r}")
+    return shape
+
+
+def check_tenant(tenant_id: str) -> None:
+    """A tenant is a non-empty text other than `*`: an unset PostgreSQL setting reads as the empty text."""
+    if type(tenant_id) is not str or not tenant_id or tenant_id == TENANT_ANY:
+        raise InvalidInput(f"not a tenant: {tenant_id!r}")
+    _check_text("tenant_id", tenant_id)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "\0" not in text
+
+
+def _check_text(name: str, value: str) -> None:
+    if "\0" in value:
+        raise InvalidInput(f"{name} holds a NUL character", hint="remove it: no store can hold it safely")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"{name} holds a lone surrogate, which is no text") from error
+
+
+def check_value(shape: Shape, column: Column, value: Value, *, null: bool | None = None) -> None:
+    """Refuse a value the column cannot hold. `null` says whether None is fine; by default the column says."""
+    if value is None:
+        if not (column.nullable if null is None else null):
+            raise InvalidInput(f"{shape.spec.name}.{column.name} cannot be null here")
+        return
+    if type(value) is not _PYTHON_TYPE[column.type]:
+        raise InvalidInput(f"{shape.spec.name}.{column.name} takes {column.type}, not {type(value).__name__}")
+    if type(value) is str:
+        _check_text(f"{shape.spec.name}.{column.name}", value)
+    elif type(value) is int and not _INT_MIN <= value <= _INT_MAX:
+        raise InvalidInput(f"{shape.spec.name}.{column.name} takes 64-bit numbers")
+
+
+def _check_values(shape: Shape, column: Column, values: tuple[Value, ...]) -> None:
+    """The values of an `in`: texts all at once as long as they are plain, everything else one by one."""
+    if set(map(type, values)) == {str} == {_PYTHON_TYPE[column.type]} and _is_plain("".join(cast("Any", values))):
+        return
+    for value in values:
+        check_value(shape, column, value, null=False)
+
+
+def check_key(shape: Shape, key: Row) -> None:
+    if len(key) != len(shape.spec.key):
+        raise InvalidInput(f"the key of {shape.spec.name} is ({', '.join(shape.spec.key)})")
+    for name, value in zip(shape.spec.key, key, strict=True):
+        check_value(shape, shape.column[name], value, null=False)
+
+
+def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
+    """Refuse rows the table cannot hold. The common case is checked column by column, at the speed of C."""
+    width = len(shape.names)
+    for row in rows:
+        if len(row) != width:
+            raise InvalidInput(f"a row of {shape.spec.name} has {width} values, not {len(row)}")
+    if len(rows) <= _FEW:
+        for row in rows:
+            _check_row(shape, row)
+        return
+    for column, values in zip(shape.spec.columns, zip(*rows, strict=True), strict=True):
+        _check_column(shape, column, values)
+
+
+def _check_row(shape: Shape, row: Row) -> None:
+    """All texts at once, as long as they are plain; whatever is not of its column's type, or a number, alone."""
+    plain = _is_plain("".join([value for value in row if type(value) is str]))
+    for wanted, value, column in zip(shape.types, row, shape.spec.columns, strict=True):
+        if type(value) is not wanted or wanted is int or (wanted is str and not plain):
+            check_value(shape, column, value)
+
+
+def _check_column(shape: Shape, column: Column, values: tuple[Value, ...]) -> None:
+    wanted = _PYTHON_TYPE[column.type]
+    types = set(map(type, values))
+    if not (types == {wanted} or (column.nullable and types <= {wanted, NoneType})):
+        for value in values:
+            check_value(shape, column, value)
+        raise StorageFailure(f"{shape.spec.name}.{column.name}: checks disagree")
+    if wanted is str:
+        texts = cast("list[str]", [value for value in values if value is not None] if column.nullable else values)
+        name = f"{shape.spec.name}.{column.name}"
+        if not column.content:
+            _check_text(name, "".join(texts))
+            return
+        for text in texts:  # may be long: not copied
+            if not _is_plain(text):
+                _check_text(name, text)
+    elif wanted is int:
+        numbers = cast("list[int]", [value for value in values if value is not None])
+        for number in (min(numbers, default=0), max(numbers, default=0)):
+            check_value(shape, column, number)

@@ -1,0 +1,115 @@
+"""`open_engine`: the one place that turns a target (path or URL) into an engine.
+
+Imports an engine only when it is asked for, so that a path costs no driver. Holds no engine and no setting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Literal
+
+from muniment.core.ports.engine import Engine
+from muniment.errors import InvalidInput, MissingDependency
+
+__all__ = ["open_engine"]
+
+_OWN = ("schema", "pool_size")
+_POOL_SIZE_MAX = 1000
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
+
+
+def open_engine(
+    target: str | os.PathLike[str],
+    *,
+    durability: str = "normal",
+    read_only: bool = False,
+) -> Engine:
+    """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
+
+    `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
+    many connections it may have at once (by default 8).
+    `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+    """
+    if durability not in ("normal", "full"):
+        raise InvalidInput(f"durability is normal or full, not {durability!r}")
+    level: Literal["normal", "full"] = "full" if durability == "full" else "normal"
+    name = os.fspath(target)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidInput("a store is named by a path or URL", hint=_HINT)
+    if isinstance(target, os.PathLike):
+        return _sqlite(name, level, read_only)
+    if name == ":memory:":
+        from muniment.store.engines.memory.engine import MemoryEngine
+
+        return MemoryEngine(read_only=read_only)
+    scheme = _SCHEME.match(name)
+    if scheme is None or os.path.exists(name):
+        return _sqlite(name, level, read_only)
+    match scheme[1].lower():
+        case "postgresql" | "postgres":
+            return _postgres(name, level, read_only)
+        case "sqlite" if name[len("sqlite:") :].startswith("///") and len(name) > len("sqlite:///"):
+            from urllib.parse import unquote
+
+            return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
+        case other:
+            raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
+
+
+_HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"
+
+
+def _without_secrets(name: str) -> str:
+    return re.sub(r"//[^/@]*@", "//…@", name)
+
+
+def _sqlite(path: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+    from muniment.store.engines.sqlite.engine import SqliteEngine
+
+    return SqliteEngine(path, durability=durability, read_only=read_only)
+
+
+def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+    try:
+        from muniment.store.engines.postgres.engine import POOL_MAX, PostgresEngine
+    except ImportError as error:
+        if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
+            raise
+        raise MissingDependency(
+            "PostgreSQL needs psycopg, which is not installed", hint='pip install "muniment[postgres]"'
+        ) from error
+    url, own = _split(dsn)
+    return PostgresEngine(
+        url,
+        schema=own.get("schema", "muniment"),
+        pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
+        durability=durability,
+        read_only=read_only,
+    )
+
+
+def _split(url: str) -> tuple[str, dict[str, str]]:
+    """The URL that the driver takes, which would refuse what is ours, and that: where one stands twice, the last."""
+    from urllib.parse import unquote
+
+    base, _, query = url.partition("?")
+    own: dict[str, str] = {}
+    rest: list[str] = []
+    for option in query.split("&") if query else ():
+        name, _, value = option.partition("=")
+        if name in _OWN:
+            own[name] = unquote(value)
+        else:
+            rest.append(option)
+    return (f"{base}?{'&'.join(rest)}" if rest else base), own
+
+
+def _pool_size(given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > 4 or not 1 <= int(given) <= _POOL_SIZE_MAX:
+        raise InvalidInput(
+            f"pool_size is a whole number from 1 to {_POOL_SIZE_MAX}, not {given!r:.40}",
+            path="$.target",
+            hint="such as postgresql://host/database?pool_size=16",
+        )
+    return int(given)

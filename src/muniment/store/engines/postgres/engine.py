@@ -1,0 +1,285 @@
+"""`PostgresEngine`: the port over one schema of a PostgreSQL server.
+
+Every transaction begins by naming its tenant to the server, for that transaction alone; row-level security
+does the rest (LG-02). Writers of one tenant that need to take turns use `Lock`; others run side by side.
+Nothing here knows what rows mean.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+import psycopg
+import psycopg_pool
+
+from muniment.core.ports.engine import EngineInfo, Reader, ScrubReport, Transaction
+from muniment.errors import Closed, InvalidInput, StorageBusy, StorageFailure, StorageLost, StorageReadOnly
+from muniment.store.engines.checks import TENANT_ANY, check_tenant
+from muniment.store.engines.postgres.failures import LostRace, translate
+from muniment.store.engines.postgres.opening import Connection, Ready, Target, connect, prepare
+from muniment.store.engines.postgres.views import PostgresReader, PostgresTransaction
+from muniment.store.engines.sql import Statements
+from muniment.store.engines.turns import Turns
+
+__all__ = ["POOL_MAX", "PostgresEngine"]
+
+R = TypeVar("R")
+Pool = psycopg_pool.ConnectionPool[Connection]
+
+_TENANT = "SELECT set_config('muniment.tenant', %s, true)"
+_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_TENANT}"
+_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_TENANT}"
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_TRIES = 6
+POOL_MAX = 8
+
+
+class PostgresEngine:
+    """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
+
+    A table of more than `rebuild_bytes_max` is rebuilt by a thorough scrub alone, not after each forget.
+    """
+
+    is_shared_between_processes = True
+    is_walled_by_the_server = True
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        schema: str = "muniment",
+        app_role: str = "muniment_app",
+        pool_min: int = 1,
+        pool_max: int = POOL_MAX,
+        durability: Literal["normal", "full"] = "normal",
+        read_only: bool = False,
+        connect_timeout_s: int = 5,
+        busy_timeout_s: float = 30.0,
+        rebuild_bytes_max: int = 16 << 20,
+    ) -> None:
+        for name in (schema, app_role):
+            if _NAME.fullmatch(name) is None:
+                raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+        self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only)
+        self._durability = durability
+        self._pool_sizes = (pool_min, pool_max)
+        self._rebuild_bytes_max = rebuild_bytes_max
+        self._ready: Ready = prepare(self._target)
+        self._statements = Statements(mark="%s", schema=schema, arrays=True)
+        self._turns = Turns()
+        self._closed = False
+        self._forking = threading.Lock()
+        self._left_behind: list[Pool] = []
+        self._pid = os.getpid()
+        self._pool = self._open_pool()
+
+    @property
+    def info(self) -> EngineInfo:
+        ready = self._ready
+        return EngineInfo("postgres", ready.version, ready.location, self._durability, ready.schema_number)
+
+    @property
+    def schema(self) -> str:
+        return self._target.schema
+
+    # -- the port
+
+    def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R:
+        check_tenant(tenant_id)
+        if self._target.read_only:
+            raise StorageReadOnly(f"{self._ready.location} was opened for reading only")
+        with self._turns:
+            pool = self._here()
+            for tried in range(1, _TRIES + 1):
+                try:
+                    return self._try(pool, tenant_id, work)
+                except LostRace:
+                    if tried == _TRIES:
+                        raise
+                    time.sleep(0.002 * 2**tried * random.uniform(0.5, 1.5))
+        raise AssertionError("unreachable")
+
+    def _try(self, pool: Pool, tenant_id: str, work: Callable[[Transaction], R]) -> R:
+        connection = self._begin(pool, _WRITE, tenant_id)
+        transaction = PostgresTransaction(connection, tenant_id, **self._context)
+        done = False
+        try:
+            answer = work(transaction)
+            transaction.end()
+            if transaction.failure is not None:
+                raise transaction.failure
+            self._commit(connection)
+            done = True
+            return answer
+        finally:
+            if not done:
+                transaction.end()
+            self._give_back(pool, connection, done)
+
+    def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R:
+        check_tenant(tenant_id)
+        with self._turns, self._view(tenant_id) as reader:
+            return work(reader)
+
+    @contextmanager
+    def snapshot(self, tenant_id: str) -> Iterator[Reader]:
+        check_tenant(tenant_id)
+        with self._turns:
+            self._here()
+        with self._view(tenant_id) as reader:
+            yield reader
+
+    def mark(self) -> str:
+        """What a transaction that began now would see: the server's own account of who has committed."""
+        with self._turns, self._view(TENANT_ANY) as reader:
+            ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
+            return str(seen)
+
+    def tenants(self) -> list[str]:
+        with self._turns, self._view(TENANT_ANY) as reader:
+            asked = f'SELECT tenant_id FROM "{self._target.schema}".tenants ORDER BY tenant_id'
+            return [name for (name,) in reader._run("tenants", asked, ())]
+
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        """Rebuild the tables that hold content, the large ones only if `thorough`.
+
+        What the server's own log and backups keep, only its operator knows.
+        """
+        del needles
+        if self._target.read_only:
+            raise StorageReadOnly(f"{self._ready.location} was opened for reading only")
+        with self._turns:
+            self._here()
+        from muniment.store.engines.postgres.residue import scrub
+
+        with connect(self._target) as connection:
+            bytes_max = None if thorough else self._rebuild_bytes_max
+            return scrub(connection, self._target.schema, self._ready.location, bytes_max=bytes_max)
+
+    def close(self) -> None:
+        with self._turns, self._forking:
+            if self._pid == os.getpid() and not self._closed:
+                self._pool.close()
+            self._closed = True
+
+    # -- connections
+
+    @property
+    def _context(self) -> dict[str, Any]:
+        return {"statements": self._statements, "schema": self._target.schema, "location": self._ready.location}
+
+    def _open_pool(self) -> Pool:
+        smallest, largest = self._pool_sizes
+        pool: Pool = psycopg_pool.ConnectionPool(
+            self._target.dsn,
+            kwargs={
+                "autocommit": True,  # every BEGIN is said
+                "connect_timeout": self._target.connect_timeout_s,
+                "application_name": "muniment",
+            },
+            min_size=smallest,
+            max_size=largest,
+            open=False,
+            configure=self._configure,
+            timeout=self._target.busy_timeout_s,
+            reconnect_timeout=self._target.connect_timeout_s,
+            name=f"muniment-{self._target.schema}",
+        )
+        pool.open()
+        return pool
+
+    def _configure(self, connection: Connection) -> None:
+        connection.execute(
+            "SELECT set_config('lock_timeout', %s, false)", (f"{self._target.busy_timeout_s * 1000:.0f}ms",)
+        )
+        if self._durability == "full":
+            connection.execute("SET synchronous_commit = on")
+        if self._ready.role is not None:
+            connection.execute(f'SET ROLE "{self._ready.role}"')
+
+    def _here(self) -> Pool:
+        """The pool of this process: one that a fork copied has no threads and shares its sockets with the parent."""
+        if self._pid != os.getpid():
+            with self._forking:
+                if self._pid != os.getpid():
+                    self._left_behind.append(self._pool)
+                    if not self._closed:
+                        self._pool = self._open_pool()
+                    self._pid = os.getpid()
+        if self._closed:
+            raise Closed("the store has been closed")
+        return self._pool
+
+    def _take(self, pool: Pool) -> Connection:
+        failed_before = pool.get_stats().get("connections_errors", 0)
+        try:
+            return pool.getconn()
+        except psycopg_pool.PoolClosed as error:
+            raise Closed("the store has been closed") from error
+        except psycopg_pool.PoolTimeout as error:
+            if pool.get_stats().get("connections_errors", 0) > failed_before:
+                raise StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?") from error
+            raise StorageBusy(
+                f"all {pool.max_size} connections to {self._ready.location} are in use", hint="try again"
+            ) from error
+
+    def _begin(self, pool: Pool, statement: str, tenant_id: str) -> Connection:
+        """Begin on a live connection. One that died while idle is thrown away: nothing was asked of it yet."""
+        for _ in range(pool.max_size + 1):
+            connection = self._take(pool)
+            begun = False
+            try:
+                psycopg.ClientCursor(connection).execute(statement, (tenant_id,))
+                begun = True
+                return connection
+            except psycopg.Error as error:
+                if not connection.broken and not connection.closed:
+                    raise translate(error, self._ready.location) from error
+            finally:
+                if not begun:
+                    pool.putconn(connection)
+        raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
+
+    def _commit(self, connection: Connection) -> None:
+        if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+            raise StorageFailure(
+                "the transaction has failed and cannot be committed"
+            )  # COMMIT would roll back in silence
+        try:
+            connection.commit()
+        except psycopg.Error as error:
+            raise translate(error, self._ready.location) from error
+
+    def _give_back(self, pool: Pool, connection: Connection, done: bool) -> None:
+        """A connection whose transaction did not end well and cannot be rolled back is closed, which rolls it back."""
+        try:
+            if not done and not connection.closed:
+                connection.rollback()  # not execute("ROLLBACK"): this one also forgets what an aborted batch prepared
+        except psycopg.Error:
+            connection.close()
+        finally:
+            pool.putconn(connection)
+
+    @contextmanager
+    def _view(self, tenant_id: str) -> Iterator[PostgresReader]:
+        pool = self._here()
+        connection = self._begin(pool, _READ, tenant_id)
+        reader = PostgresReader(connection, tenant_id, **self._context)
+        done = False
+        try:
+            yield reader
+            reader.end()
+            if reader.failure is None:
+                self._commit(connection)
+                done = True
+        finally:
+            if not done:
+                reader.end()
+            self._give_back(pool, connection, done)

@@ -1,0 +1,176 @@
+"""Opening a PostgreSQL store: reaching the server, bringing its schema up to date, finding the role to work as.
+
+LG-02: row-level security does not bind superusers and roles with BYPASSRLS. Where the URL names such a role, a
+plain role without login is made and every connection works as that one; a store whose connections would not
+be bound is not opened. Holds no connection afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
+from muniment.store.engines.migrations import Applied, Migration, load, pending
+from muniment.store.engines.postgres.failures import translate
+
+__all__ = ["Ready", "Target", "connect", "lock_number", "prepare"]
+
+_PACKAGE = "muniment.store.engines.postgres"
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which server, which schema in it, and how to behave there."""
+
+    dsn: str
+    schema: str
+    app_role: str
+    connect_timeout_s: int
+    busy_timeout_s: float
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    location: str
+    """Without user and password: safe to show."""
+    version: str
+    schema_number: int
+    role: str | None
+    """The role every connection switches to; None where the URL's own role is bound by row-level security."""
+
+
+def lock_number(*parts: str) -> int:
+    """A 64-bit number for an advisory lock; texts of different lengths and places never run together."""
+    digest = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def connect(target: Target) -> Connection:
+    try:
+        return psycopg.connect(
+            target.dsn, autocommit=True, connect_timeout=target.connect_timeout_s, application_name="muniment"
+        )
+    except psycopg.OperationalError as error:
+        failure = translate(error, "the server")
+        if type(failure) is StorageLost:
+            failure = StorageLost(
+                "cannot reach the PostgreSQL server",
+                hint="is it up, and are host and port of the URL right?",
+                details={"postgres": _without_dsn(error, target)},
+            )
+        raise failure from None
+    except psycopg.ProgrammingError as error:
+        raise StorageFailure(
+            "the PostgreSQL URL cannot be read", details={"postgres": _without_dsn(error, target)}
+        ) from None
+
+
+def _without_dsn(error: psycopg.Error, target: Target) -> str:
+    return str(error).replace(target.dsn, "…").strip()
+
+
+def prepare(target: Target) -> Ready:
+    known = load(_PACKAGE)
+    with connect(target) as connection:
+        info = connection.info
+        location = f"{info.host or 'local'}:{info.port}/{info.dbname}#{target.schema}"
+        try:
+            version, encoding = _one(connection, "SELECT current_setting('server_version'), getdatabaseencoding()")
+            if encoding != "UTF8":
+                raise StorageFailure(f"{location} is encoded as {encoding}", hint="create the database with UTF8")
+            unbound = _is_unbound(connection)
+            todo = pending(known, _applied(connection, target.schema))
+            if todo and target.read_only:
+                raise SchemaMismatch(f"{location} has no store, or an older one", hint="open it once for writing")
+            if todo or (unbound and not target.read_only and not _is_granted(connection, target)):
+                _bring_up_to_date(connection, target, known, unbound=unbound)
+            role = target.app_role if unbound else None
+            _verify_bound(connection, target, role)
+            return Ready(location, str(version), len(known), role)
+        except psycopg.Error as error:
+            raise translate(error, location) from error
+
+
+def _one(connection: Connection, statement: str, parameters: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    row = connection.execute(statement, parameters).fetchone()
+    assert row is not None
+    return tuple(row)
+
+
+def _is_unbound(connection: Connection) -> bool:
+    asked = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    return bool(_one(connection, asked)[0])
+
+
+def _applied(connection: Connection, schema: str) -> list[Applied]:
+    (present,) = _one(connection, "SELECT to_regclass(%s) IS NOT NULL", (f'"{schema}".migrations',))
+    if not present:
+        return []
+    rows = connection.execute(f'SELECT number, name, sha256 FROM "{schema}".migrations ORDER BY number')
+    return [(number, name, sha256) for number, name, sha256 in rows]
+
+
+def _is_granted(connection: Connection, target: Target) -> bool:
+    asked = """SELECT coalesce(bool_and(has_table_privilege(rolname, %s, 'INSERT')), false)
+               FROM pg_roles WHERE rolname = %s"""
+    return bool(_one(connection, asked, (f'"{target.schema}".entries', target.app_role))[0])
+
+
+def _bring_up_to_date(connection: Connection, target: Target, known: tuple[Migration, ...], *, unbound: bool) -> None:
+    """In one transaction, one process at a time; the others find it done."""
+    schema = f'"{target.schema}"'
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number("migrate", target.schema),))
+        if not _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", (target.schema,))[0]:
+            connection.execute(f"CREATE SCHEMA {schema}")
+        for migration in pending(known, _applied(connection, target.schema)):
+            connection.execute(migration.sql.replace("{schema}", schema))
+            connection.execute(
+                f"INSERT INTO {schema}.migrations (number, name, sha256, applied_at) VALUES (%s, %s, %s, %s)",
+                (migration.number, migration.name, migration.sha256, datetime.now(UTC).isoformat(timespec="seconds")),
+            )
+        if unbound:
+            _grant(connection, target)
+
+
+def _grant(connection: Connection, target: Target) -> None:
+    role, schema = f'"{target.app_role}"', f'"{target.schema}"'
+    statements = (
+        f"""DO $$ BEGIN
+              IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{target.app_role}') THEN
+                CREATE ROLE {role} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
+              END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;  -- another process was first
+            END $$""",
+        f"GRANT USAGE ON SCHEMA {schema} TO {role}",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+        f"REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}",
+    )
+    for statement in statements:
+        connection.execute(statement)
+
+
+def _verify_bound(connection: Connection, target: Target, role: str | None) -> None:
+    """Refuse to work as a role that row-level security does not bind."""
+    try:
+        if role is not None:
+            connection.execute(f'SET ROLE "{role}"')
+        unbound = _is_unbound(connection)
+    except psycopg.Error as error:
+        raise _unwalled(target) from error
+    if unbound:
+        raise _unwalled(target)
+
+
+def _unwalled(target: Target) -> MunimentError:
+    return StorageFailure(
+        f"no role to work as that row-level security binds ({target.app_role})",
+        hint="name a plain role in the URL, or a superuser who can make one",
+    )

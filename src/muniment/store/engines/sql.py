@@ -1,0 +1,177 @@
+"""The SQL of every operation, built once for each shape of question and kept.
+
+Two dialects differ in their placeholder and in how `in` is said. Every statement names the tenant, always as
+its first condition or column, and takes it as a parameter: nothing here can forget it. Values never enter
+the text. Never touches a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from muniment.core.ports.engine import Condition, Delete, Patch, Select, Value
+from muniment.store.engines.checks import Shape
+
+__all__ = ["Statements", "quoted"]
+
+Question = tuple[str, list[Any]]
+"""A statement and its parameters."""
+
+_ARRAY = {"text": "text[]", "int": "bigint[]", "bytes": "bytea[]"}
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Statements:
+    """The statements of one store. `arrays`: `in` is one array parameter (PostgreSQL), else a list of marks."""
+
+    def __init__(self, *, mark: str, schema: str | None = None, arrays: bool = False) -> None:
+        self._mark = mark
+        self._prefix = f"{quoted(schema)}." if schema else ""
+        self._arrays = arrays
+        self._texts: dict[Any, str] = {}
+
+    def table(self, shape: Shape) -> str:
+        return self._prefix + quoted(shape.spec.name)
+
+    # -- rows by key
+
+    def get(self, shape: Shape) -> str:
+        return self._kept(("get", shape.spec.name), lambda: self._get(shape))
+
+    def insert(self, shape: Shape) -> str:
+        """Parameters: tenant, then the row."""
+        return self._kept(("insert", shape.spec.name), lambda: self._insert(shape))
+
+    def put(self, shape: Shape) -> str:
+        """Parameters: tenant, then the row. Only for tables whose key is led by the tenant."""
+        return self._kept(("put", shape.spec.name), lambda: self._insert(shape) + self.on_conflict(shape))
+
+    def overwrite(self, shape: Shape) -> str:
+        """Parameters: the row, the tenant, the key."""
+        return self._kept(("overwrite", shape.spec.name), lambda: self._overwrite(shape))
+
+    def on_conflict(self, shape: Shape) -> str:
+        key = ", ".join(map(quoted, ("tenant_id", *shape.spec.key)))
+        rest = [quoted(name) for name in shape.names if name not in shape.spec.key]
+        if not rest:
+            return f" ON CONFLICT ({key}) DO NOTHING"
+        return f" ON CONFLICT ({key}) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in rest)
+
+    def _get(self, shape: Shape) -> str:
+        columns = ", ".join(map(quoted, shape.names))
+        return f"SELECT {columns} FROM {self.table(shape)} WHERE {self._by_key(shape)}"
+
+    def _insert(self, shape: Shape) -> str:
+        columns = ", ".join(map(quoted, ("tenant_id", *shape.names)))
+        marks = ", ".join([self._mark] * (len(shape.names) + 1))
+        return f"INSERT INTO {self.table(shape)} ({columns}) VALUES ({marks})"
+
+    def _overwrite(self, shape: Shape) -> str:
+        changes = ", ".join(f"{quoted(name)} = {self._mark}" for name in shape.names)
+        return f"UPDATE {self.table(shape)} SET {changes} WHERE {self._by_key(shape)}"
+
+    def _by_key(self, shape: Shape) -> str:
+        return " AND ".join(f"{quoted(name)} = {self._mark}" for name in ("tenant_id", *shape.spec.key))
+
+    # -- rows by condition
+
+    def select(self, shape: Shape, tenant_id: str, op: Select) -> Question:
+        forms, parameters = self._where(tenant_id, op.where)
+        if op.after is not None:
+            parameters.extend(op.after)
+        if op.limit is not None:
+            parameters.append(op.limit)
+        asked = (op.table, forms, op.order, op.after is None, op.descending, op.limit is None, op.columns)
+        text = self._texts.get(asked)
+        return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
+
+    def count(self, shape: Shape, tenant_id: str, where: tuple[Condition, ...]) -> Question:
+        forms, parameters = self._where(tenant_id, where)
+
+        def text() -> str:
+            return f"SELECT count(*) FROM {self.table(shape)} WHERE {self._conditions(shape, forms)}"
+
+        return self._kept(("count", shape.spec.name, forms), text), parameters
+
+    def patch(self, shape: Shape, tenant_id: str, op: Patch) -> Question:
+        forms, parameters = self._where(tenant_id, op.where)
+        names = tuple(op.values)
+
+        def text() -> str:
+            changes = ", ".join(f"{quoted(name)} = {self._mark}" for name in names)
+            return f"UPDATE {self.table(shape)} SET {changes} WHERE {self._conditions(shape, forms)}"
+
+        asked = ("patch", shape.spec.name, names, forms)
+        return self._kept(asked, text), [*op.values.values(), *parameters]
+
+    def delete(self, shape: Shape, tenant_id: str, op: Delete) -> Question:
+        forms, parameters = self._where(tenant_id, op.where)
+
+        def text() -> str:
+            return f"DELETE FROM {self.table(shape)} WHERE {self._conditions(shape, forms)}"
+
+        return self._kept(("delete", shape.spec.name, forms), text), parameters
+
+    def _select(self, shape: Shape, op: Select, forms: tuple[Any, ...]) -> str:
+        order, rest = shape.order_of(op)
+        parts = [f"SELECT {', '.join(map(quoted, shape.output(op.columns)))} FROM {self.table(shape)}"]
+        parts.append(f"WHERE {self._conditions(shape, forms)}")
+        if op.after is not None:
+            names = ", ".join(map(quoted, order))
+            marks = ", ".join([self._mark] * len(order))
+            parts.append(f"AND ({names}) {'<' if op.descending else '>'} ({marks})")
+        if order or rest:
+            direction = " DESC" if op.descending else ""
+            parts.append("ORDER BY " + ", ".join(quoted(name) + direction for name in (*order, *rest)))
+        if op.limit is not None:
+            parts.append(f"LIMIT {self._mark}")
+        return " ".join(parts)
+
+    def _where(self, tenant_id: str, where: tuple[Condition, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+        """The forms of the conditions (column, comparison, how many values) and the parameters."""
+        forms: list[tuple[str, str, int]] = []
+        parameters: list[Any] = [tenant_id]
+        for name, comparison, value in where:
+            if value is None:
+                forms.append((name, "null", 0))
+            elif type(value) is not tuple:
+                forms.append((name, comparison, 1))
+                parameters.append(value)
+            elif self._arrays:
+                forms.append((name, "array", 1))
+                parameters.append(list(value))
+            else:
+                padded = _padded(value)
+                forms.append((name, "in", len(padded)))
+                parameters.extend(padded)
+        return tuple(forms), parameters
+
+    def _conditions(self, shape: Shape, forms: Sequence[tuple[str, str, int]]) -> str:
+        parts = [f"{quoted('tenant_id')} = {self._mark}"]
+        for name, form, size in forms:
+            column = quoted(name)
+            if form == "null":
+                parts.append(f"{column} IS NULL")
+            elif form == "array":
+                parts.append(f"{column} = ANY ({self._mark}::{_ARRAY[shape.column[name].type]})")
+            elif form == "in":
+                parts.append(f"{column} IN ({', '.join([self._mark] * size)})")
+            else:
+                parts.append(f"{column} {form} {self._mark}")
+        return " AND ".join(parts)
+
+    def _kept(self, asked: Any, build: Callable[[], str]) -> str:
+        text = self._texts.get(asked)
+        if text is None:
+            text = self._texts[asked] = build()
+        return text
+
+
+def _padded(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Filled up to a power of two by repeating the last value, so that few statements serve all lengths."""
+    size = 1 << (len(values) - 1).bit_length()
+    return values + values[-1:] * (size - len(values))

@@ -1,0 +1,196 @@
+"""Connections to one SQLite file: how they are set up, waited for, shared between threads, left behind by a fork.
+
+One writer behind a lock and a few idle readers. Knows nothing of tables.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from muniment.errors import Closed, StorageBusy
+from muniment.store.engines.sqlite.failures import is_busy, translate
+from muniment.store.engines.sqlite.handles import enter, leave
+
+__all__ = ["Connections", "Place", "begin_immediate", "connect", "patiently"]
+
+_IDLE_READERS_MAX = 8
+_SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
+
+
+class Place(NamedTuple):
+    """Where the file is and how it may be opened."""
+
+    path: str
+    mode: Literal["rwc", "rw", "ro", "immutable"]
+    durability: Literal["normal", "full"]
+    busy_timeout_s: float
+
+    @property
+    def uri(self) -> str:
+        how = "immutable=1" if self.mode == "immutable" else f"mode={self.mode}"
+        return f"{Path(os.path.abspath(self.path)).as_uri()}?{how}"
+
+
+def connect(place: Place, *, timeout_s: float) -> sqlite3.Connection:
+    """No implicit transactions; `timeout_s` is SQLite's own waiting, which is too coarse for writers."""
+    connection = sqlite3.connect(
+        place.uri,
+        uri=True,
+        timeout=place.busy_timeout_s,  # the first look at a file may meet one that is just being made
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    ready = False
+    try:
+        # No mmap_size: a file cut short by another process would end this one with SIGBUS.
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if place.durability == 'full' else 'NORMAL'}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA cache_size = -16384")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA busy_timeout = {timeout_s * 1000:.0f}")
+        ready = True
+    finally:
+        if not ready:
+            connection.close()
+    return connection
+
+
+def patiently(connection: sqlite3.Connection, statement: str, deadline: float, location: str) -> sqlite3.Cursor:
+    """Run a statement that may find the file busy, asking again every few milliseconds until the deadline.
+
+    SQLite's own busy handler sleeps up to 100 ms between tries; with writers of a millisecond that starves.
+    """
+    sleep_s = _SLEEP_FIRST_S
+    while True:
+        try:
+            return connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= deadline:
+                raise translate(error, location) from error
+        time.sleep(sleep_s * random.uniform(0.5, 1.5))
+        sleep_s = min(sleep_s * 1.5, _SLEEP_LAST_S)
+
+
+def begin_immediate(connection: sqlite3.Connection, deadline: float, location: str) -> None:
+    patiently(connection, "BEGIN IMMEDIATE", deadline, location)
+
+
+class Connections:
+    """The connections of one process to one file."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._guard = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._watcher: sqlite3.Connection | None = None
+        self._reading = 0
+        self._key = enter(place.path)
+        self.is_closed = False
+
+    def take_writer(self, deadline: float) -> sqlite3.Connection:
+        """The one writer, for one thread at a time, until `leave_writer`."""
+        if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise StorageBusy(f"another thread holds {self.place.path}", hint="try again")
+        taken = False
+        try:
+            self.refuse_closed()
+            if self._writer is None:
+                self._writer = connect(self.place, timeout_s=0)
+            taken = True
+            return self._writer
+        except sqlite3.Error as error:
+            raise translate(error, self.place.path) from error
+        finally:
+            if not taken:
+                self._lock.release()
+
+    def leave_writer(self) -> None:
+        self._lock.release()
+
+    def drop_writer(self) -> None:
+        """For a connection that cannot even roll back: the next writer gets a new one."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def take_reader(self) -> sqlite3.Connection:
+        """A connection of one's own, until `leave_reader`."""
+        with self._guard:
+            self.refuse_closed()
+            self._reading += 1
+            if self._idle:
+                return self._idle.pop()
+        taken = False
+        try:
+            connection = self._new_reader()
+            taken = True
+            return connection
+        finally:
+            if not taken:
+                self._end_reading()
+
+    def leave_reader(self, connection: sqlite3.Connection) -> None:
+        """It comes back without a transaction, or is closed."""
+        with self._guard:
+            if not self.is_closed and not connection.in_transaction and len(self._idle) < _IDLE_READERS_MAX:
+                self._idle.append(connection)
+                self._reading -= 1
+                return
+        connection.close()
+        self._end_reading()
+
+    def _new_reader(self) -> sqlite3.Connection:
+        try:
+            return connect(self.place, timeout_s=self.place.busy_timeout_s)
+        except sqlite3.Error as error:
+            raise translate(error, self.place.path) from error
+
+    def _end_reading(self) -> None:
+        with self._guard:
+            self._reading -= 1
+            if self.is_closed and not self._reading:
+                leave(self._key)
+
+    def data_version(self) -> int:
+        """SQLite's own count of what others committed, seen by a connection that does nothing else."""
+        with self._guard:
+            self.refuse_closed()
+            if self._watcher is None:
+                self._watcher = self._new_reader()
+            try:
+                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise translate(error, self.place.path) from error
+
+    def refuse_closed(self) -> None:
+        if self.is_closed:
+            raise Closed("the store has been closed")
+
+    def close(self) -> None:
+        """Waits for a running write; readers in use are closed when they come back."""
+        with self._lock:
+            with self._guard:
+                if self.is_closed:
+                    return
+                self.is_closed = True
+                idle, self._idle = self._idle, []
+                if self._watcher is not None:
+                    idle.append(self._watcher)
+            for connection in idle:
+                connection.close()
+            self.drop_writer()
+            with self._guard:
+                if not self._reading:
+                    leave(self._key)

@@ -1,0 +1,205 @@
+"""`SqliteEngine`: the port over one SQLite file in WAL mode.
+
+Writers take turns (`BEGIN IMMEDIATE`), readers see a consistent view and wait for nobody. After any failure
+nothing is half-written and the engine is usable. Knows nothing of what rows mean.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, TypeVar
+
+from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, Transaction
+from muniment.errors import InvalidInput, StorageReadOnly
+from muniment.store.engines.checks import check_tenant
+from muniment.store.engines.sqlite.connections import Connections, Place, begin_immediate
+from muniment.store.engines.sqlite.failures import translate
+from muniment.store.engines.sqlite.opening import prepare
+from muniment.store.engines.sqlite.views import SqliteReader, SqliteTransaction
+from muniment.store.engines.turns import Turns
+
+__all__ = ["SqliteEngine"]
+
+R = TypeVar("R")
+
+
+class SqliteEngine:
+    """One file. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well."""
+
+    is_shared_between_processes = True
+    is_walled_by_the_server = False
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Literal["normal", "full"] = "normal",
+        busy_timeout_s: float = 30.0,
+        read_only: bool = False,
+    ) -> None:
+        if sqlite3.sqlite_version_info < (3, 37):
+            raise InvalidInput(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.37 or newer is needed")
+        place = Place(os.fspath(path), "ro" if read_only else "rwc", durability, busy_timeout_s)
+        place, self._schema_number = prepare(place)
+        self._connections = Connections(place)
+        self._forking = threading.Lock()
+        self._left_behind: list[Connections] = []
+        self._turns = Turns()
+
+    @property
+    def info(self) -> EngineInfo:
+        place = self._connections.place
+        location = os.path.abspath(place.path)
+        return EngineInfo("sqlite", sqlite3.sqlite_version, location, place.durability, self._schema_number)
+
+    def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R:
+        check_tenant(tenant_id)
+        connections = self._here()
+        place = connections.place
+        self._refuse_read_only(connections)
+        deadline = time.monotonic() + place.busy_timeout_s
+        with self._turns:
+            connection = connections.take_writer(deadline)
+            try:
+                begin_immediate(connection, deadline, place.path)
+                return self._run(connections, connection, SqliteTransaction(connection, tenant_id, place.path), work)
+            finally:
+                connections.leave_writer()
+
+    def _run(
+        self,
+        connections: Connections,
+        connection: sqlite3.Connection,
+        transaction: SqliteTransaction,
+        work: Callable[[Transaction], R],
+    ) -> R:
+        done = False
+        try:
+            answer = work(transaction)
+            transaction.end()
+            if transaction.failure is not None:
+                raise transaction.failure
+            self._commit(connection, connections.place.path)
+            done = True
+            return answer
+        finally:
+            if not done:
+                transaction.end()
+                self._roll_back(connections, connection)
+
+    @staticmethod
+    def _commit(connection: sqlite3.Connection, location: str) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise translate(error, location) from error
+
+    @staticmethod
+    def _roll_back(connections: Connections, connection: sqlite3.Connection) -> None:
+        """A full disk may have rolled back already; a connection that cannot is given up, which rolls back too."""
+        if not connection.in_transaction:
+            return
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            connections.drop_writer()
+
+    def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R:
+        check_tenant(tenant_id)
+        with self._turns, self._view(tenant_id) as reader:
+            return work(reader)
+
+    @contextmanager
+    def snapshot(self, tenant_id: str) -> Iterator[Reader]:
+        check_tenant(tenant_id)
+        with self._turns:
+            self._here().refuse_closed()
+        with self._view(tenant_id) as reader:
+            reader.do(Count("tenants"))  # the view begins with the first read
+            yield reader
+
+    @contextmanager
+    def _view(self, tenant_id: str) -> Iterator[SqliteReader]:
+        connections = self._here()
+        location = connections.place.path
+        connection = connections.take_reader()
+        try:
+            try:
+                connection.execute("BEGIN")
+            except sqlite3.Error as error:
+                raise translate(error, location) from error
+            reader = SqliteReader(connection, tenant_id, location)
+            try:
+                yield reader
+            finally:
+                reader.end()
+                self._end_reading(connection)
+        finally:
+            connections.leave_reader(connection)
+
+    @staticmethod
+    def _end_reading(connection: sqlite3.Connection) -> None:
+        """A reader that cannot end its view stays in it, and is closed for that by `Connections.leave_reader`."""
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                return
+
+    def mark(self) -> str:
+        with self._turns:
+            return str(self._here().data_version())
+
+    def tenants(self) -> list[str]:
+        connections = self._here()
+        with self._turns:
+            connection = connections.take_reader()
+            try:
+                return [name for (name,) in connection.execute("SELECT tenant_id FROM tenants ORDER BY tenant_id")]
+            except sqlite3.Error as error:
+                raise translate(error, connections.place.path) from error
+            finally:
+                connections.leave_reader(connection)
+
+    def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        connections = self._here()
+        self._refuse_read_only(connections)
+        with self._turns:
+            connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
+            try:
+                from muniment.store.engines.sqlite.residue import scrub
+
+                return scrub(connections.place, needles, thorough=thorough)
+            finally:
+                connections.leave_writer()
+
+    def close(self) -> None:
+        with self._turns, self._forking:
+            if self._connections.pid != os.getpid():  # the parent's: not ours to close
+                self._left_behind.append(self._connections)
+                self._connections = Connections(self._connections.place)
+            self._connections.close()
+
+    def _here(self) -> Connections:
+        """The connections of this process. Those a fork copied are never touched again: SQLite forbids it."""
+        if self._connections.pid != os.getpid():
+            with self._forking:
+                if self._connections.pid != os.getpid():
+                    closed = self._connections.is_closed
+                    self._left_behind.append(self._connections)
+                    self._connections = Connections(self._connections.place)
+                    if closed:
+                        self._connections.close()
+        connections = self._connections
+        connections.refuse_closed()
+        return connections
+
+    @staticmethod
+    def _refuse_read_only(connections: Connections) -> None:
+        if connections.place.mode != "rw":
+            raise StorageReadOnly(f"{connections.place.path} was opened for reading only")

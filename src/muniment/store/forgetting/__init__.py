@@ -1,0 +1,1 @@
+"""Forgetting: content erased wherever it was derived to, with a receipt."""

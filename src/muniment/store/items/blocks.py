@@ -1,0 +1,289 @@
+"""Blocks of an index in storage: appended, merged as they grow, read through a cache, made anew by a forget.
+
+A place (a table and the values that lead its key) holds blocks over consecutive numbers. Levels never rise from left to
+right and no level has `FANOUT` blocks, so a place of n turns has about FANOUT · log(n) blocks and a turn is
+rewritten log(n) times. A block never changes under its digest, so what was decoded once is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence, Set
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from muniment.core.hashing import digest
+from muniment.core.ports.engine import Condition, Delete, Insert, Reader, Row, Select, Transaction
+
+__all__ = [
+    "BlockCache",
+    "Codec",
+    "Listed",
+    "Place",
+    "append_block",
+    "drop_from_blocks",
+    "list_blocks",
+    "load_blocks",
+    "read_blocks",
+    "state_of",
+]
+
+FANOUT = 8
+CACHE_BYTES_MAX = 256 * 1024 * 1024
+WRITTEN_BYTES_MAX = 16 * 1024 * 1024
+"""Blocks that were only written, and that nobody has asked for yet: a long import is not a reader."""
+
+B = TypeVar("B")
+
+
+class Codec(Protocol[B]):
+    """What a kind of block can do. All pure."""
+
+    def size(self, block: B) -> int: ...
+
+    def weight(self, block: B) -> int:
+        """The bytes it takes in memory, about."""
+        ...
+
+    def encode(self, block: B) -> bytes: ...
+
+    def decode(self, data: bytes) -> B: ...
+
+    def hold(self, block: B) -> B:
+        """A block that was just made, as decoding what it was encoded to would give it."""
+        ...
+
+    def merge(self, blocks: Sequence[B]) -> B: ...
+
+    def drop(self, block: B, lost: Set[str]) -> B | None: ...
+
+
+class Place(NamedTuple):
+    """Where blocks of one kind and scope lie."""
+
+    table: str
+    prefix: tuple[tuple[str, str], ...]
+
+    @property
+    def where(self) -> tuple[Condition, ...]:
+        return tuple((column, "=", value) for column, value in self.prefix)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return (*(column for column, _ in self.prefix), "first")
+
+    def row(self, first: int, count: int, level: int, data: bytes) -> Row:
+        return (*(value for _, value in self.prefix), first, count, level, digest(data)[:16], data)
+
+
+Key = tuple[str, Place, bytes]
+"""A tenant, where a block lies, and its digest."""
+
+
+class Listed(NamedTuple):
+    """A block without its content."""
+
+    first: int
+    turns: int
+    level: int
+    digest: bytes
+
+
+def list_blocks(reader: Reader, place: Place) -> list[Listed]:
+    """The blocks of a place, in order."""
+    columns = ("first", "count", "level", "digest")
+    rows = reader.do(Select(place.table, where=place.where, order=place.order, columns=columns))
+    return [Listed._make(cast("Any", row)) for row in rows]
+
+
+def _data(reader: Reader, place: Place, firsts: Sequence[int]) -> list[bytes]:
+    where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(firsts)))
+    rows = reader.do(Select(place.table, where=where, order=place.order, columns=("data",)))
+    return [cast("bytes", row[0]) for row in rows]
+
+
+def _level(count: int) -> int:
+    level = 0
+    while count >= FANOUT:
+        count //= FANOUT
+        level += 1
+    return level
+
+
+def append_block(
+    tx: Transaction, place: Place, codec: Codec[B], block: B, kept: tuple[str, BlockCache[B]] | None = None
+) -> None:
+    """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it.
+
+    `kept` is a tenant and the cache that its searches look into: what was just written is often asked for next.
+    """
+    listed = list_blocks(tx, place)
+    first = listed[-1].first + listed[-1].turns if listed else 0
+    count, taken = codec.size(block), 0
+    level = _level(count)
+    while True:
+        run = 0
+        while run < len(listed) - taken and listed[-1 - taken - run].level < level:
+            run += 1
+        same = run
+        while same < len(listed) - taken and listed[-1 - taken - same].level == level:
+            same += 1
+        if same - run >= FANOUT - 1:
+            taken, level = taken + same, level + 1
+            continue
+        taken += run
+        break
+    if taken:
+        older = listed[-taken:]
+        firsts = [entry.first for entry in older]
+        parts = _taken(tx, place, codec, older, kept)
+        block = codec.merge([*parts, block])
+        tx.do(Delete(place.table, (*place.where, ("first", "in", tuple(firsts)))))
+        first, count = older[0].first, sum(entry.turns for entry in older) + count
+    data = codec.encode(block)
+    row = place.row(first, count, max(level, _level(count)), data)
+    tx.do(Insert(place.table, [row]))
+    if kept is not None:
+        tenant_id, cache = kept
+        cache.offer((tenant_id, place, cast("bytes", row[-2])), codec.hold(block))
+
+
+def _taken(
+    tx: Transaction,
+    place: Place,
+    codec: Codec[B],
+    older: Sequence[Listed],
+    kept: tuple[str, BlockCache[B]] | None,
+) -> list[B]:
+    """Blocks that are to be merged: nobody asks for them again."""
+    if kept is None:
+        return [codec.decode(data) for data in _data(tx, place, [entry.first for entry in older])]
+    tenant_id, cache = kept
+    parts = load_blocks(tx, tenant_id, place, older, cache)
+    cache.drop([(tenant_id, place, entry.digest) for entry in older])
+    return parts
+
+
+def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[str]) -> int:
+    """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
+    changed = 0
+    for entry in list_blocks(tx, place):
+        (data,) = _data(tx, place, [entry.first])
+        left = codec.drop(codec.decode(data), lost)
+        if left is not None and codec.size(left) == entry.turns:
+            continue
+        changed += 1
+        tx.do(Delete(place.table, (*place.where, ("first", "=", entry.first))))
+        if left is not None:
+            row = place.row(entry.first, codec.size(left), entry.level, codec.encode(left))
+            tx.do(Insert(place.table, [row]))
+    return changed
+
+
+class _Shelf(Generic[B]):
+    """Blocks up to a weight, the least recently used ones let go."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._max = bytes_max
+        self.weight = 0
+        """Of all that is on it."""
+        self._blocks: OrderedDict[Key, tuple[B, int]] = OrderedDict()
+
+    def put(self, key: Key, block: B, weight: int) -> None:
+        self.take(key)
+        self._blocks[key] = (block, weight)
+        self.weight += weight
+        while self.weight > self._max and len(self._blocks) > 1:
+            self.take(next(iter(self._blocks)))
+
+    def get(self, key: Key) -> B | None:
+        found = self._blocks.get(key)
+        if found is None:
+            return None
+        self._blocks.move_to_end(key)
+        return found[0]
+
+    def take(self, key: Key) -> tuple[B, int] | None:
+        found = self._blocks.pop(key, None)
+        if found is not None:
+            self.weight -= found[1]
+        return found
+
+
+class BlockCache(Generic[B]):
+    """Decoded blocks by their digest: those that were asked for, and fewer of those just written. Thread-safe."""
+
+    def __init__(self, codec: Codec[B], bytes_max: int = CACHE_BYTES_MAX, written_max: int = WRITTEN_BYTES_MAX) -> None:
+        self.codec = codec
+        self._max, self._written_max = bytes_max, written_max
+        self._lock = threading.Lock()
+        self.clear()
+
+    def get(self, key: Key) -> B | None:
+        with self._lock:
+            found = self._written.take(key)
+            if found is None:
+                return self._asked.get(key)
+            self._asked.put(key, *found)
+            return found[0]
+
+    def put(self, key: Key, block: B) -> None:
+        weight = self.codec.weight(block)
+        with self._lock:
+            self._asked.put(key, block, weight)
+
+    def offer(self, key: Key, block: B) -> None:
+        """Keep a block that nobody has asked for yet, for a while."""
+        weight = self.codec.weight(block)
+        with self._lock:
+            self._written.put(key, block, weight)
+
+    def drop(self, keys: Sequence[Key]) -> None:
+        with self._lock:
+            for key in keys:
+                self._asked.take(key)
+                self._written.take(key)
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The weight of what was asked for, and of what was only written."""
+        return self._asked.weight, self._written.weight
+
+    def clear(self) -> None:
+        """After a forget: nothing that was decoded stays in memory."""
+        with self._lock:
+            self._asked: _Shelf[B] = _Shelf(self._max)
+            self._written: _Shelf[B] = _Shelf(self._written_max)
+
+
+def read_blocks(
+    reader: Reader, tenant_id: str, place: Place, cache: BlockCache[B]
+) -> tuple[tuple[bytes, ...], list[B]]:
+    """The blocks of a place in order, and their digests, which together say which state of the index this is."""
+    listed = list_blocks(reader, place)
+    return state_of(listed), load_blocks(reader, tenant_id, place, listed, cache)
+
+
+def state_of(listed: Sequence[Listed]) -> tuple[bytes, ...]:
+    """Which state of the index these blocks are: equal states hold equal blocks."""
+    return tuple([entry.digest for entry in listed])
+
+
+def load_blocks(
+    reader: Reader, tenant_id: str, place: Place, listed: Sequence[Listed], cache: BlockCache[B]
+) -> list[B]:
+    """The listed blocks, in order; only those that the cache does not hold are read."""
+    blocks: dict[int, B] = {}
+    missing: list[Listed] = []
+    for entry in listed:
+        block = cache.get((tenant_id, place, entry.digest))
+        if block is None:
+            missing.append(entry)
+        else:
+            blocks[entry.first] = block
+    if missing:
+        for entry, data in zip(missing, _data(reader, place, [entry.first for entry in missing]), strict=True):
+            block = cache.codec.decode(data)
+            cache.put((tenant_id, place, entry.digest), block)
+            blocks[entry.first] = block
+    return [blocks[entry.first] for entry in listed]

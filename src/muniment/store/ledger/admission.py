@@ -1,0 +1,123 @@
+"""The door: a draft goes in, an admitted body comes out: redacted, measured, flagged, its trust settled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from muniment.core.canonical import canonical_bytes, canonical_text
+from muniment.core.hashing import salted_digest
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.policy.policy import LedgerPolicy
+from muniment.errors import InvalidInput, TooLarge
+from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Trust
+from muniment.store.ledger.secrets import may_hold_secret, redact_value
+from muniment.store.ledger.trust import trust_of
+
+__all__ = ["REDACTED", "Admitted", "admit", "place_blob"]
+
+REDACTED = "redacted"
+
+
+class Admitted(NamedTuple):
+    """A draft that may be written: its body as plain data and canonical text, ready to be sealed."""
+
+    draft: EntryDraft
+    ts: str | None
+    trust: Trust
+    flags: tuple[str, ...]
+    body: dict[str, Any]
+    body_text: str
+    blob: bytes | None
+    """Content that is too large for the row. The body then has no content until `place_blob`."""
+
+    @property
+    def text(self) -> str:
+        """The content, wherever it lies, as it was admitted."""
+        content: str = self.body["content"] if self.blob is None else self.blob.decode()
+        return content
+
+
+def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
+    """Redact, then measure, then flag. Raises before anything is written."""
+    _check_shape(draft)
+    if len(draft.content) > policy.content_bytes_max:  # before any pattern has to read it
+        raise _content_too_large(len(draft.content.encode(errors="replace")), policy)
+    body = _body_of(draft)
+    text = canonical_text(body)
+    flags: list[str] = []
+    if policy.redact_secrets and may_hold_secret(text):
+        found: Counter[str] = Counter()
+        body = redact_value(body, found)
+        if found:
+            body["redactions"] = dict(found)
+            flags.append(REDACTED)
+            text = canonical_text(body)
+    trust = trust_of(draft.role, draft.trust)
+    if policy.flag_instructions and trust in ("tool", "external") and reads_like_instructions(body["content"]):
+        flags.append(INSTRUCTION_LIKE)
+    blob = None
+    if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
+        body, text, blob = _move_out(body, text, policy)
+    ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
+    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
+
+
+def _check_shape(draft: EntryDraft) -> None:
+    if (draft.kind == "tool_result") != (draft.tool is not None):
+        raise InvalidInput("a tool_result, and nothing else, has a tool", path="$.tool", hint="use observe_tool")
+    if draft.kind == "tool_result" and draft.role != "tool":  # another role would lend its trust (LG-08)
+        raise InvalidInput("a tool_result has the role 'tool'", path="$.role", hint="use observe_tool")
+    if (draft.kind == "step") != (draft.step is not None):
+        raise InvalidInput("a step, and nothing else, has a step event", path="$.step")
+
+
+def _body_of(draft: EntryDraft) -> dict[str, Any]:
+    body: dict[str, Any] = {"content": draft.content}
+    if draft.speaker is not None:
+        body["speaker"] = draft.speaker
+    if draft.tags:
+        body["tags"] = list(draft.tags)
+    if draft.entities:
+        body["entities"] = list(draft.entities)
+    if draft.metadata:
+        body["metadata"] = draft.metadata
+    if draft.tool is not None:
+        body["tool"] = draft.tool.to_wire()
+    if draft.step is not None:
+        body["step"] = draft.step.to_wire()
+    return body
+
+
+def _move_out(body: dict[str, Any], text: str, policy: LedgerPolicy) -> tuple[dict[str, Any], str, bytes | None]:
+    """Check the sizes; content over the inline limit becomes a blob (LG-09)."""
+    data = body["content"].encode()
+    if len(data) > policy.content_bytes_max:
+        raise _content_too_large(len(data), policy)
+    rest = {key: value for key, value in body.items() if key != "content"}
+    rest_bytes = len(canonical_bytes(rest))
+    if rest_bytes > policy.body_bytes_max:
+        raise TooLarge(
+            f"metadata, tags, entities and tool arguments of {rest_bytes} bytes are over the limit"
+            f" of {policy.body_bytes_max}",
+            path="$.metadata",
+            hint="put large data into the content",
+        )
+    return (body, text, None) if len(data) <= policy.inline_bytes_max else (rest, "", data)
+
+
+def _content_too_large(size: int, policy: LedgerPolicy) -> TooLarge:
+    return TooLarge(
+        f"content of {size} bytes is over the limit of {policy.content_bytes_max}",
+        path="$.content",
+        hint="split it, or raise ledger.content_bytes_max in the policy",
+    )
+
+
+def place_blob(admitted: Admitted, salt: bytes) -> Admitted:
+    """Name an admitted blob by its salted hash and let the body refer to it."""
+    assert admitted.blob is not None
+    name = salted_digest(salt, admitted.blob)
+    body = admitted.body | {"blob": name.hex(), "bytes": len(admitted.blob)}
+    return admitted._replace(body=body, body_text=canonical_text(body))

@@ -1,0 +1,208 @@
+"""The ledger's own records: a draft of what happened, the entry it becomes, a run, a receipt."""
+
+from typing import Literal
+
+from muniment.core.record import Absent, Count, Items, JsonObject, Record
+from muniment.core.scope import IdText, Scope
+from muniment.store.ledger.manifest import ContextManifest
+
+__all__ = [
+    "INSTRUCTION_LIKE",
+    "KINDS",
+    "ROLES",
+    "STOP_REASONS",
+    "TRUST_ORDER",
+    "Body",
+    "EntryDraft",
+    "EntryKind",
+    "Erased",
+    "LedgerEntry",
+    "Receipt",
+    "Role",
+    "RunState",
+    "StepEvent",
+    "StopReason",
+    "ToolCall",
+    "Trust",
+]
+
+INSTRUCTION_LIKE = "instruction_like"
+"""The flag of what came from outside and reads like instructions (LG-08)."""
+EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
+Role = Literal["user", "assistant", "tool", "system", "developer"]
+Trust = Literal["user", "assistant", "tool", "external"]
+StopReason = Literal["OBJECTIVE_ACHIEVED", "BUDGET_EXCEEDED", "NO_EVIDENCE", "HUMAN_REQUESTED", "SYSTEM_ERROR"]
+
+KINDS: tuple[EntryKind, ...] = ("message", "tool_result", "state_patch", "system", "step")
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system", "developer")
+TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
+"""From most to least trusted (LG-08)."""
+STOP_REASONS: tuple[StopReason, ...] = (
+    "OBJECTIVE_ACHIEVED",
+    "BUDGET_EXCEEDED",
+    "NO_EVIDENCE",
+    "HUMAN_REQUESTED",
+    "SYSTEM_ERROR",
+)
+
+
+class ToolCall(Record):
+    """Which tool was called with what, and whether it worked; the result is the entry's content."""
+
+    name: IdText
+    args: Absent[JsonObject] = None
+    ok: bool
+
+
+class StepEvent(Record):
+    """A moment in a run's step machine (002). Compaction counts PLAN_DONE, ACT_DONE and OBSERVE_DONE alone (CS-10)."""
+
+    event: IdText
+    step: Absent[Count] = None
+    action: Absent[JsonObject] = None
+    """What was done, at ACT: `{"tool": …, "args": …}` or the like. Equal ones in a row are a loop."""
+    tokens: Absent[Count] = None
+    """What the phase cost."""
+    manifest: Absent[ContextManifest] = None
+    """What was in the window, at COMPILE."""
+
+
+class EntryDraft(Record):
+    """What a caller says happened, before it has a place in a chain."""
+
+    kind: EntryKind = "message"
+    role: Role
+    content: str
+    speaker: str | None = None
+    ts: str | None = None
+    id: IdText | None = None
+    tags: Items[str] = ()
+    entities: Items[str] = ()
+    metadata: JsonObject | None = None
+    tool: ToolCall | None = None
+    step: StepEvent | None = None
+    trust: Trust | None = None
+    """May lower the trust the role gives, never raise it."""
+    idempotency_key: IdText | None = None
+
+
+class Body(Record):
+    """The part of an entry that a forget erases; hashed under a salt."""
+
+    content: Absent[str] = None
+    """The text itself, unless it lies in a blob."""
+    blob: Absent[str] = None
+    """The SHA-256 (hex) of the content, where it lies in a blob."""
+    bytes: Absent[Count] = None
+    """The size of the blob in bytes."""
+    speaker: Absent[str] = None
+    tags: Absent[Items[str]] = None
+    entities: Absent[Items[str]] = None
+    metadata: Absent[JsonObject] = None
+    tool: Absent[ToolCall] = None
+    step: Absent[StepEvent] = None
+    redactions: Absent[dict[str, Count]] = None
+    """What was redacted at the door: kind of secret → how many."""
+
+
+class LedgerEntry(Record):
+    """One event of the ledger, as it stands. `id` is its evidence id.
+
+    `body` is None once it was forgotten, and `receipt_id` then says by which receipt. `content` and the other
+    body fields are reachable as attributes.
+    """
+
+    id: IdText
+    scope: Scope
+    seq: Count
+    ts: str
+    recorded_at: str
+    kind: EntryKind
+    role: Role
+    trust: Trust
+    flags: Items[str] = ()
+    content_hash: str
+    prev_hash: str
+    hash: str
+    body: Body | None
+    receipt_id: str | None = None
+
+    @property
+    def is_forgotten(self) -> bool:
+        return self.body is None
+
+    @property
+    def content(self) -> str | None:
+        """The text, where it lies in the row; None for a blob (ask `mem.content(id)`) or a forgotten entry."""
+        return self.body.content if self.body else None
+
+    @property
+    def speaker(self) -> str | None:
+        return self.body.speaker if self.body else None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return (self.body.tags or ()) if self.body else ()
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        return (self.body.entities or ()) if self.body else ()
+
+    @property
+    def metadata(self) -> JsonObject:
+        return (self.body.metadata or {}) if self.body else {}
+
+    @property
+    def tool(self) -> ToolCall | None:
+        return self.body.tool if self.body else None
+
+    @property
+    def step(self) -> StepEvent | None:
+        return self.body.step if self.body else None
+
+
+class RunState(Record):
+    """A run: what it is for and whether it has ended. Projected from its `system` entries."""
+
+    run_id: IdText
+    scope: Scope
+    task_type: str = "generic"
+    objective: str | None = None
+    done_definition: JsonObject | str | None = None
+    started_at: str
+    finished_at: str | None = None
+    stop_reason: StopReason | None = None
+    budgets: JsonObject | None = None
+    """Limits the run was given, by name: tokens, tool_calls, steps."""
+    diagnosis: JsonObject | None = None
+    """Why the run is locked: the validation its compaction failed (CS-08)."""
+
+    @property
+    def is_locked(self) -> bool:
+        return self.diagnosis is not None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.finished_at is not None
+
+
+class Erased(Record):
+    """One thing a forget erased: what kind it was, its id, and the hash that stays (hex), where it had one."""
+
+    kind: str
+    id: str
+    hash: str | None = None
+
+
+class Receipt(Record):
+    """Proof of a forget (LG-07): what was asked, what went. Holds ids and counts, never content."""
+
+    receipt_id: IdText
+    tenant_id: IdText
+    requested_at: str
+    selector: dict[str, str]
+    erased: Items[Erased]
+    counts: dict[str, Count]
+    scrubbed: bool
+    """The engine checked its own files and found none of it."""
+    note: str

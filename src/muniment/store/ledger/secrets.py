@@ -1,0 +1,219 @@
+"""Finding and replacing secrets at the door (LG-10), before anything is hashed.
+
+A match becomes `[redacted:kind]`. The patterns aim at credentials with a known shape, at assignments that name
+themselves (`password = …`), and at card numbers that pass the Luhn check with an issuer's prefix and length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from muniment.core.canonical import canonical_text
+
+__all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
+
+_NAMES = (
+    r"(?:password|passwd|pwd|passphrase|api[_-]?key|secret[_-]?key|client[_-]?secret|secret[_-]access[_-]key"
+    r"|(?:access|auth|refresh|api|bot|session)[_-]?token|密码|비밀번호)"
+)
+
+# Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.
+_TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (
+            "private_key",
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+            r"[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        ),
+        ("aws_access_key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+        ("github_token", r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})"),
+        ("gitlab_token", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,}"),
+        ("stripe_key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+        ("api_key", r"(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,100}[0-9])[A-Za-z0-9_-]{20,}"),
+        ("slack_token", r"(?<![A-Za-z0-9])(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
+        ("google_key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}"),
+        ("hub_token", r"(?<![A-Za-z0-9])(?:hf|npm)_[A-Za-z0-9]{30,}|(?<![A-Za-z0-9])pypi-AgE[A-Za-z0-9_-]{20,}"),
+        ("jwt", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,512}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}"),
+        ("bearer_token", r"(?ai:(?<=bearer ))(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{20,}=*"),
+        (
+            "basic_auth",
+            r"(?P<keep>(?ai:authorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?basic ))"
+            r"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
+        ),
+        # Up to the last @ before a path begins, so that a raw @ within the password hides nothing.
+        ("url_password", r"(?<=://)(?P<keep>[^\s/:@?#]{0,256}:)(?P<secret>(?!\[redacted:)[^\s/?#]{1,256})(?=@)"),
+        (
+            "password",
+            r"(?P<keep>(?ai:\b(?:password|passphrase) (?:is|was) )[\"']?|密码[是为] ?|비밀번호[는은] )"
+            r"(?P<secret>(?!\[redacted:)(?=[^\s\"',;，。]{0,64}\d)[^\s\"',;，。]{6,})",
+        ),
+        (
+            "password",
+            r"(?P<keep>(?ai:" + _NAMES + r"\\?[\"']?\s{0,4}(?::=|[:=：])\s{0,4}\\?[\"']?))"
+            r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
+        ),
+    )
+)
+
+_CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?![A-Za-z_])")
+"""Not where it adjoins a letter: then it is part of an id."""
+_CARD_LENGTHS = range(13, 20)
+_CARD_SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)})
+_GROUP = re.compile(r"\d+")
+_SECRET_KEYS = re.compile(
+    r"(?ai)^(?:.*[_-])?(?:password|passwd|pwd|passphrase|api[_-]?key|secret|secret[_-]?key|client[_-]?secret"
+    r"|secret[_-]access[_-]key|(?:access|auth|refresh|api|bot|session)[_-]?token|private[_-]?key|authorization)$"
+)
+_HINTS = (
+    "akia", "asia", "abia", "acca", "xox", "aiza", "eyj", "bearer ", "://", "passw", "pwd", "passph", "key", "token",
+    "secret", "authoriz",
+)  # fmt: skip
+_JOINED_HINTS = (
+    "-----begin", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "k_live_", "k_test_", "sk-", "xapp-",
+    "hf_", "npm_", "pypi-",
+)  # fmt: skip
+_DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
+_REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
+
+
+def may_hold_secret(text: str) -> bool:
+    """A cheap look that never misses what `redact_value` would find in data whose JSON text this is."""
+    lowered = text.lower()
+    for hint in _HINTS:  # a loop: every text that is written comes by here, and `any` takes half as long again
+        if hint in lowered:
+            return True
+    if ("-" in lowered or "_" in lowered) and any(map(lowered.__contains__, _JOINED_HINTS)):
+        return True
+    if text.isascii():
+        return _ASCII_DIGITS.search(text) is not None
+    return "密码" in text or "비밀번호" in text or _DIGITS.search(text) is not None
+
+
+def redact_text(text: str, found: Counter[str]) -> str:
+    """The text with every secret replaced; `found` counts them by kind."""
+    while True:
+        before = text
+        for kind, pattern in _TOKENS:
+            text = pattern.sub(_replacer(kind, found), text)
+        text = _CARD_RUN.sub(lambda match: _redact_cards(match[0], found), text)
+        if text == before:  # what stood glued to a secret may itself be one, now that its border shows
+            return text
+
+
+def find_secret(value: Any) -> str | None:
+    """What kind of secret a text or plain data holds; None where it holds none."""
+    found: Counter[str] = Counter()
+    redact_value(value, found)
+    return next(iter(sorted(found)), None)
+
+
+def redact_value(value: Any, found: Counter[str]) -> Any:
+    """Plain JSON data with every secret replaced, in strings at any depth and under keys that name a secret."""
+    if isinstance(value, str):
+        return redact_text(value, found) if may_hold_secret(value) else value
+    if isinstance(value, dict):
+        return _redact_object(value, found)
+    if isinstance(value, list | tuple):
+        return [redact_value(item, found) for item in value]
+    if type(value) in (int, float) and abs(value) > 10**12:
+        digits = canonical_text(value)
+        return value if redact_text(digits, found) == digits else "[redacted:card_number]"
+    return value
+
+
+def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]:
+    """Two keys that redact to the same text keep both of their values."""
+    clean: dict[str, Any] = {}
+    for key, item in value.items():
+        name = redact_value(key, found)
+        if name != key:
+            base, number = name, 2
+            while name in clean or name in value:
+                name, number = f"{base} {number}", number + 1
+        clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found)
+    return clean
+
+
+def _is_secret(key: Any) -> bool:
+    """A key that is no text is refused further on, by name."""
+    return isinstance(key, str) and _SECRET_KEYS.match(key) is not None
+
+
+def _redact_whole(item: Any, found: Counter[str]) -> Any:
+    """What stands under a key that names a secret: every text and number in it goes, whatever its shape."""
+    if isinstance(item, dict):
+        return {redact_text(key, found): _redact_whole(inner, found) for key, inner in item.items()}
+    if isinstance(item, list | tuple):
+        return [_redact_whole(inner, found) for inner in item]
+    if item is None or isinstance(item, bool) or item == "" or _is_redacted(item):
+        return item
+    found["password"] += 1
+    return "[redacted:password]"
+
+
+def _is_redacted(item: Any) -> bool:
+    return isinstance(item, str) and _REDACTED.fullmatch(item) is not None
+
+
+def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
+    def replace(match: re.Match[str]) -> str:
+        found[kind] += 1
+        keep = match.groupdict().get("keep") or ""
+        return f"{keep}[redacted:{kind}]"
+
+    return replace
+
+
+def _redact_cards(run: str, found: Counter[str]) -> str:
+    """A run of digits may be a card number, or hold one between other numbers (an expiry date, a check code)."""
+    if _is_card(run):
+        found["card_number"] += 1
+        return "[redacted:card_number]"
+    groups = [(match.start(), match.end()) for match in _GROUP.finditer(run)]
+    if len(groups) == 1:
+        return run
+    clean, at, first = "", 0, 0
+    while first < len(groups):
+        last = _card_from(run, groups, first)
+        if last is None:
+            first += 1
+            continue
+        clean += run[at : groups[first][0]] + "[redacted:card_number]"
+        found["card_number"] += 1
+        at, first = groups[last][1], last + 1
+    return clean + run[at:]
+
+
+def _card_from(run: str, groups: list[tuple[int, int]], first: int) -> int | None:
+    """The group with which a card number that starts at group `first` ends; longer numbers are tried first."""
+    for last in range(min(first + 4, len(groups) - 1), first - 1, -1):
+        shape = tuple(end - start for start, end in groups[first : last + 1])
+        if (len(shape) == 1 or shape in _CARD_SHAPES) and _is_card(run[groups[first][0] : groups[last][1]]):
+            return last
+    return None
+
+
+def _is_card(run: str) -> bool:
+    digits = [int(char) for char in run if char.isdigit()]
+    return len(digits) in _CARD_LENGTHS and _has_issuer(digits) and _passes_luhn(digits)
+
+
+def _has_issuer(digits: list[int]) -> bool:
+    number, size = "".join(map(str, digits)), len(digits)
+    head2, head4 = int(number[:2]), int(number[:4])
+    return (
+        (number[0] == "4" and size in (13, 16, 19))
+        or (size == 16 and (51 <= head2 <= 55 or 2221 <= head4 <= 2720 or head4 == 6011 or head2 in (35, 65)))
+        or (size == 15 and head2 in (34, 37))
+        or (size == 14 and head2 in (30, 36, 38))
+        or (size in (16, 17, 18, 19) and head2 == 62)
+    )
+
+
+def _passes_luhn(digits: list[int]) -> bool:
+    doubled = [digit if index % 2 == 0 else sum(divmod(digit * 2, 10)) for index, digit in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0
