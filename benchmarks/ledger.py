@@ -26,7 +26,7 @@ from benchmarks.harness import report, timed, versus
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.ports.engine import Row, Select
 from muniment.core.ports.schema import column_names, table
-from muniment.store.context import Context
+from muniment.handles.derived import new_context
 from muniment.testing.postgres_server import Unavailable
 
 BATCH = 1000
@@ -255,7 +255,7 @@ def write_postgres(count: int, rounds: int) -> dict[str, Any]:
     @contextmanager
     def store() -> Iterator[tuple[str, muniment.Memory]]:
         with fresh_schema(dsn) as schema:
-            context = Context(PostgresEngine(dsn, schema=schema), LEDGER_ALONE, system_clock, SystemIds())
+            context = new_context(PostgresEngine(dsn, schema=schema), LEDGER_ALONE, system_clock, SystemIds())
             with muniment.Memory(context) as mem:
                 yield schema, mem
 

@@ -34,12 +34,13 @@ from benchmarks.harness import report
 from benchmarks.learning_loop import BUDGET, DRAWS, Array, Given, intent_of, puzzles, verify
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, read_puzzle
 from muniment.core.policy.routing import RoutePolicy
+from muniment.core.vocabulary import RunMode
 from muniment.handles.runner import AgentTask
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.climbing import Attempt, next_step
 from muniment.rules.routing.ladders import budgets_of
 from muniment.rules.routing.log_rows import LogRow
-from muniment.rules.routing.records import RouteDecision, RouteRequest, RunMode, Tier
+from muniment.rules.routing.records import RouteDecision, RouteRequest, Tier
 from muniment.rules.routing.router import route
 from muniment.verify.buckets import bucket_key
 

@@ -35,6 +35,7 @@ from muniment.learning.kept import StoredMemory
 from muniment.rules.promotion.activation import rule_in
 from muniment.rules.promotion.digest import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
+from muniment.rules.rulebook.cache import RuleCache
 from muniment.rules.rulebook.reading import names_for
 from muniment.rules.rulebook.writing import Book, Turn, report_draft, turn_page
 
@@ -133,7 +134,7 @@ class Bench:
         return self.select(round_)
 
     def cold(self, round_: int) -> Callable[[], object]:
-        self.mem._ctx.rules.clear()
+        self.mem._ctx.cache(RuleCache).clear()
         return self.select(round_)
 
     def changed(self, round_: int) -> Callable[[], object]:

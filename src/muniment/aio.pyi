@@ -7,69 +7,70 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from muniment.verify.sandbox.harness import Harness
-from muniment.research.outside.url_check import UrlChecker
-from muniment.rules.flowmap.suggest import Suggestion
-from muniment.learning.fold.executing import Applied
-from muniment.learning.fold.wording import Wording
-from muniment.store.ledger.evidence import Resolved
-from muniment.core.ports.embedding import Embedder
-from muniment.core.ports.engine import EngineInfo
-from muniment.memory.extraction.model import Model
-from muniment.core.ports.outside import Clock, Ids
-from muniment.core.ports.tokens import TokenCounter
-from muniment.rules.promotion.tests import MadeTests
-from muniment.rules.promotion.trials import CanaryVerdict
-from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
-from muniment.core.record import JsonObject, JsonValue
-from muniment.memory.candidates.records import Candidate, CandidateStatus, Unheard
-from muniment.store.changes.records import Changes
-from muniment.memory.documents.records import Chunk, CorpusDocument
-from muniment.runs.drift import DriftReport
-from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt, RunState, StopReason, Trust
-from muniment.core.policy.flow_map import FlowEstimatorKind
 from muniment.contracts.flow_map import FlowMapSnapshot
 from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.memory.recall.records import Hit
-from muniment.learning.kept import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.contracts.learned_memory import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
 from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
-from muniment.core.pointer import Pointer
-from muniment.core.policy.policy import Policy
-from muniment.packets.pool import EpisodeCandidate
-from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RuleStage, RulebookRevision
 from muniment.contracts.research import Perspective, SummaryPack
-from muniment.core.policy.research import ResearchLimits
-from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
-from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.learning.run_blocks import RunBlocks
-from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.contracts.run_records import EventLog, RunConfig, RunCost, VerifierResult
-from muniment.core.scope import Scope
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
-from muniment.store.users.records import UserState
-from muniment.verify.outputs import Output
-from muniment.core.vocabulary import RuleType, ScopeLevel
-from muniment.learning.reuse.puct import PuctTerms
-from muniment.rules.rollouts.budget import Caps
-from muniment.rules.rulebook.statistics import RuleStats
-from muniment.store.transfer import transfer
-from muniment.rules.rollouts.attempts import AgentTask
-from muniment.packets.builds import Build
-from muniment.packets.comparing import BuildDiff
+from muniment.core.pointer import Pointer
+from muniment.core.policy.flow_map import FlowEstimatorKind
+from muniment.core.policy.policy import Policy
+from muniment.core.policy.research import ResearchLimits
+from muniment.core.ports.embedding import Embedder
+from muniment.core.ports.engine import EngineInfo
+from muniment.core.ports.outside import Clock, Ids
+from muniment.core.ports.tokens import TokenCounter
+from muniment.core.record import JsonObject, JsonValue
+from muniment.core.scope import Scope
+from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
+from muniment.handles.study import Agent, StudyStatus
+from muniment.learning.fold.executing import Applied
 from muniment.learning.fold.folding import Learned
+from muniment.learning.fold.wording import Wording
+from muniment.learning.kept import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.learning.plans import PlanState
 from muniment.learning.recall.recalling import Recall
+from muniment.learning.reuse.puct import PuctTerms
+from muniment.learning.rule_state import RuleStage
+from muniment.learning.run_blocks import RunBlocks
+from muniment.memory.candidates.records import Candidate, CandidateStatus, Unheard
+from muniment.memory.documents.records import Chunk, CorpusDocument
+from muniment.memory.extraction.model import Model
+from muniment.memory.recall.records import Hit
+from muniment.memory.turn import EpisodeCandidate
+from muniment.packets.builds import Build
+from muniment.packets.comparing import BuildDiff
+from muniment.packets.tracing import Telling
+from muniment.research.outside.url_check import UrlChecker
+from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
+from muniment.rules.flowmap.suggest import Suggestion
 from muniment.rules.promotion.drafting import Submitted
+from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
+from muniment.rules.promotion.tests import MadeTests
+from muniment.rules.promotion.trials import CanaryVerdict
+from muniment.rules.rollouts.attempts import AgentTask
+from muniment.rules.rollouts.budget import Caps
+from muniment.rules.rollouts.run_plans import Router
+from muniment.rules.rollouts.trials import Done
+from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
 from muniment.rules.rulebook.reading import Report, RuleTest
 from muniment.rules.rulebook.selecting import RuleSelection
-from muniment.rules.rollouts.run_plans import Router
-from muniment.runs.reading import Resumed
-from muniment.handles.study import Agent, StudyStatus
-from muniment.packets.tracing import Telling
+from muniment.rules.rulebook.statistics import RuleStats
 from muniment.rules.tree_search.searching import TreeProblem
-from muniment.rules.rollouts.trials import Done
+from muniment.runs.drift import DriftReport
+from muniment.runs.reading import Resumed
+from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
+from muniment.store.changes.records import Changes
+from muniment.store.ledger.evidence import Resolved
+from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt, RunState, StopReason
+from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
+from muniment.store.transfer import transfer
+from muniment.store.users.records import UserState
+from muniment.verify.outputs import Output
+from muniment.verify.sandbox.harness import Harness
 
 class AsyncRun:
     async def recall(self, query: str, *, intent: IntentParts | Mapping[str, Any] | None = ..., state: StateParts | Mapping[str, Any] | None = ..., bucket_key: str | None = ..., features: Mapping[str, Any] | None = ..., sources: Iterable[str] | None = ..., top_k: int | None = ..., now: Any = ..., keep: bool = ...) -> Recall: ...

@@ -30,8 +30,8 @@ from muniment.core.ports.engine import Engine
 from muniment.core.ports.schema import TABLES
 from muniment.core.record import Record
 from muniment.errors import MunimentError
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite.engine import SqliteEngine
@@ -89,7 +89,7 @@ class Agreement(RuleBasedStateMachine):
         seed = f"x{next(numbers)}"
         self.clocks = {name: TickingClock() for name in self.engines}
         self.mems = {
-            name: Memory(Context(engine=engine, policy=POLICY, clock=self.clocks[name], ids=CountingIds(seed)))
+            name: Memory(new_context(engine=engine, policy=POLICY, clock=self.clocks[name], ids=CountingIds(seed)))
             for name, engine in self.engines.items()
         }
         self.written: list[tuple[str, str]] = []
@@ -210,7 +210,7 @@ class Agreement(RuleBasedStateMachine):
             for mem in self.mems.values():
                 lines = list(mem.export(tenant_id=tenant))
                 with Memory(
-                    Context(engine=MemoryEngine(), policy=POLICY, clock=TickingClock(), ids=CountingIds())
+                    new_context(engine=MemoryEngine(), policy=POLICY, clock=TickingClock(), ids=CountingIds())
                 ) as fresh:
                     fresh.import_(lambda lines=lines: lines)  # type: ignore[misc]
                     assert list(fresh.export(tenant_id=tenant)) == lines

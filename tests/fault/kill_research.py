@@ -24,9 +24,9 @@ from muniment.core.outside.system import CountingIds
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict, StaleState
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
@@ -109,7 +109,7 @@ class Store:
         """Clock and ids are the call's: who does it again says the same."""
         engine = self._engine()
         now = datetime(2026, 1, 1, tzinfo=UTC)
-        context = Context(
+        context = new_context(
             engine=Watched(engine, deadly),  # type: ignore[arg-type]
             policy=POLICY,
             clock=lambda: now,

@@ -17,8 +17,8 @@ from typing import Any
 import muniment
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy.policy import Policy
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 
 
@@ -29,7 +29,7 @@ def store(target: str, schema: str | None) -> Memory:
         from muniment.store.engines.postgres.engine import PostgresEngine
 
         engine = PostgresEngine(target, schema=schema)
-    return Memory(Context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
+    return Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
 
 
 def write(mem: Memory, acks: int, seed: int) -> None:

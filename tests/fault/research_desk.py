@@ -11,9 +11,9 @@ from typing import Any
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
@@ -72,7 +72,7 @@ def opener(engine: str, tmp_path: Path, dsn: str = "") -> Iterator[Open]:
                 inner: Engine = PostgresEngine(dsn, schema=schema)
             else:
                 inner = held or open_engine(tmp_path / "store.db")
-            context = Context(
+            context = new_context(
                 engine=Meddled(inner),  # type: ignore[arg-type]
                 policy=Policy.from_wire(policy or {}),
                 clock=TickingClock(),

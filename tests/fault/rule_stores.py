@@ -14,8 +14,8 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.core.ports.outside import Clock
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import RuleStory
 
@@ -32,7 +32,7 @@ def store(
     clock: Clock | None = None,
 ) -> Memory:
     return Memory(
-        Context(
+        new_context(
             engine=engine or open_engine(":memory:"),
             policy=Policy.from_wire(policy) if policy else Policy(),
             clock=clock or TickingClock(start),

@@ -24,9 +24,9 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine, Insert, Patch, Put
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
@@ -94,7 +94,7 @@ def engine_of(name: str, tmp_path: Path, dsn: str, schema: str) -> Iterator[Call
 
 
 def on(engine: Engine) -> Memory:
-    return Memory(Context(engine=engine, policy=POLICY, clock=clock, ids=ids))
+    return Memory(new_context(engine=engine, policy=POLICY, clock=clock, ids=ids))
 
 
 clock, ids = TickingClock(), CountingIds("f")

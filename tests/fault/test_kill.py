@@ -22,8 +22,8 @@ import pytest
 import muniment
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy.policy import Policy
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.postgres.engine import PostgresEngine
 
 WRITER = Path(__file__).parent / "kill_writer.py"
@@ -105,7 +105,7 @@ def test_a_client_of_a_server_is_killed(
 ) -> None:
     def store() -> Memory:
         engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
-        return Memory(Context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
+        return Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
 
     store().close()
     count = max(3, ROUNDS // 8)

@@ -14,9 +14,9 @@ import muniment
 from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
 from muniment.core.policy.policy import Policy
 from muniment.errors import Forgotten, MunimentError, UnknownScope
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 
@@ -39,7 +39,7 @@ WORDS = (
 @pytest.fixture
 def mem(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "s").mkdir()
-    context = Context(
+    context = new_context(
         engine=open_engine(tmp_path / "s" / "store.db"), policy=Policy(), clock=TickingClock(), ids=CountingIds("f")
     )
     with Memory(context) as memory:
@@ -231,7 +231,9 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
             engine: Any = PostgresEngine(request.getfixturevalue("postgres_dsn"), schema=schema)
         else:
             engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")
-        yield stack.enter_context(Memory(Context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds())))
+        yield stack.enter_context(
+            Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
+        )
 
 
 @pytest.mark.req("LG-07")

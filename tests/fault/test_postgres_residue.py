@@ -11,8 +11,8 @@ import pytest
 
 import muniment
 from muniment.core.ports.engine import Insert, Patch, Select
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.residue import scrub
 from muniment.store.forgetting.forget import SCRUB_DUE
@@ -141,7 +141,7 @@ def test_receipts_wait_for_the_scrub(
 ) -> None:
     url = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}"
     with muniment.open(url) as opened:
-        mem = Memory(Context(engine=engine, policy=opened.policy, clock=opened._ctx.clock, ids=opened._ctx.ids))
+        mem = Memory(new_context(engine=engine, policy=opened.policy, clock=opened._ctx.clock, ids=opened._ctx.ids))
         receipts = []
         for tenant in ("acme", "globex"):
             said = mem.run(tenant_id=tenant, user_id="ana", session_id="s1").observe("user", "the word is xyzzyplugh")

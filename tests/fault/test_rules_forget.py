@@ -15,9 +15,9 @@ from rule_stores import LATER, at, grown, store
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.rule_story import COUNTING, RuleStory
@@ -261,7 +261,7 @@ def test_an_old_dump_brings_no_rule_back(tmp_path: Path) -> None:
         assert story.book.select(intent=COUNTING).text == ""
         assert RuleStory(mem).book.reports is not None
         assert mem.rebuild().repaired == ()
-    context = Context(
+    context = new_context(
         engine=open_engine(tmp_path / "n.db"), policy=Policy(), clock=TickingClock(LATER), ids=CountingIds("n")
     )
     with Memory(context) as fresh:

@@ -53,7 +53,7 @@ NOT_TO_SEARCH = (
     "learning.recall.hints", "memory.recall.vectors", "store.reports", "memory.candidates.records", "contracts.folding", "contracts.learned_memory.",
     "contracts.memory_packet", "core.pointer", "packets.pool", "contracts.research.", "research.run_records", "contracts.rules",
     "contracts.run_records", "contracts.snapshot", "memory.records", "render", "research", "learning.reuse", "learning.banks",
-    "packets.builds", "memory.candidates.deciding", "handles.derivations", "memory.facts.remembering", "learning.fold.folding",
+    "packets.builds", "memory.candidates.deciding", "handles.derived", "memory.facts.remembering", "learning.fold.folding",
     "store.forgetting.forget", "packets.gathering", "store.ledger.writing", "memory.insights.writing", "handles.bank", "memory.patches",
     "learning.plans", "packets.pooling", "store.ledger.reading", "learning.recall.recalling", "handles.study", "store.transfer.transfer",
     "memory.recall.vectoring", "core.stats", "surfaces", "testing", "text.token",

@@ -15,8 +15,8 @@ import muniment
 from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.surfaces.http.app import create_app
@@ -62,5 +62,5 @@ def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory
             )
         else:
             engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")
-        context = Context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds())
+        context = new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds())
         yield stack.enter_context(Memory(context))

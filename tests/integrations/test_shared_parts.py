@@ -11,12 +11,12 @@ import pytest
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.integrations.anthropic import MemoryFiles
 from muniment.integrations.drawer import Drawer
 from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
@@ -33,7 +33,7 @@ def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
             engine = PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
         else:
             engine = open_engine(tmp_path / "a.db" if request.param == "sqlite" else ":memory:")
-        made = Memory(Context(engine=engine, policy=Policy(), clock=TickingClock(), ids=CountingIds()))
+        made = Memory(new_context(engine=engine, policy=Policy(), clock=TickingClock(), ids=CountingIds()))
         stack.callback(made.close)
         yield made if request.param != "http" else _over_http(made, tmp_path, stack)
 

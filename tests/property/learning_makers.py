@@ -10,9 +10,9 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
@@ -38,7 +38,7 @@ class Hand:
 
 def store(engine: Engine | None = None, policy: Any = None, clock: Any = None) -> Memory:
     return Memory(
-        Context(
+        new_context(
             engine=engine or open_engine(":memory:"),
             policy=Policy.from_wire(policy) if policy else Policy(),
             clock=clock or TickingClock(),

@@ -14,9 +14,9 @@ from learning_makers import SECRET, Hand, do, episode, on, one_run, refused, rul
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy.policy import Policy
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.learning.fold.operations import ENDLESS
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 
@@ -232,7 +232,7 @@ def test_plans_on_one_record_are_serialised(engine: str, tmp_path: Path, request
             opened = [open_engine(tmp_path / "store.db") for _ in range(2)]  # two handles, as two processes have
         else:
             opened = [open_engine(":memory:")] * 2
-        mems = [Memory(Context(each, Policy(), system_clock, SystemIds())) for each in opened]
+        mems = [Memory(new_context(each, Policy(), system_clock, SystemIds())) for each in opened]
         for mem in mems[: len(set(map(id, opened)))]:
             stack.enter_context(mem)
         do(mems[0].bank(user_id="ana"), write(episode("rm_1")))

@@ -15,10 +15,10 @@ from muniment.contracts.research import SummaryPack
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidInput
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.research.questions.plan_checks import deal_tracks
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import TOOL_USE
 
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def memory() -> Memory:
-    context = Context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("b"))
+    context = new_context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("b"))
     return Memory(context)
 
 

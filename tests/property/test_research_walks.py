@@ -25,10 +25,10 @@ from muniment.errors import (
     StaleState,
     WrongStage,
 )
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.research.run_records import CITABLE, STAGES
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
@@ -194,7 +194,7 @@ class Walker:
 @settings(deadline=None, max_examples=20 * ROUNDS, suppress_health_check=list(HealthCheck))
 @given(walk=walks())
 def test_any_walk(place: Path, walk: list[Act]) -> None:
-    context = Context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("w"))
+    context = new_context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("w"))
     with Memory(context) as mem:
         walker = Walker(mem, place / str(next(numbers)))
         for act in walk:
@@ -208,7 +208,7 @@ def test_any_walk(place: Path, walk: list[Act]) -> None:
 
 def test_the_road_leads_to_the_end(place: Path) -> None:
     """Else the walks above would test little."""
-    context = Context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("w"))
+    context = new_context(engine=open_engine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds("w"))
     with Memory(context) as mem:
         walker = Walker(mem, place / str(next(numbers)))
         for act in ROAD:

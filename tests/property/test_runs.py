@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.records import RunLog
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
@@ -39,7 +39,7 @@ def scripts(acts: tuple[str, ...]) -> st.SearchStrategy[list[Act]]:
 
 
 def memory_on(engine: Engine, policy: Policy = POLICY) -> Memory:
-    return Memory(Context(engine=engine, policy=policy, clock=TickingClock(), ids=CountingIds("a")))
+    return Memory(new_context(engine=engine, policy=policy, clock=TickingClock(), ids=CountingIds("a")))
 
 
 def two_runs(mem: Memory) -> list[Run]:
@@ -94,7 +94,7 @@ def test_what_happened_between_two_events_changes_nothing_of_a_snapshot(script: 
     whole: list[list[RunLog]] = []
     for auto in (True, False):
         policy = POLICY.model_copy(update={"compaction": POLICY.compaction.model_copy(update={"auto": auto})})
-        context = Context(engine=open_engine(":memory:"), policy=policy, clock=TickingClock(), ids=StableIds())
+        context = new_context(engine=open_engine(":memory:"), policy=policy, clock=TickingClock(), ids=StableIds())
         with Memory(context) as mem:
             runs = two_runs(mem)
             Teller(mem, runs).tell_all(act for act in script if auto or act[0] != "compact")

@@ -14,9 +14,8 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Count, Engine
 from muniment.core.ports.schema import TABLES
-from muniment.handles.derivations import DERIVATIONS
+from muniment.handles.derived import DERIVATIONS, new_context
 from muniment.handles.memory import Memory
-from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
@@ -31,12 +30,12 @@ def make(tmp_path: Path) -> Iterator[Maker]:
     with ExitStack() as stack:
 
         def made(engine: str = "memory", *, seed: str = "muniment", policy: Any = None, **parts: Any) -> Memory:
-            context = Context(
+            context = new_context(
                 engine=_engine(engine, tmp_path / "store" / f"{next(numbers)}.db", stack),
                 policy=Policy.from_wire(policy) if policy else Policy(),
                 clock=parts.get("clock", TickingClock()),
                 ids=parts.get("ids", CountingIds(seed)),
-                derivations=parts.get("derivations", DERIVATIONS),
+                kinds=parts.get("derivations", DERIVATIONS),
             )
             memory = Memory(context)
             stack.callback(memory.close)

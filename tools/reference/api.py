@@ -14,12 +14,12 @@ from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.outside import Ids
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import Record
-from muniment.core.vocabulary import RuleType, ScopeLevel
+from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
 from muniment.handles.runner import Runner
 from muniment.memory.extraction.model import Model
 from muniment.packets.builds import Build
 from muniment.runs.reading import Resumed
-from muniment.store.ledger.records import Role, StopReason, Trust
+from muniment.store.ledger.records import Role, StopReason
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of
 from muniment.surfaces.operations.table import HANDLES, Handle

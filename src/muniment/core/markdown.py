@@ -1,4 +1,4 @@
-"""Stored text, JSON values and evidence pointers in a line of Markdown that they cannot break out of.
+"""Stored text and JSON values in a line of Markdown that they cannot break out of.
 
 Stored text stands on one line and is escaped where CommonMark or GitHub's dialect would read it as a heading, a list,
 a link, code, a table or HTML. What needs no escape stands as it is, so that ids can be found with a plain search.
@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from muniment.contracts.evidence import EvidencePointer
 from muniment.core.canonical import canonical_text
 
-__all__ = ["NONE", "escaped", "listed", "place_text", "pointer_text", "span_text", "value_text"]
+__all__ = ["NONE", "escaped", "listed", "span_text", "value_text"]
 
 NONE = "none"
 """What a list that holds nothing says."""
@@ -61,18 +60,6 @@ def span_text(span: Any) -> str:
     if isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends):
         return f"{canonical_text(ends[0])}–{canonical_text(ends[1])}"
     return value_text(span)
-
-
-def pointer_text(pointer: EvidencePointer) -> str:
-    """`ev_1 [corpus/chunk 12–34]`."""
-    return f"{value_text(pointer.evidence_id)} [{place_text(pointer)}]"
-
-
-def place_text(pointer: EvidencePointer) -> str:
-    """`corpus/chunk 12–34`; without the corpus where the pointer does not name it."""
-    named = getattr(pointer, "corpus_id", None)
-    corpus = escaped(named) if isinstance(named, str) else ""
-    return f"{corpus}{'/' if corpus else ''}{value_text(pointer.chunk_id)} {span_text(pointer.span)}"
 
 
 def listed(lines: Iterable[str]) -> list[str]:

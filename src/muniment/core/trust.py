@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from muniment.store.ledger.records import TRUST_ORDER, Trust
+from muniment.core.vocabulary import TRUST_ORDER, Trust
 
 __all__ = ["TRUST_RANK", "lowest_trust"]
 

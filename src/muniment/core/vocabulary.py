@@ -3,14 +3,17 @@
 from typing import Literal
 
 __all__ = [
+    "TRUST_ORDER",
     "InjectionMode",
     "Level",
     "MemoryOp",
     "Network",
     "Outcome",
     "RuleType",
+    "RunMode",
     "SandboxTool",
     "ScopeLevel",
+    "Trust",
     "Verdict",
 ]
 
@@ -23,3 +26,7 @@ ScopeLevel = Literal["user", "agent", "tenant"]
 MemoryOp = Literal["WRITE", "PIN", "MERGE", "PRUNE", "RETIRE"]
 Network = Literal["off", "allowlist", "on"]
 SandboxTool = Literal["execute_bash", "str_replace_editor", "submit"]
+Trust = Literal["user", "assistant", "tool", "external"]
+TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
+"""From most to least trusted (LG-08)."""
+RunMode = Literal["main", "sot", "matts", "kroll", "synth", "tree"]

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from muniment.handles.study import Study
     from muniment.memory.documents.handle import Corpus
     from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.turn import EpisodeCandidate
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
-    from muniment.packets.pool import EpisodeCandidate
     from muniment.packets.tracing import Telling
     from muniment.research.run_records import SynthesisInput
     from muniment.runs.drift import DriftReport
     from muniment.runs.reading import Resumed
     from muniment.store.changes.records import Changes
+    from muniment.store.derivation import Derived
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import LedgerEntry, Receipt, RunState
     from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
@@ -78,6 +79,7 @@ def open(
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
         Context(
+            derived=_derived,
             engine=engine,
             policy=chosen,
             clock=clock or system_clock,
@@ -86,6 +88,13 @@ def open(
             embedder=maker if maker is not None and maker.dim else None,
         )
     )
+
+
+def _derived() -> Derived:
+    """What the rooms derive from the ledger: loaded by the first write, no search needs it."""
+    from muniment.handles.derived import derived
+
+    return derived()
 
 
 def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
@@ -223,7 +232,10 @@ class Memory(MemoryLearning):
         """
         from muniment.runs import reading as run_reading
 
-        return run_reading.resume(self._ctx, tenant_id, run_id, repairs=repair)
+        def handle(state: RunState) -> Run:
+            return Run(self._ctx, state.scope, state.task_type, None, None, repairs=repair)
+
+        return run_reading.resume(self._ctx, tenant_id, run_id, handle, repairs=repair)
 
     def snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
@@ -453,9 +465,10 @@ class Memory(MemoryLearning):
         progress: Callable[[int], None] | None = None,
     ) -> ImportReport:
         """Bring in a dump (a path, its lines, or a function that opens them), checked before anything is written."""
+        from muniment.handles.derived import check_dump
         from muniment.store.transfer import transfer
 
-        dump = source if isinstance(source, transfer.Dump) else transfer.check_dump(source)
+        dump = source if isinstance(source, transfer.Dump) else check_dump(source)
         return transfer.import_dump(self._ctx, dump, progress)
 
     def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
@@ -480,7 +493,7 @@ class Memory(MemoryLearning):
         from muniment.packets.builds import recompose
         from muniment.packets.comparing import diff_builds
 
-        other = policy_named(self._ctx, policy)
+        other = policy_named(self._ctx.policy, policy)
         build = self.replay(build_id, tenant_id=tenant_id)
         return diff_builds(build, recompose(self._ctx, build, other))
 

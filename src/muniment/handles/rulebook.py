@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
     from muniment.core.vocabulary import RuleType
     from muniment.learning.kept import StoredMemory
+    from muniment.learning.rule_state import RuleStage
     from muniment.rules.promotion.drafting import Submitted
     from muniment.rules.promotion.records import (
         GateReport,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         PromotionReport,
         ReplayReport,
         RulebookRevision,
-        RuleStage,
     )
     from muniment.rules.promotion.tests import MadeTests
     from muniment.rules.promotion.trials import CanaryVerdict

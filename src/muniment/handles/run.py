@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from muniment.core.instants import format_instant, parse_instant
 from muniment.core.record import JsonObject, ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
 from muniment.handles.run_learning_part import RunLearning
 from muniment.handles.run_recall import RunRecall
 from muniment.handles.run_steps import RunSteps
 from muniment.handles.run_stores import RunStores
-from muniment.store.items.events import MEMORY_EVENTS
 from muniment.store.items.versions import latest
+from muniment.store.ledger.drafts import drafts_of, new_draft, object_of, refuse_reserved, said_path
 from muniment.store.ledger.records import STOP_REASONS, EntryDraft, RunState
-from muniment.store.ledger.run_events import RUN_EVENTS, RUN_FINISHED, RUN_TURNS
+from muniment.store.ledger.run_events import RUN_FINISHED
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
     from muniment.contracts.folding import FoldResult
     from muniment.contracts.run_records import VerifierResult
     from muniment.core.pointer import Pointer
     from muniment.core.scope import Scope
+    from muniment.core.vocabulary import Trust
     from muniment.store.context import Context
     from muniment.store.items.versions import Item
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import LedgerEntry, StopReason, Trust
+    from muniment.store.ledger.records import LedgerEntry, StopReason
 
-__all__ = ["Run", "draft_of"]
+__all__ = ["Run"]
 
 _SILENT = {"task_type": "generic"}
 """What a run says of itself that was told nothing."""
@@ -120,7 +117,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         An `id` that exists is a `DuplicateId`. Under an `idempotency_key` the same message is written once and its
         entry answered again; another message under it is an `IdempotencyMismatch`.
         """
-        draft = _draft(
+        draft = new_draft(
             kind="message" if role not in ("system", "developer") else "system",
             role=role,
             content=content,
@@ -133,7 +130,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
             idempotency_key=idempotency_key,
             trust=trust,
         )
-        _refuse_reserved(draft, "$")
+        refuse_reserved(draft, "$")
         return self._append([draft])[0]
 
     def observe_tool(
@@ -152,8 +149,8 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         trust: Trust | None = None,
     ) -> LedgerEntry:
         """Record a tool's result. Content over 64 KiB lies out of line and reads the same."""
-        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": _object(args)})
-        draft = _draft(
+        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": object_of(args)})
+        draft = new_draft(
             kind="tool_result",
             role="tool",
             content=content,
@@ -172,10 +169,10 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
-        drafts = _drafts_of(events)
+        drafts = drafts_of(events)
         for index, draft in enumerate(drafts):
             if draft.kind in ("system", "state_patch"):
-                _refuse_reserved(draft, f"$[{index}]")
+                refuse_reserved(draft, f"$[{index}]")
         return self._append(drafts) if drafts else []
 
     @overload
@@ -264,21 +261,6 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         return entries
 
 
-@cache
-def _drafts() -> TypeAdapter[list[EntryDraft]]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(list[EntryDraft])
-
-
-def _drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
-    plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
-    try:
-        return _drafts().validate_python(plain)
-    except ValidationError as error:
-        raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
-
-
 def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
     from muniment.store.ledger.admission import admit
@@ -287,90 +269,8 @@ def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     try:
         return admit(opening_draft(said), ctx.policy.ledger)
     except ValidationError as error:
-        issues = [issue._replace(path=_said_path(issue.path)) for issue in issues_of(error)]
+        issues = [issue._replace(path=said_path(issue.path)) for issue in issues_of(error)]
         raise InvalidRecord("not a valid run", issues) from None
     except MunimentError as error:
-        error.path = _said_path(error.path or "$")
+        error.path = said_path(error.path or "$")
         raise
-
-
-def _said_path(path: str) -> str:
-    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
-
-
-def _refuse_reserved(draft: EntryDraft, path: str) -> None:
-    """Only the run itself says that it started or ended, or that memory changed."""
-    reserved = MEMORY_EVENTS | RUN_EVENTS if draft.kind == "state_patch" else RUN_TURNS
-    event = draft.metadata.get("event") if draft.metadata else None
-    if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
-        raise InvalidInput(
-            f"a {draft.kind} entry's event {event!r} is written by the run itself",
-            path=f"{path}.metadata.event",
-            hint="use finish(), patch(), claim() and the like, or another name for your event",
-        )
-
-
-def _plain(event: dict[str, Any]) -> dict[str, Any]:
-    """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
-    ts = event.get("ts")
-    if isinstance(ts, datetime):
-        event["ts"] = format_instant(parse_instant(ts))
-    elif isinstance(ts, date):
-        event["ts"] = ts.isoformat()
-    for key in ("tags", "entities"):
-        value = event.get(key)
-        if value is None:
-            event.pop(key, None)
-        elif not isinstance(value, str | list | tuple | Mapping) and isinstance(value, Iterable):
-            event[key] = _ordered(value) if isinstance(value, set | frozenset) else list(value)
-    if isinstance(event.get("metadata"), Mapping):
-        event["metadata"] = dict(event["metadata"])
-    return event
-
-
-def _ordered(values: Iterable[Any]) -> list[Any]:
-    """A set in one order. What is not text is refused later, by the record."""
-    texts = list(values)
-    return sorted(texts) if all(isinstance(text, str) for text in texts) else texts
-
-
-def _object(given: Any) -> Any:
-    """A real dict of any mapping; what is no mapping is refused later, by the record."""
-    return dict(given) if isinstance(given, Mapping) else given
-
-
-def _draft(**event: Any) -> EntryDraft:
-    return _validated({key: value for key, value in event.items() if value is not None})
-
-
-def draft_of(event: Mapping[str, Any]) -> EntryDraft:
-    """A dict of `observe`'s arguments as a draft; what kind of entry it is follows from what it holds."""
-    return _validated(_with_kind(dict(event)))
-
-
-def _validated(event: dict[str, Any]) -> EntryDraft:
-    plain = _plain(event)
-    try:
-        return EntryDraft.model_validate(plain)
-    except ValidationError as error:
-        raise InvalidRecord("this cannot be recorded", issues_of(error, plain)) from None
-
-
-def _event(event: Any, index: int) -> dict[str, Any]:
-    if not isinstance(event, Mapping):
-        raise InvalidInput(f"an event should be an object, found {type(event).__name__}", path=f"$[{index}]")
-    try:
-        return _with_kind(_plain(dict(event)))
-    except InvalidInput as error:
-        raise error.within(f"$[{index}]") from None
-
-
-def _with_kind(event: dict[str, Any]) -> dict[str, Any]:
-    if "kind" not in event:
-        if event.get("tool") is not None:
-            event["kind"] = "tool_result"
-        elif event.get("step") is not None:
-            event["kind"] = "step"
-        elif event.get("role") in ("system", "developer"):
-            event["kind"] = "system"
-    return event

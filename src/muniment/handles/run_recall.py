@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.given import policy_named
 from muniment.memory.facts.rows import visible_facts
+from muniment.memory.recall.hits import turn_hit
 from muniment.memory.recall.records import Hit
-from muniment.memory.recall.searching import Found, check_search, find_turns
+from muniment.memory.recall.searching import check_search, find_turns
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from muniment.packets.pool import FactCandidate
     from muniment.store.context import Context
 
-__all__ = ["RunRecall", "turn_hit"]
-
-_HIT_FIELDS = set(Hit.model_fields)
+__all__ = ["RunRecall"]
 
 
 class RunRecall:
@@ -75,32 +74,10 @@ class RunRecall:
             cues=cues,
             max_tokens=max_tokens,
             per_section=per_section,
-            policy=policy_named(self._ctx, policy),
+            policy=policy_named(self._ctx.policy, policy),
             now=now,
             task_type=task_type or self._task_type,
         )
-
-
-def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
-    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
-    turn = found.turn
-    return Hit.unchecked(
-        {
-            "id": turn.id,
-            "kind": kind,
-            "text": turn.text,
-            "score": found.ranked.score,
-            "ts": turn.ts,
-            "sources": (turn.id,),
-            "why": (*found.ranked.reasons, *why),
-            "parts": dict(found.ranked.parts),
-            "session_id": turn.session_id,
-            "speaker": turn.speaker,
-            "role": turn.role,
-            "superseded_by": found.superseded_by,
-        },
-        _HIT_FIELDS,
-    )
 
 
 def _fact_hits(reader: Reader, scope: Scope, query: str, now: str) -> list[Hit]:

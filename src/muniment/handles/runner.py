@@ -21,6 +21,7 @@ from muniment.core.numbers import whole
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Record
+from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.recall.recalling import bucket_given, features_given, intent_given, state_given
 from muniment.rules.rollouts.attempts import AgentTask, RunNotes
@@ -29,7 +30,7 @@ from muniment.rules.rollouts.budget import Caps, Known, goal_of
 from muniment.rules.rollouts.rolling import Rollout
 from muniment.rules.rollouts.run_plans import goal_plan, routed_plan
 from muniment.rules.rollouts.trials import Attempt, Done
-from muniment.rules.routing.records import RouteDecision, RouteRequest, RunMode
+from muniment.rules.routing.records import RouteDecision, RouteRequest
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from muniment.core.canonical import read_canonical
 from muniment.core.ports.engine import Condition, Lock, Select
 from muniment.errors import NotFound
 from muniment.learning.kept import STORES, StoredMemory, Tally
-from muniment.rules.promotion.records import CanaryPlan
+from muniment.learning.rule_state import CanaryPlan
 from muniment.store.items.events import MEMORY_KEPT
 from muniment.store.items.locks import lock_memory, lock_shared
 from muniment.store.items.versions import Item, latest

@@ -7,7 +7,7 @@ from pydantic import Field
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText
 from muniment.core.vocabulary import Outcome, ScopeLevel, Verdict
-from muniment.rules.promotion.records import CanaryPlan, RuleLayer, RuleStage
+from muniment.learning.rule_state import CanaryPlan, RuleLayer, RuleStage
 
 __all__ = [
     "STORES",

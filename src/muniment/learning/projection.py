@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.banks import is_bank
 from muniment.core.hashing import short_id
 from muniment.errors import InvalidRecord
-from muniment.rules.projection import is_earned, is_persons_own, uses_of
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items.events import (
     DRAFT_MADE,
@@ -34,7 +33,6 @@ __all__ = [
     "project_memory",
     "project_plan",
     "project_recall",
-    "project_rule_use",
     "project_working_set",
     "trace_id_of",
 ]
@@ -62,15 +60,22 @@ def core_name(intent_key: str | None) -> str | None:
     return digest_name(f"family:{parts.task_family}" if parts.task_family else f"domain:{parts.domain_tag or ''}")
 
 
-def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
-    """The projection of one kind of learned record: the next version, whatever store it is of."""
+def project_memory(
+    kind: str,
+    admits: Callable[[StoredMemory | None, StoredMemory, Lookup], bool] = lambda before, memory, lookup: True,
+    place_of: Callable[[StoredMemory], Any] = lambda memory: memory.record.get("intent_key"),
+) -> Callable[[LedgerEntry, Lookup], list[Change]]:
+    """The projection of one kind of learned record: the next version, whatever store it is of.
+
+    `admits` is asked of the version before, where there is one, and the new one; `place_of` says which kind of work a
+    record is looked up by.
+    """
 
     def project(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         said = entry.metadata
         if not is_bank(entry.scope.user_id) or said.get("event") != MEMORY_KEPT:
             return []
         from muniment.learning.kept import StoredMemory
-        from muniment.learning.keys import rule_place_key
 
         try:
             memory = StoredMemory.from_wire(said.get("memory"))
@@ -79,13 +84,13 @@ def project_memory(kind: str) -> Callable[[LedgerEntry, Lookup], list[Change]]:
         before = lookup(memory.id)
         if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
             return []
-        if kind == "rule" and not (is_earned(memory, lookup) and is_persons_own(_memory_in(before), memory)):
+        if not admits(_memory_in(before), memory, lookup):
             return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
         sources = (entry.id, *memory.sources, *memory.parents)
-        intent = rule_place_key(memory.record) if kind == "rule" else memory.record.get("intent_key")
-        name = core_name(intent if isinstance(intent, str) else None)
+        place = place_of(memory)
+        name = core_name(place if isinstance(place, str) else None)
         return [change_of(entry, memory.id, kind, memory.status, body, sources, name)]
 
     return project
@@ -135,17 +140,6 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     status = "open" if not body["is_final"] else "passed" if facts.passed else "failed"
     change = change_of(entry, id_, "event_log", status, body, (entry.id,), core if isinstance(core, str) else None)
     return [change._replace(run_id=run_id)]
-
-
-def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What the run says of the rules that applied to it, once its log stands."""
-    changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
-    if not changes:
-        return []
-    from muniment.contracts.run_records import EventLog
-
-    body = changes[0].body
-    return uses_of(entry, EventLog.from_wire(body["event_log"]), body)
 
 
 def project_fold(entry: LedgerEntry, lookup: Lookup) -> list[Change]:

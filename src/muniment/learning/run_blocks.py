@@ -13,7 +13,7 @@ from muniment.contracts.run_records import (
     TreeSearchBlock,
 )
 from muniment.core.record import Absent, Integer, Items, JsonObject, NonEmpty, Record
-from muniment.rules.routing.records import RunMode
+from muniment.core.vocabulary import RunMode
 
 __all__ = ["RunBlocks"]
 

@@ -19,6 +19,7 @@ from muniment.core.ports.engine import Get, Lock, Reader, Transaction
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope
 from muniment.core.trust import lowest_trust
+from muniment.core.vocabulary import Trust
 from muniment.errors import (
     Conflict,
     Forbidden,
@@ -30,14 +31,14 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.records import QuoteRef
-from muniment.memory.states.projection import CITING
 from muniment.store.context import Context
+from muniment.store.forgetting.carriers import CITING
 from muniment.store.items.locks import lock_memory
 from muniment.store.items.versions import Item, latest
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
 from muniment.store.ledger.reading import content_in
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Trust
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.ledger.writing import append_in
 

@@ -10,9 +10,8 @@ from typing import Any
 from muniment.contracts.memory_packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
 from muniment.core.record import Confidence, Count, Items, JsonObject, JsonValue, Record
 from muniment.core.scope import IdText
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.vocabulary import TRUST_ORDER, ScopeLevel, Trust
 from muniment.memory.candidates.records import CandidateStatus
-from muniment.store.ledger.records import TRUST_ORDER, Trust
 
 __all__ = [
     "STALE_DEPENDENCY",

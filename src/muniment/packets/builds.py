@@ -20,19 +20,20 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.core.rfc3339 import parse_rfc3339
 from muniment.core.scope import Scope
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
+from muniment.memory.recall.caches import TurnCache
 from muniment.memory.states.projection import state_id
 from muniment.packets.answers import Resolution, resolve
 from muniment.packets.compose.assembly import write_packet
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.gathering import gather
+from muniment.packets.line_counts import line_counts_of
 from muniment.packets.messages import to_anthropic, to_openai
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import ComposeRequest, GivenRules, Pool
 from muniment.packets.rendering import Rendered, guard
-from muniment.rules.rulebook.last_selection import latest_selection
 from muniment.store.context import Context
 from muniment.store.items.locks import lock_memory
-from muniment.store.items.versions import Change, Item, add_item, latest
+from muniment.store.items.versions import Change, Item, add_item, latest, latest_of_run
 from muniment.store.ledger.secrets import redact_value
 
 __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
@@ -111,19 +112,21 @@ def compose_build(
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
-        build = _composed(id_, request, pool, policy, ctx.line_counts, rules)
+        build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         change = _change(build, ctx.counter.name)
         held = _versions(pool, scope.run_id)
         if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
             return build
-        ctx.turns.clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
-        ctx.line_counts.clear()
+        ctx.cache(
+            TurnCache
+        ).clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
+        line_counts_of(ctx).clear()
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:
     """What the run was given of rules, as far as the budget has room for it: all of it, or none."""
-    item = latest_selection(reader, scope.user_id, scope.run_id)
+    item = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
     body = {} if item is None else item.plain()
     if not body.get("text"):
         return None
@@ -330,7 +333,7 @@ def _reload(ctx: Context, item: Item) -> Build:
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
     """The same request and pool under another policy; kept nowhere."""
     request = build.request.model_copy(update={"policy_id": policy.policy_id})
-    return _composed(build.id, request, build.pool, policy, ctx.line_counts, build.rules)
+    return _composed(build.id, request, build.pool, policy, line_counts_of(ctx), build.rules)
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:

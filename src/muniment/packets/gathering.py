@@ -12,18 +12,13 @@ from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
+from muniment.memory.recall.caches import TurnCache
 from muniment.memory.recall.matching import read_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.searching import Found, find_turns
 from muniment.memory.recall.turns import last_turns
-from muniment.packets.pool import (
-    ComposeRequest,
-    EpisodeCandidate,
-    HitCandidate,
-    Pool,
-    SummaryLine,
-    ToolCandidate,
-)
+from muniment.memory.turn import EpisodeCandidate, SummaryLine
+from muniment.packets.pool import ComposeRequest, HitCandidate, Pool, ToolCandidate
 from muniment.packets.pooling import load_stores, load_working_state
 from muniment.store.context import Context
 
@@ -104,7 +99,7 @@ def _last(
 
 def _gleaned(ctx: Context, tenant_id: str, read: Callable[[Sequence[ReadTurn]], T], turns: Sequence[ReadTurn]) -> T:
     """What follows from these turns alone: read once, as long as they are the ones."""
-    return ctx.turns.glean(read.__name__, tenant_id, (each.turn.id for each in turns), lambda: read(turns))
+    return ctx.cache(TurnCache).glean(read.__name__, tenant_id, (each.turn.id for each in turns), lambda: read(turns))
 
 
 def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:

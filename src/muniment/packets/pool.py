@@ -4,9 +4,8 @@ Bodies are included, so that composing again needs nothing but these records (MP
 """
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from json.encoder import encode_basestring as _quote
-from typing import Literal
 
 from pydantic_core import to_json
 
@@ -23,54 +22,19 @@ from muniment.contracts.memory_packet import (
 from muniment.core.canonical import Written, canonical_text, ordered_members
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Scope
-from muniment.core.text.duplicates import Words, read_words
-from muniment.store.ledger.records import Trust
+from muniment.core.vocabulary import Trust
+from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
 
 __all__ = [
     "ComposeRequest",
-    "EpisodeCandidate",
     "FactCandidate",
     "GivenRules",
     "HitCandidate",
     "InsightCandidate",
     "Pool",
     "ProcedureCandidate",
-    "SummaryLine",
     "ToolCandidate",
-    "Turn",
 ]
-
-PacketRole = Literal["user", "assistant", "tool"]
-
-
-class Turn(Record):
-    """An event that may be quoted: a message or a tool's result, never a system or developer message."""
-
-    id: IdText
-    session_id: IdText
-    seq: Count
-    kind: Literal["message", "tool_result"]
-    role: PacketRole
-    speaker: str | None
-    ts: str
-    text: str
-    trust: Trust
-    flags: Items[str]
-
-    @cached_property
-    def written(self) -> Written:
-        """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
-        return Written(
-            f'{{"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
-            f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
-            f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
-            f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
-        )
-
-    @cached_property
-    def words(self) -> Words:
-        """The words of its text, for telling whether it was said already: read once, like the rest."""
-        return read_words(self.text)
 
 
 class HitCandidate(Record):
@@ -111,34 +75,6 @@ class InsightCandidate(Record):
     run_id: IdText
     run_is_finished: bool
     recorded_at: str
-
-
-class SummaryLine(Record):
-    """A sentence taken verbatim from an event."""
-
-    evidence_id: IdText
-    text: str
-    ts: str
-    weight: Number
-    role: Absent[PacketRole] = None
-    speaker: Absent[str] = None
-    trust: Absent[Trust] = None
-
-
-class EpisodeCandidate(Record):
-    """A stretch of a session: its turns in order (sources), its best sentences, best first."""
-
-    episode_id: IdText
-    session_id: IdText
-    start: str
-    end: str
-    lines: Items[SummaryLine]
-    sources: Items[str]
-    tags: Items[str]
-    entities: Items[str]
-    score: Number
-    """Match with the query, 0 where it has none."""
-    trust: Trust
 
 
 class ToolCandidate(Record):

@@ -13,7 +13,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.ports.engine import Reader
 from muniment.core.scope import Scope
 from muniment.core.text.attributes import key_attributes
-from muniment.learning.recall.reading import recalled_hints
+from muniment.core.vocabulary import Trust
 from muniment.memory.facts.reading import fallen_of, standing_of
 from muniment.memory.facts.rows import LEVELS, level_of, newest_items
 from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text
@@ -22,12 +22,13 @@ from muniment.memory.states.patching import read_state
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 from muniment.runs.claim_reading import verified_claims
-from muniment.store.items.versions import Item, latest
-from muniment.store.ledger.records import Trust
+from muniment.store.items.versions import Item, latest, latest_of_run
 
 __all__ = ["Stores", "fact_match", "load_stores", "load_working_state", "match_facts"]
 
 T = TypeVar("T")
+_HINT_KEYS = ("memory_id", "source", "score", "reason", "summary")
+"""What a packet shows of a hint."""
 
 
 class Stores(NamedTuple):
@@ -42,7 +43,7 @@ def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max:
     """The run's state, what it has verified so far and what it recalled, or None while there is none of it."""
     state = read_state(reader, scope)
     claims = verified_claims(reader, scope, wanted, claims_max)
-    told: dict[str, Any] = {CLAIMS: claims, HINTS: recalled_hints(reader, scope)}
+    told: dict[str, Any] = {CLAIMS: claims, HINTS: _recalled_hints(reader, scope)}
     told = {part: values for part, values in told.items() if values}
     if not told:
         return state
@@ -148,3 +149,15 @@ def _text(value: Any) -> str:
 def _ordered(found: Iterable[T], score: Callable[[T], float], age: Callable[[T], Any]) -> list[T]:
     newest_first = sorted(found, key=age, reverse=True)
     return sorted(newest_first, key=score, reverse=True)
+
+
+def _recalled_hints(reader: Reader, scope: Scope) -> list[dict[str, Any]]:
+    """What the run recalled last of learned memory, as far as it was within the injection budget, best first."""
+    held = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
+    if held is None:
+        return []
+    return [
+        {key: hint[key] for key in _HINT_KEYS if hint.get(key) is not None}
+        for hint in held.plain()["response"]["items"]
+        if hint.get("injected")
+    ]

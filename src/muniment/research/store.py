@@ -41,9 +41,9 @@ from muniment.store.ledger.writing import append_in
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
+    from muniment.core.vocabulary import Trust
     from muniment.memory.patches import Desk
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Trust
 
 __all__ = [
     "AUDIT",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.banks import is_bank
 from muniment.core.hashing import short_id
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
+from muniment.learning.projection import project_event_log, project_memory
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items.events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
 from muniment.store.items.versions import Change, Item, digest_name
@@ -20,13 +21,16 @@ from muniment.store.ledger.records import LedgerEntry
 if TYPE_CHECKING:
     from muniment.contracts.run_records import EventLog
     from muniment.learning.kept import StoredMemory
-    from muniment.rules.promotion.records import RuleArm, RuleUse
+    from muniment.learning.rule_state import RuleArm
+    from muniment.rules.promotion.records import RuleUse
 
 __all__ = [
     "book_id",
     "is_earned",
     "is_persons_own",
     "project_report",
+    "project_rule",
+    "project_rule_use",
     "project_rulebook",
     "project_selection",
     "project_test",
@@ -76,6 +80,20 @@ def is_persons_own(before: StoredMemory | None, memory: StoredMemory) -> bool:
     except (Conflict, InvalidInput):
         return False
     return True
+
+
+def _admits(before: StoredMemory | None, memory: StoredMemory, lookup: Lookup) -> bool:
+    return is_earned(memory, lookup) and is_persons_own(before, memory)
+
+
+def _place_of(memory: StoredMemory) -> str | None:
+    from muniment.learning.keys import rule_place_key
+
+    return rule_place_key(memory.record)
+
+
+project_rule = project_memory("rule", _admits, _place_of)
+"""A rule as its bank keeps it: the next version, where it shows what lets it stand so."""
 
 
 def _report(lookup: Lookup, report_id: str | None) -> Any:
@@ -162,12 +180,23 @@ def project_selection(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     return [change_of(entry, id_, "rule_selection", "answered", body, sources_named(entry))]
 
 
+def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What the run says of the rules that applied to it, once its log stands."""
+    changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
+    if not changes:
+        return []
+    from muniment.contracts.run_records import EventLog
+
+    body = changes[0].body
+    return uses_of(entry, EventLog.from_wire(body["event_log"]), body)
+
+
 def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Change]:
     """One item for each rule that applied to a judged run, in the bank of the rule: figures, no words."""
     told, facts = entry.metadata.get("rules"), body["facts"]
     if not isinstance(told, list) or not body["is_final"] or facts.get("verdict") is None:
         return []
-    from muniment.rules.promotion.records import RuleArm
+    from muniment.learning.rule_state import RuleArm
 
     changes: list[Change] = []
     for each in told:

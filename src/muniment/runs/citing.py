@@ -17,7 +17,7 @@ from muniment.store.ledger.reading import pointer_of, resolve_in, source_row
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
-    from muniment.store.ledger.records import Trust
+    from muniment.core.vocabulary import Trust
 
 __all__ = ["Cited", "cite", "cite_again", "owners_of", "pointer_to", "pointers_of", "sources_of"]
 

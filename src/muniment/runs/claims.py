@@ -32,7 +32,7 @@ from muniment.store.ledger.run_events import (
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.store.ledger.records import Trust
+    from muniment.core.vocabulary import Trust
 
 __all__ = [
     "close_question",

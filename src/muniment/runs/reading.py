@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -10,7 +10,6 @@ from muniment.core.numbers import whole
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Select
 from muniment.errors import InvalidInput, RunFinished
-from muniment.handles.run import Run
 from muniment.runs.compaction.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
@@ -57,7 +56,9 @@ class Resumed(Generic[RunT]):
         return self._loaded.rejected
 
 
-def resume(ctx: Context, tenant_id: str, run_id: str, *, repairs: bool) -> Resumed[Run]:
+def resume(
+    ctx: Context, tenant_id: str, run_id: str, handle: Callable[[RunState], RunT], *, repairs: bool
+) -> Resumed[RunT]:
     """The run's handle under its own scope, and its log; refuses one that has ended, or is locked."""
     item = _run(ctx, tenant_id, run_id)
     if item.status == "finished":
@@ -65,8 +66,7 @@ def resume(ctx: Context, tenant_id: str, run_id: str, *, repairs: bool) -> Resum
     if item.status == "locked" and not repairs:
         raise locked(item)
     state = RunState.from_wire(item.plain())
-    run = Run(ctx, state.scope, state.task_type, None, None, repairs=repairs)
-    return Resumed(run, _load(ctx, state))
+    return Resumed(handle(state), _load(ctx, state))
 
 
 def _load(ctx: Context, state: RunState) -> Loaded:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.evidence_text import pointer_text
 from muniment.contracts.snapshot import Claim, ClaimConflict, CompactionSnapshot, RunFailure
-from muniment.core.markdown import pointer_text, value_text
+from muniment.core.markdown import value_text
 from muniment.core.record import Absent, Count, Integer, Items, Number, Record
 from muniment.errors import InvalidInput
 

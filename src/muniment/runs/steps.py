@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.numbers import whole
 from muniment.core.ports.engine import Condition, Lock, Select
@@ -20,11 +20,11 @@ from muniment.store.ledger.run_events import PHASES
 from muniment.store.ledger.writing import append_in
 
 if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import MemoryPacket
     from muniment.core.policy.compaction import CompactionPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.memory.patches import Desk
-    from muniment.packets.builds import Build
     from muniment.store.context import Context
 
 __all__ = ["ENDS", "Window", "window_of", "write_step"]
@@ -44,6 +44,19 @@ class Place(NamedTuple):
 
     step: int
     phase: int
+
+
+class ShownPacket(Protocol):
+    """A build, as far as a manifest tells of it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def packet(self) -> MemoryPacket: ...
 
 
 class Window(NamedTuple):
@@ -199,7 +212,7 @@ def _number(place: Place, phase: int, given: int | None, *, ends: bool) -> int:
 # -- context manifests --------------------------------------------------------------------------------
 
 
-def window_of(ctx: Context, builds: Iterable[Build], context: Any) -> Window | None:
+def window_of(ctx: Context, builds: Iterable[ShownPacket], context: Any) -> Window | None:
     """What was in the window: of builds, as they say themselves; else as the caller says, without secrets (LG-10)."""
     made = list(builds)
     if not made and context is None:

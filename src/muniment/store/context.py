@@ -1,18 +1,15 @@
-"""What every use case is handed: the store, the policy, the time, fresh ids, the declared derivations."""
+"""What every use case is handed: the store, the policy, the time, fresh ids, what is derived, what is kept in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
 from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import MissingDependency
-from muniment.memory.recall.indexing import SEGMENTS
-from muniment.memory.recall.segments import Segment
-from muniment.store.caches import IndexCache, LineCounts, RuleCache, TurnCache
-from muniment.store.items.blocks import BlockCache
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -20,12 +17,20 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
-    from muniment.handles.derivations import Derivation, Project
-    from muniment.memory.recall.vectors import VectorBlock
+    from muniment.store.derivation import Derivation, Derived, Project
 
-__all__ = ["Context"]
+__all__ = ["Cache", "Context"]
 
 _DEFAULT_RECALL = RecallPolicy.model_construct()
+
+
+class Cache(Protocol):
+    """What is kept in memory between calls, and never the only copy. Thread-safe."""
+
+    def clear(self) -> None: ...
+
+
+CacheT = TypeVar("CacheT", bound=Cache)
 
 
 class Context:
@@ -38,9 +43,9 @@ class Context:
         clock: Clock,
         ids: Ids,
         *,
+        derived: Callable[[], Derived],
         embedder: Embedder | None = None,
         counter: TokenCounter | None = None,
-        derivations: Mapping[str, Derivation] | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -49,15 +54,11 @@ class Context:
         self.ids = ids
         self.embedder = embedder
         """What turns text into vectors; None for search by words alone."""
-        self.segments: BlockCache[Segment] = BlockCache(SEGMENTS)
-        """Decoded parts of the index. They never change, so they can be kept."""
-        self.indexes = IndexCache()
-        self.turns = TurnCache()
-        self.rules = RuleCache()
         if counter is not None:
             self.counter = counter
-        if derivations is not None:
-            self.derivations = derivations
+        self._load_derived = derived
+        self._caches: dict[type[Cache], Cache] = {}
+        self._lock = threading.Lock()
 
     @cached_property
     def policy(self) -> Policy:
@@ -73,13 +74,6 @@ class Context:
         return _DEFAULT_RECALL if given is None else given.recall
 
     @cached_property
-    def vectors(self) -> BlockCache[VectorBlock]:
-        """Decoded vectors, kept likewise."""
-        from muniment.memory.recall.vectoring import VECTORS, WRITTEN_BYTES_MAX
-
-        return BlockCache(VECTORS, written_max=WRITTEN_BYTES_MAX)
-
-    @cached_property
     def counter(self) -> TokenCounter:
         """What counts tokens."""
         from muniment.core.outside.token_counters import load_token_counter
@@ -87,15 +81,9 @@ class Context:
         return load_token_counter()
 
     @cached_property
-    def line_counts(self) -> LineCounts:
-        """The same counter, with a memory for lines."""
-        return LineCounts(self.counter)
-
-    @cached_property
-    def derivations(self) -> Mapping[str, Derivation]:
-        from muniment.handles.derivations import DERIVATIONS
-
-        return DERIVATIONS
+    def derived(self) -> Derived:
+        """What the rooms derive from the ledger."""
+        return self._load_derived()
 
     @cached_property
     def listeners(self) -> Mapping[str, tuple[Project, ...]]:
@@ -106,6 +94,25 @@ class Context:
                 if derivation.project is not None:
                     heard[kind] = (*heard.get(kind, ()), derivation.project)
         return heard
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        return self.derived.kinds
+
+    def cache(self, kind: type[CacheT], make: Callable[[], CacheT] | None = None) -> CacheT:
+        """The one cache of this kind, made when it is first asked for. The room that owns it says what it holds."""
+        found = self._caches.get(kind)
+        if found is None:
+            with self._lock:
+                found = self._caches.get(kind)
+                if found is None:
+                    found = self._caches[kind] = kind() if make is None else make()
+        return cast("CacheT", found)
+
+    def clear_caches(self) -> None:
+        """After a forget: nothing that was read stays in memory."""
+        for cache in tuple(self._caches.values()):
+            cache.clear()
 
     def counter_named(self, name: str) -> TokenCounter:
         """The counter a build was made with, to make it again."""

@@ -15,17 +15,15 @@ from hypothesis import strategies as st
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.scope import Scope
+from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.pool import (
     ComposeRequest,
-    EpisodeCandidate,
     FactCandidate,
     HitCandidate,
     InsightCandidate,
     Pool,
     ProcedureCandidate,
-    SummaryLine,
     ToolCandidate,
-    Turn,
 )
 
 __all__ = ["NOW", "CountBy", "count_words", "insights", "policies", "pools", "requests", "texts", "working_states"]

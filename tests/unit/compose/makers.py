@@ -6,18 +6,16 @@ from typing import Any
 
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
+from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.page.matrix import SECTIONS
 from muniment.packets.pool import (
     ComposeRequest,
-    EpisodeCandidate,
     FactCandidate,
     HitCandidate,
     InsightCandidate,
     Pool,
     ProcedureCandidate,
-    SummaryLine,
     ToolCandidate,
-    Turn,
 )
 from muniment.testing.strategies import NOW
 

@@ -8,9 +8,10 @@ import time
 import pytest
 
 from muniment.core.trust import lowest_trust
+from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import ROLES, TRUST_ORDER, Role, Trust
+from muniment.store.ledger.records import ROLES, Role
 from muniment.store.ledger.trust import trust_of
 
 

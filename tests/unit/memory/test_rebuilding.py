@@ -14,10 +14,10 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
+from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.memory.recall.matching import NOTHING, read_wanted
 from muniment.packets.pooling import load_stores, load_working_state
-from muniment.store.context import Context
 from muniment.store.engines.memory.engine import MemoryEngine
 
 Maker = Callable[..., Memory]
@@ -121,7 +121,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_random_lives(steps: list[tuple[Any, ...]]) -> None:
     """One active fact for each plain key, every source alive and the user's own, and the ledger says it all."""
-    context = Context(
+    context = new_context(
         engine=MemoryEngine(), policy=Policy(), clock=TickingClock(step=timedelta(seconds=7)), ids=CountingIds()
     )
     mem = Memory(context)

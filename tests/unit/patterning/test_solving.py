@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from muniment.contracts.patterning import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.semantics import check_patterning
-from muniment.core.policy.patterning import PatterningMeasurements, PatterningPolicy
+from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import IllConditioned, InvalidInput, InvalidRecord
 from muniment.rules.patterning.levers import Step, moved, planned_steps, read_levers
 from muniment.rules.patterning.planning import make_plan
+from muniment.rules.patterning.records import PatterningMeasurements
 from muniment.rules.patterning.solution import capped_mixture
 
 NOW = "2026-01-01T00:00:00Z"

@@ -11,7 +11,8 @@ from promotion_makers import NOW, POLICY, Gated, compared
 from muniment.core.policy.rules import CanaryPolicy, GatePolicy, RulePolicy
 from muniment.core.stats.comparison import Comparison
 from muniment.errors import GateFailed, InvalidInput
-from muniment.rules.promotion.records import CanaryPlan, RuleUse
+from muniment.learning.rule_state import CanaryPlan
+from muniment.rules.promotion.records import RuleUse
 from muniment.rules.promotion.trials import (
     CanaryVerdict,
     ReplayPair,

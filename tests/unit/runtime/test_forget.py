@@ -21,8 +21,9 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Get, Insert, Patch, Row, Select, Transaction
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
-from muniment.handles.derivations import DERIVATIONS, Derivation, Lookup, declare
+from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory
+from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.items.versions import Change, Item, latest
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with

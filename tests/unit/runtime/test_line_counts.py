@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.store.caches import LINE_CHARS_MAX, LINES_MAX, LineCounts
+from muniment.packets.line_counts import LINE_CHARS_MAX, LINES_MAX, LineCounts
 
 
 class _Words:

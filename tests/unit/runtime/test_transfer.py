@@ -27,8 +27,9 @@ from muniment.errors import (
     TooLarge,
     UnknownKind,
 )
-from muniment.handles.derivations import DERIVATIONS, Derivation, declare
+from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory, open
+from muniment.store.derivation import Derivation, declare
 from muniment.store.forgetting.forget import SCRUB_DUE
 from muniment.store.items.versions import Change, latest
 from muniment.store.ledger.chain import header_hash

@@ -9,7 +9,6 @@ from muniment.errors import InvalidInput, InvalidRecord, NotFound
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
-    from muniment.store.context import Context
 
 __all__ = ["policy_given", "policy_named"]
 
@@ -30,10 +29,10 @@ def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
         raise error.within("$.policy") from None
 
 
-def policy_named(ctx: Context, given: str | Policy | Mapping[str, Any]) -> Policy:
+def policy_named(own: Policy, given: str | Policy | Mapping[str, Any]) -> Policy:
     """The same, or the store's own by its id."""
     if not isinstance(given, str):
         return policy_given(given)
-    if given not in ("default", ctx.policy.policy_id):
+    if given not in ("default", own.policy_id):
         raise NotFound(f"no policy {given!r:.60} is known here", path="$.policy", hint=_HINT)
-    return ctx.policy
+    return own

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muniment.core.record import Confidence, Items, NonEmpty, Record
-from muniment.store.ledger.records import Trust
+from muniment.core.vocabulary import Trust
 
 __all__ = ["FactPolicy", "MemoryPolicy", "PromotionPolicy", "TrustConfidence"]
 

@@ -42,12 +42,11 @@ from muniment.learning.keys import intent_key
 from muniment.learning.plans import ended_draft, find_plan, made_draft, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall.reading import latest_recall
+from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.memory.patches import draft_patch
-from muniment.rules.promotion.records import RuleArm
-from muniment.rules.rulebook.last_selection import latest_selection
 from muniment.store.items.events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
-from muniment.store.items.versions import Item, latest
+from muniment.store.items.versions import Item, latest, latest_of_run
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.reading import list_entries
 from muniment.store.ledger.secrets import redact_text
@@ -197,7 +196,7 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
 
     def work(reader: Reader) -> _Seen:
         recalled = latest_recall(reader, scope)
-        selection = latest_selection(reader, scope.user_id, scope.run_id)
+        selection = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
         rules = {} if selection is None else selection.plain()
         finished = _finished(ctx, scope, asked, whole, recalled, rules, _sandbox(reader, scope))
         facts = with_features(build_facts(finished))

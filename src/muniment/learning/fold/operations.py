@@ -27,8 +27,8 @@ from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput
 from muniment.learning.fold.payloads import Payload, Refused, Status, in_step, issue_words, lineage_of, read_payload
 from muniment.learning.kept import STORES, MemoryKind, StoredMemory, Tally
+from muniment.learning.rule_state import RuleStage
 from muniment.learning.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
-from muniment.rules.promotion.records import RuleStage
 
 __all__ = ["ENDLESS", "Desk", "no_secret", "parents_of", "perform", "retired"]
 

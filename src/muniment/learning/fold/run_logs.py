@@ -25,8 +25,8 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.kept import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.learning.keys import intent_key, state_key
+from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
-from muniment.rules.promotion.records import RuleArm
 from muniment.store.ledger.records import LedgerEntry
 from muniment.verify.verdicts import is_pass, says_nothing
 

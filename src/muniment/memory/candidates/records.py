@@ -4,7 +4,7 @@ from typing import Literal
 
 from muniment.core.record import Confidence, Count, Items, JsonValue, NonEmpty, Record
 from muniment.core.scope import IdText
-from muniment.store.ledger.records import Trust
+from muniment.core.vocabulary import Trust
 
 __all__ = ["Candidate", "CandidateStatus", "Proposal", "Unheard"]
 

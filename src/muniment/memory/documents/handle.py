@@ -398,7 +398,7 @@ def _check_text(value: Any, path: str) -> None:
 
 def _chunk_hit(found: Found) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
-    from muniment.handles.run_recall import turn_hit
+    from muniment.memory.recall.hits import turn_hit
 
     said = found.turn.metadata
     headings = cast("list[str]", said["headings"])

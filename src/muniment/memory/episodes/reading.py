@@ -9,12 +9,12 @@ from muniment.core.ports.engine import Reader
 from muniment.errors import InvalidInput
 from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.recall.indexing import is_turn, text_of
 from muniment.memory.recall.turns import LiveTurn
-from muniment.packets.pool import EpisodeCandidate
+from muniment.memory.turn import EpisodeCandidate
 from muniment.store.context import Context
 from muniment.store.ledger.reading import list_entries
 from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.turns import is_turn, text_of
 
 __all__ = ["list_episodes"]
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from muniment.contracts.memory_packet import FactStatus
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.memory import FactPolicy
+from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.memory.records import StoredFact
-from muniment.store.ledger.records import TRUST_ORDER, Trust
 
 __all__ = [
     "Outcome",

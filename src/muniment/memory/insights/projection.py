@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from muniment.core.trust import lowest_trust
+from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.projection import left_of, level_columns
 from muniment.memory.records import Judgement, StoredCandidate, StoredInsight, StoredProcedure
@@ -20,7 +21,7 @@ from muniment.store.items.events import (
     PROCEDURE_WRITTEN,
 )
 from muniment.store.items.versions import Change, Item, Rewritten, digest_name
-from muniment.store.ledger.records import LedgerEntry, Trust
+from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [
     "candidate_without",

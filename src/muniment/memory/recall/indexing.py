@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from datetime import date
 from functools import lru_cache
-from typing import cast
 
 from muniment.core.instants import parse_instant
-from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Delete, Lock, Row, Select, Transaction
 from muniment.core.text.analyzer import term_hash
 from muniment.memory.recall.index import passage_hashes
 from muniment.memory.recall.segments import (
@@ -23,27 +22,21 @@ from muniment.memory.recall.segments import (
 from muniment.store.items.blocks import BlockCache, Place, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.turns import _by_user, is_turn, speaker_of, text_of
 
 __all__ = [
     "SEGMENTS",
+    "SegmentCache",
     "SegmentCodec",
-    "blob_text",
-    "can_be_turn",
     "index_rows",
     "index_turns",
-    "is_turn",
     "reindex_user",
     "segments_of",
-    "speaker_of",
-    "text_of",
     "unindex",
-    "users_of",
 ]
 
 TEXT_CHARS_MAX = 64 * 1024
 """What of a turn is indexed: of a longer one, its start."""
-CHUNK = 500
-_ROLES = ("user", "assistant", "tool")
 
 
 class SegmentCodec:
@@ -74,23 +67,15 @@ class SegmentCodec:
 SEGMENTS = SegmentCodec()
 
 
+class SegmentCache(BlockCache[Segment]):
+    """Decoded parts of the index. They never change, so they can be kept."""
+
+    def __init__(self) -> None:
+        super().__init__(SEGMENTS)
+
+
 def segments_of(user_id: str) -> Place:
     return Place("segments", (("user_id", user_id),))
-
-
-def can_be_turn(kind: str, role: str) -> bool:
-    """Messages and tool results of the roles a packet knows; system messages never are."""
-    return kind in ("message", "tool_result") and role in _ROLES
-
-
-def is_turn(entry: LedgerEntry) -> bool:
-    """Can it be recalled?"""
-    return entry.body is not None and can_be_turn(entry.kind, entry.role)
-
-
-def speaker_of(entry: LedgerEntry) -> str:
-    """Who speaks: by name where one was given."""
-    return entry.speaker or entry.role
 
 
 @lru_cache(maxsize=1024)
@@ -135,20 +120,6 @@ def unindex(tx: Transaction, lost: Sequence[str]) -> int:
     return changed
 
 
-def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """Whose turns these are."""
-    return sorted(_by_user(reader, ids))
-
-
-def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:
-    users: dict[str, set[str]] = {}
-    for at in range(0, len(ids), CHUNK):
-        where: tuple[Condition, ...] = (("id", "in", tuple(ids[at : at + CHUNK])),)
-        for id_, user_id in reader.do(Select("entries", where=where, columns=("id", "user_id"))):
-            users.setdefault(cast("str", user_id), set()).add(cast("str", id_))
-    return users
-
-
 def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     """Make the user's index anew from the ledger; answers how many turns it holds."""
     tx.do(Lock(("index", user_id)))
@@ -175,15 +146,3 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
             turns.setdefault(entry.scope.user_id, []).append((entry, text_of(tx, entry)))
     for user_id in sorted(turns):
         index_turns(tx, user_id, turns[user_id])
-
-
-def text_of(reader: Reader, entry: LedgerEntry) -> str:
-    """The full text of a live entry, from its row or its blob."""
-    assert entry.body is not None
-    return entry.body.content or "" if entry.body.blob is None else blob_text(reader, entry.id)
-
-
-def blob_text(reader: Reader, entry_id: str) -> str:
-    """The text of an entry that lies in a blob."""
-    rows = reader.do(Select("blobs", where=(("entry_id", "=", entry_id),), columns=("data",)))
-    return cast("bytes", rows[0][0]).decode() if rows and rows[0][0] is not None else ""

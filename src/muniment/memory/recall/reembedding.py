@@ -13,7 +13,15 @@ from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.engine import Reader, Select, Transaction
 from muniment.errors import InvalidInput
 from muniment.memory.recall.turns import entries_by_id
-from muniment.memory.recall.vectoring import VECTORS, add_vectors, embed_turns, lacking, retire_vectors, vectors_of
+from muniment.memory.recall.vectoring import (
+    VECTORS,
+    VectorCache,
+    add_vectors,
+    embed_turns,
+    lacking,
+    retire_vectors,
+    vectors_of,
+)
 from muniment.store.context import Context
 from muniment.store.items.blocks import BlockCache, read_blocks
 
@@ -35,7 +43,7 @@ def reembed(ctx: Context, tenant_id: str, progress: Callable[[int], None] | None
     done = 0
     for user_id in users:
         done += _reembed_user(ctx, tenant_id, user_id, embedder, progress)
-    ctx.vectors.clear()
+    ctx.cache(VectorCache).clear()
     return done
 
 

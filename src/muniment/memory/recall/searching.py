@@ -12,8 +12,9 @@ from muniment.core.numbers import whole
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader, Select
 from muniment.errors import InvalidInput
+from muniment.memory.recall.caches import IndexCache
 from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.indexing import segments_of, speaker_of
+from muniment.memory.recall.indexing import SegmentCache, segments_of
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, rank
 from muniment.memory.recall.segments import Segment, drop_turns
@@ -21,6 +22,7 @@ from muniment.memory.recall.stored import StoredIndex
 from muniment.memory.recall.turns import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.context import Context
 from muniment.store.items.blocks import list_blocks, load_blocks, state_of
+from muniment.store.ledger.turns import speaker_of
 
 __all__ = ["Found", "check_search", "find_turns", "load_index"]
 
@@ -47,18 +49,19 @@ def load_index(
     state = state_of(listed)
     if without:
         state = (*state, digest("\n".join(sorted(without)).encode()))
-    index = ctx.indexes.get((tenant_id, user_id), state)
+    indexes = ctx.cache(IndexCache)
+    index = indexes.get((tenant_id, user_id), state)
     if index is None:
 
         def names(ids: Sequence[str]) -> list[str]:
             spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
             return [spoken.get(id_, "") for id_ in ids]
 
-        segments = load_blocks(reader, tenant_id, place, listed, ctx.segments)
+        segments = load_blocks(reader, tenant_id, place, listed, ctx.cache(SegmentCache))
         if without:
             segments = [left for segment in segments if (left := _drop_sessions(segment, without)) is not None]
         index = StoredIndex(segments, names)
-        ctx.indexes.put((tenant_id, user_id), state, index)
+        indexes.put((tenant_id, user_id), state, index)
     return index
 
 
@@ -103,9 +106,9 @@ def find_turns(
     if ctx.embedder is not None:
         policy = weigh_dense(policy, ctx.embedder.identity, query)
         if policy.dense_turn or policy.dense_window:
-            from muniment.memory.recall.vectoring import dense_for
+            from muniment.memory.recall.vectoring import VectorCache, dense_for
 
-            dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.vectors, query)
+            dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.cache(VectorCache), query)
 
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
         return _moments(reader, [index.id(ordinal) for ordinal in ordinals])

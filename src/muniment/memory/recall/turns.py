@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muniment.core.canonical import read_canonical
 from muniment.core.ports.engine import Condition, Reader, Row, Select
-from muniment.memory.recall.indexing import blob_text, can_be_turn
+from muniment.memory.recall.caches import TurnCache
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
@@ -60,7 +61,7 @@ class LiveTurn:
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
         from muniment.memory.episodes.turns import ReadTurn
-        from muniment.packets.pool import Turn
+        from muniment.memory.turn import Turn
 
         turn = Turn.unchecked(
             {
@@ -96,7 +97,7 @@ def turns_by_id(
     With `is_asked_later`, the caller asks the store about all of them before it shows any: those that are known here
     are not asked about twice.
     """
-    known = ctx.turns.get(tenant_id, ids)
+    known = ctx.cache(TurnCache).get(tenant_id, ids)
     if known and not is_asked_later:
         asked = Select("entries", where=(("id", "in", tuple(known)),), columns=("id", "receipt_id"))
         for id_ in [row[0] for row in reader.do(asked) if row[1] is not None]:
@@ -112,7 +113,7 @@ def last_turns(
     select = Select("entries", where=where, order=order, descending=True, limit=count, columns=columns)
     rows = cast("list[tuple[str, str, str, str | None]]", reader.do(select))
     ids = [id_ for id_, kind, role, receipt_id in reversed(rows) if receipt_id is None and can_be_turn(kind, role)]
-    known = ctx.turns.get(tenant_id, ids)
+    known = ctx.cache(TurnCache).get(tenant_id, ids)
     known |= _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
     return [known[id_] for id_ in ids]
 
@@ -125,7 +126,7 @@ def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> 
         for turn in live_turns(reader, reader.do(asked)):
             by_id[turn.id] = turn
     turns = {id_: by_id[id_] for id_ in ids if id_ in by_id}
-    ctx.turns.put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
+    ctx.cache(TurnCache).put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
     return turns
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Select, Transaction
-from muniment.memory.recall.indexing import is_turn, speaker_of, text_of
 from muniment.memory.recall.score import Dense
 from muniment.memory.recall.stored import StoredIndex
 from muniment.memory.recall.vectors import (
@@ -27,9 +26,11 @@ from muniment.memory.recall.vectors import (
 )
 from muniment.store.items.blocks import BlockCache, Place, append_block, drop_from_blocks, read_blocks
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.turns import is_turn, speaker_of, text_of
 
 __all__ = [
     "VECTORS",
+    "VectorCache",
     "add_vectors",
     "dense_for",
     "embed_turns",
@@ -74,6 +75,13 @@ class VectorCodec:
 
 
 VECTORS = VectorCodec()
+
+
+class VectorCache(BlockCache[VectorBlock]):
+    """Decoded vectors, kept likewise."""
+
+    def __init__(self) -> None:
+        super().__init__(VECTORS, written_max=WRITTEN_BYTES_MAX)
 
 
 def vectors_of(user_id: str, identity: str) -> Place:

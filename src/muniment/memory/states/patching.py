@@ -11,7 +11,8 @@ from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, InvalidRecord, StaleState
 from muniment.memory.patches import Decided, Desk, draft_patch, read_evidence, write_patches
 from muniment.memory.records import StoredState
-from muniment.memory.states.projection import named_events, state_id
+from muniment.memory.states.projection import state_id
+from muniment.store.forgetting.carriers import named_events
 from muniment.store.items.events import STATE_PATCHED
 from muniment.store.items.versions import latest
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from muniment.contracts.memory_packet import WorkingState
 from muniment.core.hashing import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.records import StoredState
+from muniment.store.forgetting.carriers import CITING, named_events
 from muniment.store.items.events import STATE_PATCHED
 from muniment.store.items.versions import Change, Item, Rewritten
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["CITING", "named_events", "project_state", "state_id", "state_without"]
+__all__ = ["project_state", "state_id", "state_without"]
 
 Lookup = Callable[[str], Item | None]
 
 MERGED = ("slots", "constraints")
 """Objects, merged key by key; everything else is replaced."""
-CITING = {"decisions": "evidence_id", "tool_evidence": "ref"}
-"""Lists whose elements name an event."""
 
 
 def state_id(run_id: str) -> str:
@@ -57,19 +56,6 @@ def project_state(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             run_id=entry.scope.run_id,
         )
     ]
-
-
-def named_events(patch: Any) -> tuple[str, ...]:
-    """The events that decisions and tool evidence of a patch refer to, each once."""
-    if not isinstance(patch, Mapping):
-        return ()
-    named: dict[str, None] = {}
-    for field, key in CITING.items():
-        elements = patch.get(field)
-        for element in elements if isinstance(elements, list | tuple) else ():
-            if isinstance(element, Mapping) and isinstance(element.get(key), str):
-                named[element[key]] = None
-    return tuple(named)
 
 
 def _merged(known: StoredState, patch: dict[str, Any], origin: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from muniment.contracts.memory_packet import Episode, TimeSpan
 from muniment.core.rfc3339 import Instant, parse_rfc3339
+from muniment.memory.turn import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.explain import Reason, Rung, names_of
 from muniment.packets.compose.placing import Desk, Placed, instant_order
 from muniment.packets.page.lines import episode_text
-from muniment.packets.pool import EpisodeCandidate, SummaryLine
 
 __all__ = ["place_episodes"]
 

@@ -13,13 +13,15 @@ from muniment.core.ports.tokens import TokenCounter
 from muniment.core.rfc3339 import Instant, parse_rfc3339
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen
+from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
+from muniment.memory.turn import Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.wall import Wall
 from muniment.packets.page.matrix import BlockName
-from muniment.packets.pool import ComposeRequest, Pool, Turn
-from muniment.store.ledger.records import INSTRUCTION_LIKE, Trust
+from muniment.packets.pool import ComposeRequest, Pool
+from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 __all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from muniment.memory.turn import Turn
 from muniment.packets.compose.budget import TYPICAL_MARK
 from muniment.packets.compose.degrade import cut_text
 from muniment.packets.compose.explain import names_of
 from muniment.packets.compose.placing import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.packets.page.lines import day_heading, day_of, quote_line, superseded_note
-from muniment.packets.pool import HitCandidate, Turn
+from muniment.packets.pool import HitCandidate
 
 __all__ = ["Quotes"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.memory.turn import SummaryLine, Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, typical_mark
 from muniment.packets.compose.degrade import cut_text
 from muniment.packets.compose.explain import names_of
@@ -10,7 +11,7 @@ from muniment.packets.compose.placing import Desk, Placed, Said
 from muniment.packets.compose.quotes import Quotes
 from muniment.packets.page.lines import loop_line, quote_line, summary_line, summary_text, tool_line
 from muniment.packets.page.matrix import may_show
-from muniment.packets.pool import SummaryLine, ToolCandidate, Turn
+from muniment.packets.pool import ToolCandidate
 
 __all__ = ["place_short_term"]
 

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, Protocol
 from muniment.contracts.patterning import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.run_records import EventLog
 from muniment.core.calling import outcome_of
-from muniment.core.policy.patterning import PatterningEvaluation, PatterningMeasurements, PatterningPolicy
+from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput
 from muniment.rules.patterning.levers import moved, named, planned_steps, read_levers
 from muniment.rules.patterning.observables import check_observables, read_values
 from muniment.rules.patterning.planning import make_plan
 from muniment.rules.patterning.rates import read_rates, row_of_log
+from muniment.rules.patterning.records import PatterningEvaluation, PatterningMeasurements
 from muniment.rules.patterning.stages import (
     Trial,
     applied,

@@ -8,12 +8,13 @@ import numpy as np
 
 from muniment.contracts.patterning import PatterningPlan
 from muniment.core.hashing import short_id
-from muniment.core.policy.patterning import PatterningMeasurements, PatterningPolicy
+from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.stats.student import MeanBounds
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Levers, Vector, named, read_levers
 from muniment.rules.patterning.observables import check_observables, target_of
+from muniment.rules.patterning.records import PatterningMeasurements
 from muniment.rules.patterning.response import Response, given_response, measured_response
 from muniment.rules.patterning.solution import Solved, solve_weights
 

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.contracts.patterning import PatterningObservable
-from muniment.core.policy.patterning import GivenResponse, PatterningEvaluation
 from muniment.core.stats.student import MeanBounds, mean_bounds
 from muniment.core.stats.wilson import normal_quantile
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Levers, Matrix, Vector
 from muniment.rules.patterning.observables import read_values
+from muniment.rules.patterning.records import GivenResponse, PatterningEvaluation
 
 __all__ = ["Response", "given_response", "measured_response"]
 

@@ -14,11 +14,12 @@ from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.kept import StoredMemory
+from muniment.learning.rule_state import CanaryPlan, RuleStage
 from muniment.learning.ttl import has_expired
 from muniment.rules.promotion.digest import rule_digest
 from muniment.rules.promotion.gate import faults_of, holds
 from muniment.rules.promotion.places import is_within, place_of
-from muniment.rules.promotion.records import CanaryPlan, GateReport, PromotionReport, ReplayReport, RuleStage
+from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.trials import comparison_of, replay_faults
 
 __all__ = ["activated", "is_borne_out", "narrowed", "restored", "retired", "rule_in", "staged"]

@@ -12,10 +12,11 @@ from muniment.core.numbers import whole
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
+from muniment.learning.rule_state import CanaryPlan, RuleStage
 from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
 from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.records import CanaryPlan, GateReport, PromotionReport, ReplayReport, RuleStage
+from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.reports import report_change, report_narrowing, report_promotion
 from muniment.rules.promotion.rollback import plan_rollback
 from muniment.rules.promotion.trials import CanaryVerdict, judge_canary, start_canary

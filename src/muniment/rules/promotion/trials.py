@@ -17,9 +17,10 @@ from muniment.core.stats.comparison import Comparison, Decision
 from muniment.core.stats.sequential import difference_sequence
 from muniment.core.stats.wilson import Bounds
 from muniment.errors import GateFailed, InvalidInput
+from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.digest import rule_digest
 from muniment.rules.promotion.gate import faults_of
-from muniment.rules.promotion.records import CanaryPlan, GateReport, ReplayReport, RuleUse
+from muniment.rules.promotion.records import GateReport, ReplayReport, RuleUse
 from muniment.verify.buckets import parse_bucket_key
 
 __all__ = [

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.calling import Late, ThreadEach, caught, stop_if_told, submitted, wait_for
 from muniment.core.canonical import canonical_bytes
+from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, TooLarge
 from muniment.learning.recall.recalling import features_given
 from muniment.rules.rollouts.synthesis import refine_prompt
-from muniment.rules.routing.records import RunMode, Tier
+from muniment.rules.routing.records import Tier
 from muniment.verify.outputs import Output, Usage
 from muniment.verify.verdicts import UNRUN
 
@@ -51,7 +52,7 @@ class RunNotes:
         self.observe_many([{"role": "tool", "content": content, "tool": tool, **more}])
 
     def observe_many(self, events: Iterable[Mapping[str, Any]]) -> None:
-        from muniment.handles.run import draft_of
+        from muniment.store.ledger.drafts import draft_of
 
         self.events += [draft_of(event) for event in events]
         if len(self.events) > _EVENTS_MAX:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learned_memory import ReuseSelectMeta
     from muniment.core.policy.rollouts import RolloutPolicy
     from muniment.core.policy.tree_search import TreePolicy
+    from muniment.core.vocabulary import RunMode
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.learning.fold.folding import Learned
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from muniment.learning.run_blocks import RunBlocks
     from muniment.rules.rollouts.attempts import AgentTask
     from muniment.rules.rollouts.trials import Trial
-    from muniment.rules.routing.records import RunMode, Tier
+    from muniment.rules.routing.records import Tier
     from muniment.rules.tree_search.searching import Searched, TreeProblem
 
     Hand = Callable[..., tuple[AgentTask, ReuseSelectMeta | None]]

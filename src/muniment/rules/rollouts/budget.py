@@ -15,10 +15,10 @@ from muniment.contracts.run_records import RunCost, VerifierResult
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Absent, Integer, Record
 from muniment.core.stats.wilson import wilson_bounds
-from muniment.core.vocabulary import Level
+from muniment.core.vocabulary import Level, RunMode
 from muniment.rules.rollouts.standing import is_confirmed
 from muniment.rules.rollouts.synthesis import needs_repair
-from muniment.rules.routing.records import RunMode, Tier
+from muniment.rules.routing.records import Tier
 from muniment.verify.verdicts import is_pass
 
 __all__ = ["Caps", "Goal", "Known", "Made", "Spent", "Step", "Wave", "cut_step", "goal_of", "next_step"]

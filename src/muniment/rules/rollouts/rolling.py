@@ -32,11 +32,12 @@ from muniment.verify.verdicts import UNRUN, is_pass
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import RolloutSummary
+    from muniment.core.vocabulary import RunMode
     from muniment.handles.run import Run
     from muniment.rules.rollouts.bench import Bench
     from muniment.rules.rollouts.run_plans import Plan
     from muniment.rules.rollouts.trials import Kind
-    from muniment.rules.routing.records import RunMode, Tier
+    from muniment.rules.routing.records import Tier
 
 __all__ = ["Rollout"]
 

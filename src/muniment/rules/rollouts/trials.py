@@ -14,11 +14,12 @@ from muniment.verify.verdicts import is_pass
 if TYPE_CHECKING:
     from muniment.contracts.learned_memory import ReuseSelectMeta
     from muniment.contracts.run_records import RolloutSummary, RunConfig, SynthInputs, TreeSearchBlock
+    from muniment.core.vocabulary import RunMode
     from muniment.handles.run import Run
     from muniment.learning.fold.folding import Learned
     from muniment.rules.rollouts.attempts import AgentTask
     from muniment.rules.rollouts.summaries import Attempted
-    from muniment.rules.routing.records import RouteDecision, RunMode, Tier
+    from muniment.rules.routing.records import RouteDecision, Tier
 
 __all__ = ["Attempt", "Done", "Kind", "Trial", "attempt_of"]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from muniment.core.stats.counts import Tally
+from muniment.core.vocabulary import RunMode
 from muniment.rules.routing.log_rows import LogRow
-from muniment.rules.routing.records import RunMode, Tier
+from muniment.rules.routing.records import Tier
 
 __all__ = ["AFTER_MAX", "BucketStats", "Spent"]
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
-from muniment.core.vocabulary import Level, Outcome, Verdict
+from muniment.core.vocabulary import Level, Outcome, RunMode, Verdict
 
 __all__ = [
     "TIERS",
@@ -19,7 +19,6 @@ __all__ = [
     "RouteDecision",
     "RouteReason",
     "RouteRequest",
-    "RunMode",
     "Rung",
     "StepAction",
     "Tier",
@@ -29,7 +28,6 @@ __all__ = [
 
 Tier = Literal["hot", "probe", "full"]
 TIERS: tuple[Tier, ...] = ("hot", "probe", "full")
-RunMode = Literal["main", "sot", "matts", "kroll", "synth", "tree"]
 Pressure = Literal["none", "mild", "strong", "severe"]
 """mild: no synthesis. strong: and the fewest full attempts. severe: no full ones; probes where the impact is high."""
 Zone = Literal["unknown", "deadzone", "hard", "frontier", "good", "easy"]

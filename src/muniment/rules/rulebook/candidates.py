@@ -16,7 +16,7 @@ from muniment.core.vocabulary import InjectionMode
 from muniment.errors import InvalidInput
 from muniment.learning.kept import StoredMemory
 from muniment.learning.keys import name_key
-from muniment.rules.promotion.records import RuleStage
+from muniment.learning.rule_state import RuleStage
 
 __all__ = [
     "PREDICATES",

@@ -13,6 +13,7 @@ from muniment.learning.keys import rule_place_key
 from muniment.learning.projection import core_name
 from muniment.rules.projection import book_id, use_name
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport, RulebookRevision, RuleUse
+from muniment.rules.rulebook.cache import RuleCache
 from muniment.rules.rulebook.selection import Candidate, compile_rule
 from muniment.store.items.versions import Item, digest_name
 
@@ -124,20 +125,20 @@ def candidates_for(
 
 def _named(ctx: Context, reader: Reader, key: tuple[str, str, str], revision: int) -> tuple[Candidate, ...]:
     tenant_id, owner, name = key
-    held = ctx.rules.get(key)
+    held = ctx.cache(RuleCache).get(key)
     if held is not None:
         if held[0] == revision:
             return held[1]
         changed = list_revisions(reader, tenant_id, owner, after=held[0])
         if len(changed) == revision - held[0] > 0 and all(name not in each.names for each in changed):
-            ctx.rules.put(key, revision, held[1])
+            ctx.cache(RuleCache).put(key, revision, held[1])
             return held[1]
     compiled = tuple(
         compile_rule(each.memory, ctx.counter.count)
         for each in list_memories(reader, owner, "rule", name=name)
         if each.memory.stage in ("canary", "active") or each.memory.layer == "user"
     )
-    ctx.rules.put(key, revision, compiled)
+    ctx.cache(RuleCache).put(key, revision, compiled)
     return compiled
 
 

@@ -20,8 +20,10 @@ from muniment.core.vocabulary import RuleType
 from muniment.errors import Conflict, InvalidInput
 from muniment.learning.banks import find_memory
 from muniment.learning.recall.recalling import bucket_given, features_given, features_of, intent_given, state_given
+from muniment.learning.rule_state import RuleArm
 from muniment.memory.patches import Decided, draft_patch, write_patches
-from muniment.rules.promotion.records import RefusedRule, RuleArm
+from muniment.rules.promotion.records import RefusedRule
+from muniment.rules.rulebook.cache import RuleCache
 from muniment.rules.rulebook.reading import candidates_for, names_for
 from muniment.rules.rulebook.selection import Asked, Selected, select_rules
 from muniment.store.items.events import RULES_SELECTED
@@ -136,7 +138,7 @@ def ask_rules(
     def read(reader: Reader) -> tuple[Selected, list[tuple[str, int]], dict[str, tuple[str, int]]]:
         chosen, revisions, read_at = choose(reader)
         if not _are_there(reader, {rule_id: version for rule_id, (_, version) in read_at.items()}):
-            ctx.rules.clear()  # another process forgot one of them
+            ctx.cache(RuleCache).clear()  # another process forgot one of them
             chosen, revisions, read_at = choose(reader)
         return chosen, revisions, read_at
 
@@ -209,7 +211,7 @@ def select_for_run(desk: Desk, asked: RulesAsked, *, keep: bool) -> RuleSelectio
         )
         if not keep or not any(selection.revisions.values()) or _tell(desk, selection, read_at):
             return selection  # where there never was a rule, there is nothing to tell
-        ctx.rules.clear()
+        ctx.cache(RuleCache).clear()
     raise Conflict("the rulebook keeps changing while rules are chosen", hint="try again")
 
 

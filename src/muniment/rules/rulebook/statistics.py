@@ -17,7 +17,8 @@ from muniment.core.stats.comparison import Comparison
 from muniment.core.stats.counts import Tally
 from muniment.core.stats.ema import Ema
 from muniment.errors import Conflict, InvalidInput
-from muniment.rules.promotion.records import Arm, RuleUse
+from muniment.learning.rule_state import Arm
+from muniment.rules.promotion.records import RuleUse
 from muniment.rules.rulebook.differences import Delta, Rate, delta_of, rate_of
 from muniment.rules.rulebook.uses import NO_RUNS, PHASE_OF, PHASES, WITH, ArmCounts, Phase, use_order, window
 

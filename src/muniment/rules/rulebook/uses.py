@@ -11,7 +11,8 @@ from typing import Literal
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.stats.counts import Tally
 from muniment.errors import InvalidInput
-from muniment.rules.promotion.records import Arm, RuleUse
+from muniment.learning.rule_state import Arm
+from muniment.rules.promotion.records import RuleUse
 
 __all__ = ["NO_RUNS", "PHASES", "PHASE_OF", "WITH", "ArmCounts", "Phase", "use_order", "window"]
 

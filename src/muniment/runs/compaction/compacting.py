@@ -10,7 +10,6 @@ from muniment.core.evidence_ids import LEDGER_CORPUS
 from muniment.core.ports.engine import Condition, Insert, Lock, Select
 from muniment.errors import Conflict, MunimentError, RunFinished
 from muniment.memory.patches import draft_patch
-from muniment.memory.recall.indexing import text_of
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of, snapshots_id
 from muniment.runs.compaction.transitions import Started, started_by
 from muniment.runs.compaction.tree import Split, head_digest, split
@@ -23,6 +22,7 @@ from muniment.store.items.versions import Change, latest, write_changes
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN
+from muniment.store.ledger.turns import text_of
 from muniment.store.ledger.writing import append_in, locked
 
 if TYPE_CHECKING:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import parse_json
 from muniment.core.ports.engine import Select, Transaction
-from muniment.memory.states.projection import named_events
 from muniment.store.items.events import STATE_PATCHED
 from muniment.store.items.versions import Item
 
-__all__ = ["Carrier", "carriers_of", "origins_of"]
+__all__ = ["CITING", "Carrier", "carriers_of", "named_events", "origins_of"]
 
 _ASKED = 500
 _CARRYING = ("state_patch", "tool_result")
@@ -73,3 +72,20 @@ def origins_of(item: Item) -> tuple[str, ...]:
         return ()
     assertions = item.plain().get("assertions", ())
     return tuple(each["origin"] for each in assertions if isinstance(each.get("origin"), str))
+
+
+CITING = {"decisions": "evidence_id", "tool_evidence": "ref"}
+"""Lists whose elements name an event."""
+
+
+def named_events(patch: Any) -> tuple[str, ...]:
+    """The events that decisions and tool evidence of a patch refer to, each once."""
+    if not isinstance(patch, Mapping):
+        return ()
+    named: dict[str, None] = {}
+    for field, key in CITING.items():
+        elements = patch.get(field)
+        for element in elements if isinstance(elements, list | tuple) else ():
+            if isinstance(element, Mapping) and isinstance(element.get(key), str):
+                named[element[key]] = None
+    return tuple(named)

@@ -1,17 +1,17 @@
 """Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, give a receipt.
 
 Which tables hold content, and how their rows are found, is declared in `core.ports.schema`; what a derived item becomes
-without a lost source is declared in `handles.derivations`. This file only walks those declarations.
+without a lost source is declared in `handles.derived`. This file only walks those declarations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
-from muniment.core.corpora import is_corpus, owner_of
+from muniment.core.corpora import is_corpus
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_reserved
 from muniment.core.ports.engine import (
     Condition,
@@ -26,17 +26,15 @@ from muniment.core.ports.engine import (
     Value,
 )
 from muniment.core.ports.schema import TABLES, Table, column_names
+from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput, NotFound, UnknownScope
-from muniment.learning.projection import trace_id_of
-from muniment.memory.recall.indexing import unindex, users_of
-from muniment.memory.recall.vectoring import remove_vectors
-from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.store.context import Context
 from muniment.store.forgetting.carriers import carriers_of, origins_of
 from muniment.store.items.lineage import derived_from
 from muniment.store.items.locks import lock_memory, lock_shared
 from muniment.store.items.versions import Change, Item, Rewritten, latest, write_changes
-from muniment.store.ledger.records import Erased, Receipt, Trust
+from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.ledger.turns import users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
 
@@ -98,12 +96,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
         haul, receipt = ctx.engine.write(
             tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
         )
-    ctx.segments.clear()
-    ctx.indexes.clear()
-    ctx.vectors.clear()
-    ctx.turns.clear()
-    ctx.line_counts.clear()
-    ctx.rules.clear()
+    ctx.clear_caches()
     receipt, change = scrubbed(receipt, ctx.engine.scrub(haul.needles))
     ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [change]))
     return receipt
@@ -119,17 +112,16 @@ def _erase(
     ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, held: ExitStack
 ) -> tuple[_Haul, Receipt]:
     haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
-    _lock_writers(tx, selector)
-    _collect(tx, selector, haul)
+    _lock_writers(ctx, tx, selector)
+    _collect(ctx, tx, selector, haul)
     _close(ctx, tx, haul)
     _sample_needles(haul)
-    haul.counts["files"] = _erase_files(tx, haul, held)
+    haul.counts["files"] = _erase_files(ctx, tx, haul, held)
     touched = [*haul.ids, *(change.id for change in haul.kept)]
     for spec in TABLES:
         if spec.subject is not None:
             haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
-    haul.counts["segments"] = unindex(tx, list(haul.entries))
-    haul.counts["vectors"] = remove_vectors(tx, users_of(tx, list(haul.entries)), frozenset(haul.entries))
+    haul.counts |= ctx.derived.index.remove(tx, list(haul.entries))
     write_changes(tx, haul.kept)
     erased = (
         *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in haul.entries.items()),
@@ -149,18 +141,18 @@ def _erase(
     return haul, receipt
 
 
-def _erase_files(tx: Transaction, haul: _Haul, held: ExitStack) -> int:
+def _erase_files(ctx: Context, tx: Transaction, haul: _Haul, held: ExitStack) -> int:
     """Files first: were the store to fail after them, they could be written anew, and the forget was not answered.
 
     `held` keeps their directories locked until the store has forgotten too.
     """
     held.close()  # of an attempt that the engine makes again
-    studies = [id_ for id_, item in haul.items.items() if item.kind == "study"]
-    if not studies:
-        return 0
-    from muniment.research.files import erase_files
-
-    return sum(erase_files(_versions(tx, id_), held) for id_ in studies)
+    removed = 0
+    for id_, item in haul.items.items():
+        derivation = ctx.derivations.get(item.kind)
+        if derivation is not None and derivation.erase_files is not None:
+            removed += derivation.erase_files(_versions(tx, id_), held)
+    return removed
 
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
@@ -182,7 +174,7 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
 # -- what goes ----------------------------------------------------------------------------------------
 
 
-def _lock_writers(tx: Transaction, selector: Selector) -> None:
+def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     """Let nobody derive from what is about to go. Who empties a whole tenant sees to its writers himself."""
     if selector.event is not None:
         row = tx.do(Get("entries", (selector.event,)))
@@ -193,22 +185,22 @@ def _lock_writers(tx: Transaction, selector: Selector) -> None:
     elif selector.user_id is None and selector.session_id is not None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
         users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
-        users += _shelves_of(tx, where)
+        users += _owners_of(ctx, tx, where)
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
         if selector.session_id is not None:
-            users += _shelves_of(tx, (("session_id", "=", selector.session_id),))
+            users += _owners_of(ctx, tx, (("session_id", "=", selector.session_id),))
     lock_memory(tx, *(user for user in users if isinstance(user, str)))
     lock_shared(tx)
 
 
-def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
+def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> None:
     if selector.event is not None:
         row = tx.do(Get("entries", (selector.event,)))
         if row is None or (selector.user_id is not None and row[1] != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(cast("str", row[1])):  # its title and headings stand in every chunk: a document goes whole
-            _collect(tx, Selector(session_id=cast("str", row[3]), user_id=cast("str", row[1])), haul)
+            _collect(ctx, tx, Selector(session_id=cast("str", row[3]), user_id=cast("str", row[1])), haul)
             return
         rows: list[Row] = [] if row[17] is not None else [(row[0], row[14], row[15])]
     elif selector.item is not None:
@@ -222,8 +214,8 @@ def _collect(tx: Transaction, selector: Selector, haul: _Haul) -> None:
     else:
         where = _scope_of(tx, selector)
         rows = _take_scope(tx, haul, where)
-        if shelves := _shelves_of(tx, where):
-            rows += _take_scope(tx, haul, (("user_id", "in", shelves),))
+        if owners := _owners_of(ctx, tx, where):
+            rows += _take_scope(tx, haul, (("user_id", "in", owners),))
     haul.entries = {id_: (hash_, salt) for id_, hash_, salt in cast("list[tuple[str, bytes, bytes]]", rows)}
 
 
@@ -237,11 +229,12 @@ def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> l
     return tx.do(Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt")))
 
 
-def _shelves_of(tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
-    """The owners of what was supplied to the research runs of a scope: it goes with them."""
-    found = tx.do(Select("items", where=(*where, ("kind", "=", "study"), ("receipt_id", "=", None))))
-    studies = [Item._make(cast("Any", row)) for row in found]
-    return tuple(sorted({owner_of(item.plain()["manifest"]["corpus_id"], item.user_id) for item in studies}))
+def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
+    """The owners of the documents that were supplied for items of a scope alone: they go with them."""
+    owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
+    found = tx.do(Select("items", where=(*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None))))
+    items = [Item._make(cast("Any", row)) for row in found]
+    return tuple(sorted({owner for item in items for owner in owned[item.kind](item)}))
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
@@ -280,9 +273,8 @@ def _close(ctx: Context, tx: Transaction, haul: _Haul) -> None:
     """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
     _add_origins(tx, haul)
     _close_over_links(ctx, tx, haul)
-    while _add_of_runs(tx, haul, trace_id_of):
+    while _add_of_runs(ctx, tx, haul):
         _close_over_links(ctx, tx, haul)
-    _add_of_runs(tx, haul, snapshots_id)
 
 
 def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
@@ -327,13 +319,14 @@ def _add_origins(tx: Transaction, haul: _Haul) -> None:
                 haul.items.setdefault(id_, origin)
 
 
-def _add_of_runs(tx: Transaction, haul: _Haul, id_of: Callable[[str], str]) -> bool:
-    """Add the items of this name that tell of the runs that lost an event; says whether there were any."""
+def _add_of_runs(ctx: Context, tx: Transaction, haul: _Haul) -> bool:
+    """Add the items that tell of a whole run that lost an event; says whether there were any."""
+    ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
     runs: set[str] = set()
     for chunk in _chunks(list(haul.entries)):
         rows = tx.do(Select("entries", where=(("id", "in", tuple(chunk)),), columns=("run_id",)))
         runs.update(cast("str", row[0]) for row in rows)
-    fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs)]
+    fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs) for id_of in ids_of]
     items = {item.id: item for item in fallen if item is not None and item.body is not None}
     new = items.keys() - haul.items.keys()
     haul.items |= items

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from muniment.core.ports.engine import Delete, Insert, Put, Reader, Row, Select, Transaction
-from muniment.memory.recall.indexing import reindex_user
 from muniment.store.context import Context
 from muniment.store.items.versions import Change, Item, item_of
 from muniment.store.ledger.rows import entry_of_row
@@ -41,7 +40,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         if missing:
             tx.do(Put("links", missing))
         users = sorted({cast("str", row[0]) for row in tx.stream(Select("sessions", columns=("user_id",)))})
-        turns = sum(reindex_user(tx, tenant_id, user_id) for user_id in users)
+        turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
     return ctx.engine.write(tenant_id, work)

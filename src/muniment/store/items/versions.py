@@ -13,12 +13,22 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text
 from muniment.core.hashing import digest_of
-from muniment.core.ports.engine import Get, Insert, KeyTaken, Reader, Select, Transaction
+from muniment.core.ports.engine import Condition, Get, Insert, KeyTaken, Reader, Select, Transaction
+from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, IntegrityFailure, InvalidJson
 from muniment.store.items.lineage import put_lineage, put_links
-from muniment.store.ledger.records import Trust
 
-__all__ = ["Change", "Item", "Rewritten", "add_item", "digest_name", "item_of", "latest", "write_changes"]
+__all__ = [
+    "Change",
+    "Item",
+    "Rewritten",
+    "add_item",
+    "digest_name",
+    "item_of",
+    "latest",
+    "latest_of_run",
+    "write_changes",
+]
 
 
 class Item(NamedTuple):
@@ -139,6 +149,14 @@ def latest(reader: Reader, item_id: str) -> Item | None:
     """The newest version of an item."""
     rows = reader.do(Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1))
     return Item._make(cast("Any", rows[0])) if rows else None
+
+
+def latest_of_run(reader: Reader, kind: str, user_id: str, run_id: str) -> Item | None:
+    """The newest item of a kind that a run of this user has; None where it has none, or it was forgotten."""
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", run_id))
+    rows = reader.do(Select("items", where=where, order=("created_at", "id", "version"), descending=True, limit=1))
+    item = Item._make(cast("Any", rows[0])) if rows else None
+    return None if item is None or item.body is None or item.user_id != user_id else item
 
 
 def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:

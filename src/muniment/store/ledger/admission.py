@@ -9,9 +9,10 @@ from muniment.core.canonical import canonical_bytes, canonical_text
 from muniment.core.hashing import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Trust
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
 from muniment.store.ledger.secrets import may_hold_secret, redact_value
 from muniment.store.ledger.trust import trust_of
 

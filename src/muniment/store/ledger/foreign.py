@@ -14,8 +14,9 @@ from muniment.core.canonical import canonical_text, parse_json
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import Row
 from muniment.core.scope import IdText
+from muniment.core.vocabulary import TRUST_ORDER
 from muniment.errors import InvalidInput, MunimentError
-from muniment.store.ledger.records import TRUST_ORDER, LedgerEntry
+from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["entry_fault", "is_id", "is_instant", "item_fault"]
 

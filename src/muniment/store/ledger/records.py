@@ -4,6 +4,7 @@ from typing import Literal
 
 from muniment.core.record import Absent, Count, Items, JsonObject, Record
 from muniment.core.scope import IdText, Scope
+from muniment.core.vocabulary import Trust
 from muniment.store.ledger.manifest import ContextManifest
 
 __all__ = [
@@ -11,7 +12,6 @@ __all__ = [
     "KINDS",
     "ROLES",
     "STOP_REASONS",
-    "TRUST_ORDER",
     "Body",
     "EntryDraft",
     "EntryKind",
@@ -23,20 +23,16 @@ __all__ = [
     "StepEvent",
     "StopReason",
     "ToolCall",
-    "Trust",
 ]
 
 INSTRUCTION_LIKE = "instruction_like"
 """The flag of what came from outside and reads like instructions (LG-08)."""
 EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
 Role = Literal["user", "assistant", "tool", "system", "developer"]
-Trust = Literal["user", "assistant", "tool", "external"]
 StopReason = Literal["OBJECTIVE_ACHIEVED", "BUDGET_EXCEEDED", "NO_EVIDENCE", "HUMAN_REQUESTED", "SYSTEM_ERROR"]
 
 KINDS: tuple[EntryKind, ...] = ("message", "tool_result", "state_patch", "system", "step")
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system", "developer")
-TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
-"""From most to least trusted (LG-08)."""
 STOP_REASONS: tuple[StopReason, ...] = (
     "OBJECTIVE_ACHIEVED",
     "BUDGET_EXCEEDED",

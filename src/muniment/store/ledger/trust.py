@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from muniment.core.trust import TRUST_RANK
+from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput
-from muniment.store.ledger.records import TRUST_ORDER, Role, Trust
+from muniment.store.ledger.records import Role
 
 __all__ = ["trust_of"]
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
@@ -28,8 +25,6 @@ from muniment.errors import (
     RunLocked,
     TooLarge,
 )
-from muniment.memory.recall.indexing import can_be_turn, index_turns, is_turn
-from muniment.memory.recall.vectoring import add_vectors, embed_turns
 from muniment.store.context import Context
 from muniment.store.items.versions import Item, latest, write_changes
 from muniment.store.ledger.admission import Admitted, admit, place_blob
@@ -37,6 +32,7 @@ from muniment.store.ledger.chain import Head, genesis, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.ledger.turns import is_turn
 
 __all__ = [
     "Batch",
@@ -53,8 +49,6 @@ __all__ = [
 ]
 
 _IDS_ASKED = 1000
-
-Vector = npt.NDArray[np.float16]
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -75,8 +69,8 @@ class Batch:
     salts: tuple[bytes, ...]
     keys: tuple[tuple[bytes, bytes] | None, ...]
     """Per draft (key hash, the request's bytes) where it has an idempotency key."""
-    vectors: Mapping[int, Vector]
-    """By draft, for those that will be turns; empty where there is no embedder."""
+    prepared: Mapping[int, Any]
+    """By draft, what the index of turns made of it beforehand."""
     after: str = ""
     """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
     repairs: bool = False
@@ -167,7 +161,7 @@ def _prepare(
         ids=tuple([draft.id or mint("evt") for draft in drafts]),
         salts=tuple(salts),
         keys=tuple(_key_of(scope, draft) for draft in drafts),
-        vectors=_vectors(ctx, drafts, admitted),
+        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
     )
 
 
@@ -182,12 +176,11 @@ def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
 
 
 class _Turns(NamedTuple):
-    """What of a batch can be recalled, with its texts; and the vectors, with the ids they belong to."""
+    """What of a batch can be recalled, with its texts; and what was prepared, with the ids it belongs to."""
 
     scope: Scope
     said: list[tuple[LedgerEntry, str]]
-    ids: list[str]
-    vectors: list[Vector]
+    prepared: list[tuple[str, Any]]
 
 
 def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | None = None) -> list[LedgerEntry]:
@@ -219,8 +212,8 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     _project(ctx, tx, entries)
     if ctx.policy.ledger.index_turns:
         said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
-        places = [place for place in fresh if place in batch.vectors]
-        turns = _Turns(scope, said, [batch.ids[place] for place in places], [batch.vectors[place] for place in places])
+        prepared = [(batch.ids[place], batch.prepared[place]) for place in fresh if place in batch.prepared]
+        turns = _Turns(scope, said, prepared)
         if pending is None:
             _index(ctx, tx, [turns])
         else:
@@ -233,28 +226,11 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     return [by_index[index] for index in range(len(batch.admitted))]
 
 
-def _vectors(ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Vector]:
-    """Draft by draft, the vectors of those that will be turns: made before the transaction, since it takes its time."""
-    if ctx.embedder is None or not ctx.policy.ledger.index_turns:
-        return {}
-    places = [place for place, draft in enumerate(drafts) if can_be_turn(draft.kind, draft.role)]
-    if not places:
-        return {}
-    rows = embed_turns(
-        ctx.embedder, [(admitted[at].body.get("speaker") or drafts[at].role, admitted[at].text) for at in places]
-    )
-    return dict(zip(places, rows, strict=True))
-
-
 def _index(ctx: Context, tx: Transaction, pending: Sequence[_Turns]) -> None:
     """Index the turns of one user, in the transaction that writes them."""
-    scope = pending[0].scope
     said = [each for turns in pending for each in turns.said]
-    index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.segments))
-    ids = [id_ for turns in pending for id_ in turns.ids]
-    if ctx.embedder is not None and ids:
-        rows = np.stack([row for turns in pending for row in turns.vectors])
-        add_vectors(tx, scope.user_id, ctx.embedder, ids, rows, (scope.tenant_id, ctx.vectors))
+    prepared = [each for turns in pending for each in turns.prepared]
+    ctx.derived.index.add(ctx, tx, pending[0].scope, said, prepared)
 
 
 def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:

@@ -24,7 +24,7 @@ from muniment.core.owners import holder_of, is_nobody_s
 from muniment.core.ports.engine import Row
 from muniment.core.ports.schema import column_names, table
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
-from muniment.rules.foreign import ForeignRules
+from muniment.store.derivation import ItemCheck
 from muniment.store.ledger.chain import Head, genesis, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 
@@ -76,7 +76,7 @@ class Dump:
     open: Callable[[], Iterable[bytes]]
 
 
-def check_dump(source: Source) -> Dump:
+def check_dump(source: Source, items: ItemCheck) -> Dump:
     """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first thing wrong."""
     if callable(source):
         opened = source
@@ -88,7 +88,7 @@ def check_dump(source: Source) -> Dump:
         raise InvalidInput(
             f"a dump is a path, its lines or a function that opens them, not {type(source).__name__}", path="$"
         )
-    check = _Check()
+    check = _Check(items)
     count = 0
     for line in read_dump(opened(), check.begin):
         check.see(line)
@@ -201,6 +201,7 @@ def _file_lines(path: str | PathLike[str]) -> Iterator[bytes]:
 class _Check:
     """Order, form and chains of the rows, one after the other, in flat memory."""
 
+    items: ItemCheck
     header: Header = field(default_factory=lambda: Header("", {}))
     kinds: set[str] = field(default_factory=set)
     phase: int = 0
@@ -211,7 +212,6 @@ class _Check:
     salt: bytes | None = None
     blob: tuple[str, str, int] | None = None
     """(entry id, name, size) of the blob that must come next."""
-    rules: ForeignRules = field(default_factory=ForeignRules)
 
     def begin(self, header: Header) -> None:
         self.header = header
@@ -231,7 +231,7 @@ class _Check:
         if self.blob is not None:
             raise ChainBroken(f"the blob of {self.blob[0]} is missing", path="$", hint=_ALTERED)
         self._end_session()
-        self.rules.end()
+        self.items.end()
 
     def _see_sessions(self, row: Row, number: int) -> None:
         self._end_session()
@@ -289,7 +289,7 @@ class _Check:
         if fault is not None:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row[3], row[5], number)
-        self.rules.see(row, number)
+        self.items.see(row, number)
         self.keys.pop("links", None)
         self.keys.pop("parts", None)
         self.kinds.add(cast("str", row[2]))

@@ -28,8 +28,6 @@ from muniment.core.ports.engine import (
 )
 from muniment.core.ports.schema import column_names, table
 from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
-from muniment.learning.projection import trace_id_of
-from muniment.memory.recall.indexing import index_rows
 from muniment.store.context import Context
 from muniment.store.forgetting.carriers import carriers_of
 from muniment.store.forgetting.forget import SCRUB_DUE, names_of, receipt_change
@@ -159,7 +157,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         try:
             done, more, salts = ctx.engine.write(
                 dump.tenant_id,
-                lambda tx, batch=batch: _write_batch(tx, dump.tenant_id, batch, gone),  # type: ignore[misc]
+                lambda tx, batch=batch: _write_batch(ctx, tx, dump.tenant_id, batch, gone),  # type: ignore[misc]
             )
         except KeyTaken as error:
             raise Conflict(
@@ -172,7 +170,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    ctx.rules.clear()
+    ctx.clear_caches()
     if emptied:
         report = ctx.engine.scrub(emptied)
         longer = set(gone.values()).difference(waited)
@@ -199,7 +197,7 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def _write_batch(
-    tx: Transaction, tenant_id: str, batch: list[Line], gone: dict[str, str]
+    ctx: Context, tx: Transaction, tenant_id: str, batch: list[Line], gone: dict[str, str]
 ) -> tuple[Counter[str], dict[str, str], list[bytes]]:
     """Write what is not there yet; refuse what is there with other bytes.
 
@@ -219,9 +217,9 @@ def _write_batch(
     tx.do(Insert("ids", [(row[0], "event") for row in new_entries]))
     tx.do(Insert("entries", new_entries))
     tx.do(Insert("blobs", new_blobs))
-    index_rows(tx, tenant_id, new_entries)
+    ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
-    lost = _lost_traces(tx, gone | more) if rows["items"] else {}
+    lost = _lost_of_runs(ctx, tx, gone | more) if rows["items"] else {}
     for id_, versions in groupby(rows["items"], key=lambda row: cast("str", row[0])):
         receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, lost, done)
         if receipt_id is not None:
@@ -283,13 +281,14 @@ def _write_heads(tx: Transaction, tenant_id: str, sessions: list[Row], entries: 
         tx.do(Put("sessions", [(user_id, session_id, last[5], last[14], last[7], there[5])]))
 
 
-def _lost_traces(tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
-    """The EventLogs of runs that lost an event here, which fall with it, and the receipts."""
+def _lost_of_runs(ctx: Context, tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
+    """The items that tell of runs that lost an event here, which fall with it, and the receipts."""
+    ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
     ids, lost = sorted(gone), dict[str, str]()
     for at in range(0, len(ids), BATCH_ROWS):
         where: tuple[Condition, ...] = (("id", "in", tuple(ids[at : at + BATCH_ROWS])),)
         rows = tx.do(Select("entries", where=where, columns=("id", "run_id")))
-        lost |= {trace_id_of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows)}
+        lost |= {of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows) for of in ids_of}
     return lost
 
 

@@ -59,7 +59,7 @@ def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
 
 
 def _show(claim: RunClaim, quotes: list[dict[str, Any]]) -> None:
-    from muniment.core.markdown import place_text
+    from muniment.contracts.evidence_text import place_text
 
     click.echo(f"{click.style(claim.status, fg=COLOURS[claim.status])}  {one_line(claim.statement, 300)}")
     click.echo(f"    {claim.claim_id}")

@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.packets.pool import EpisodeCandidate
+    from muniment.memory.turn import EpisodeCandidate
 
 __all__ = ["episodes"]
 

@@ -164,7 +164,7 @@ def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[tuple[str, str, str, str | None], str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
-    from muniment.handles.run import draft_of
+    from muniment.store.ledger.drafts import draft_of
 
     for shown, path in sources:
         base = session or Path(shown).stem or "session"

@@ -18,7 +18,8 @@ from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
     from muniment.contracts.patterning import PatterningPlan
-    from muniment.core.policy.patterning import PatterningMeasurements, PatterningPolicy
+    from muniment.core.policy.patterning import PatterningPolicy
+    from muniment.rules.patterning.records import PatterningMeasurements
 
 __all__ = ["patterning"]
 
@@ -78,9 +79,9 @@ def plan(
     seed, values; without a probe the base) or a response (chi, base, errors). With --call FILE needs neither: the
     function is called for the base and one or two steps of each probe.
     """
-    from muniment.core.policy.patterning import PatterningMeasurements
     from muniment.rules.patterning.measuring import measure_response
     from muniment.rules.patterning.planning import make_plan
+    from muniment.rules.patterning.records import PatterningMeasurements
     from muniment.surfaces.cli.functions import load_function
 
     measured = PatterningMeasurements.from_wire(read_one(file, "$.file"))

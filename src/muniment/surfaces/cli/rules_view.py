@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from muniment.rules.promotion.records import RuleStage
+from muniment.learning.rule_state import RuleStage
 from muniment.surfaces.cli.asking import when
 from muniment.surfaces.cli.learning_desk import told
 from muniment.surfaces.cli.options import json_option

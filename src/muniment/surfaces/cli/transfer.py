@@ -88,7 +88,7 @@ def import_(file: str, db: str | None, as_json: bool) -> None:
     The whole dump is checked, chains included, before anything is written. Running it again continues where an
     interrupted import stopped.
     """
-    from muniment.store.transfer.transfer import check_dump
+    from muniment.handles.derived import check_dump
 
     settings = load_settings({"db": db})
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:

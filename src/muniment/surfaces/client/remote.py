@@ -479,7 +479,8 @@ class RemoteMemory(_Remote, Memory):
         return self._connection.lines(self._located("memory", "export", given))
 
     def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
-        from muniment.store.transfer.transfer import Dump, check_dump
+        from muniment.handles.derived import check_dump
+        from muniment.store.transfer.dumps import Dump
 
         dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
         _check_progress(progress)

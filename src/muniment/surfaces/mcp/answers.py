@@ -5,9 +5,10 @@ from pydantic import ConfigDict
 from muniment.contracts.learned_memory import MemoryRecallResponse
 from muniment.contracts.memory_packet import Purpose
 from muniment.core.record import Absent, Count, Items, JsonObject, Record
+from muniment.core.vocabulary import Trust
 from muniment.memory.recall.records import Hit
 from muniment.packets.tracing import Telling
-from muniment.store.ledger.records import Role, Trust
+from muniment.store.ledger.records import Role
 
 __all__ = ["NOTICE", "Composed", "Explained", "Explanation", "Found", "FoundHit", "Observed", "Recalled"]
 

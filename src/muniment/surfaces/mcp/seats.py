@@ -13,10 +13,11 @@ from muniment.store.ledger.reading import check_own
 from muniment.store.ledger.trust import trust_of
 
 if TYPE_CHECKING:
+    from muniment.core.vocabulary import Trust
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import Role, Trust
+    from muniment.store.ledger.records import Role
     from muniment.surfaces.mcp.settings import McpSettings
 
 __all__ = ["Place", "Seat", "Seats"]

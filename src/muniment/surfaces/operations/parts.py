@@ -150,7 +150,7 @@ def import_lines(
     memory: Memory, source: Any, *, tenant_id: str = "default", progress: Callable[[int], None] | None = None
 ) -> ImportReport:
     """Bring in a dump of this tenant, checked before anything is written."""
-    from muniment.store.transfer.transfer import check_dump
+    from muniment.handles.derived import check_dump
 
     dump = check_dump(source)
     if dump.tenant_id != tenant_id:

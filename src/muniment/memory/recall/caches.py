@@ -1,21 +1,18 @@
-"""What is kept in memory between calls: indexes put together, turns read, lines counted. Never the only copy."""
+"""What recall keeps in memory between calls: indexes put together, turns read. Never the only copy."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from muniment.core.ports.tokens import adds_lines
 from muniment.memory.recall.stored import StoredIndex
 
 if TYPE_CHECKING:
-    from muniment.core.ports.tokens import TokenCounter
     from muniment.memory.recall.turns import LiveTurn
-    from muniment.rules.rulebook.selection import Candidate
 
-__all__ = ["IndexCache", "LineCounts", "RuleCache", "TurnCache"]
+__all__ = ["IndexCache", "TurnCache"]
 
 T = TypeVar("T")
 
@@ -23,10 +20,6 @@ INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
 """Indexes that are kept, and the turns in all of them: one alone may have more."""
 TURNS_MAX = 4096
 GLEANED_MAX = 512
-LINES_MAX = 8192
-RULE_NAMES_MAX = 1024
-LINE_CHARS_MAX = 1000
-"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
 
 
 class IndexCache:
@@ -112,68 +105,3 @@ class TurnCache:
         with self._lock:
             self._held.clear()
             self._gleaned.clear()
-
-
-class LineCounts:
-    """A token counter that remembers lines: the turns of a scope are priced again for every packet. Thread-safe."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-        self._known: dict[str, int] = {}
-
-    @property
-    def name(self) -> str:
-        return self._counter.name
-
-    @property
-    def is_exact(self) -> bool:
-        return self._counter.is_exact
-
-    @property
-    def adds_lines(self) -> bool:
-        return adds_lines(self._counter)
-
-    def count(self, text: str) -> int:
-        known = self._known.get(text)
-        return self.count_many([text])[0] if known is None else known
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        known = self._known
-        fresh = [text for text in texts if text not in known]
-        if not fresh:
-            return [known[text] for text in texts]
-        counted = dict(zip(fresh, self._counter.count_many(fresh), strict=True))
-        if len(known) > LINES_MAX:
-            self.clear()
-        self._known.update((text, count) for text, count in counted.items() if len(text) <= LINE_CHARS_MAX)
-        return [known[text] if text in known else counted[text] for text in texts]
-
-    def clear(self) -> None:
-        """After a forget, and when there are too many: a new table, so that whoever reads the old one still can."""
-        self._known = {}
-
-
-class RuleCache:
-    """Rules made ready for selection, by bank and where they apply; each with the revision it was read at."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, str], tuple[int, tuple[Candidate, ...]]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, str, str]) -> tuple[int, tuple[Candidate, ...]] | None:
-        with self._lock:
-            found = self._held.get(key)
-            if found is not None:
-                self._held.move_to_end(key)
-            return found
-
-    def put(self, key: tuple[str, str, str], revision: int, candidates: tuple[Candidate, ...]) -> None:
-        with self._lock:
-            self._held[key] = (revision, candidates)
-            self._held.move_to_end(key)
-            while len(self._held) > RULE_NAMES_MAX:
-                self._held.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._held.clear()

@@ -1,0 +1,104 @@
+"""What the rooms above derive from the ledger, as far as the store has to know: ports, filled in by `handles.derived`.
+
+The store writes entries, forgets, exports, imports and rebuilds. Each of these reaches into what was derived from the
+entries, and none of it is the store's own: the room that owns a kind of item declares here how entries become such
+items, what one becomes without its sources, and what else goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from muniment.store.items.versions import Change, Item, Rewritten
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Row, Transaction
+    from muniment.core.scope import Scope
+    from muniment.store.context import Context
+    from muniment.store.ledger.admission import Admitted
+    from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
+
+__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "TurnIndex", "declare"]
+
+Lookup = Callable[[str], Item | None]
+Project = Callable[["LedgerEntry", Lookup], list[Change]]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """One kind of item. A kind that nobody declares cannot be written."""
+
+    kind: str
+    without: Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
+    """What is left of an item when sources of it are forgotten: a body with nothing of theirs in it, or None."""
+    listens: frozenset[EntryKind] = frozenset()
+    project: Project | None = None
+    """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
+    copies: bool = True
+    """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
+    id_of_run: Callable[[str], str] | None = None
+    """Of a kind that tells of a whole run: the id of a run's item. It falls with any event of the run."""
+    owners: Callable[[Item], tuple[str, ...]] | None = None
+    """The owners of documents that were supplied for the item alone, and go with it."""
+    erase_files: Callable[[Sequence[Item], ExitStack], int] | None = None
+    """Removes the files that versions of an item put outside the store; answers how many."""
+
+    @property
+    def is_projection(self) -> bool:
+        return self.project is not None
+
+
+def declare(*derivations: Derivation) -> Mapping[str, Derivation]:
+    return {derivation.kind: derivation for derivation in derivations}
+
+
+class TurnIndex(Protocol):
+    """What finds turns again. It changes in the transactions that write and forget them."""
+
+    def prepare(self, ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Any]:
+        """Draft by draft, what takes its time and needs no transaction."""
+        ...
+
+    def add(
+        self,
+        ctx: Context,
+        tx: Transaction,
+        scope: Scope,
+        said: Sequence[tuple[LedgerEntry, str]],
+        prepared: Sequence[tuple[str, Any]],
+    ) -> None:
+        """Turns of one user with their full texts; and what was prepared, by the id of its entry."""
+        ...
+
+    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
+        """Turns among the entries that an import writes."""
+        ...
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:
+        """Forgotten turns; answers how many blocks of each table were made anew."""
+        ...
+
+    def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
+        """Everything of a user from the ledger; answers how many turns there are."""
+        ...
+
+
+class ItemCheck(Protocol):
+    """What must hold among the items of a dump, which are written as they are, past every projection."""
+
+    def see(self, row: Row, number: int) -> None:
+        """The next item, and the line it stands in."""
+        ...
+
+    def end(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """All that is derived from the ledger of a store."""
+
+    kinds: Mapping[str, Derivation]
+    index: TurnIndex
