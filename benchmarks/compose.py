@@ -40,7 +40,7 @@ import muniment
 from benchmarks.harness import report, timed, versus
 from muniment.core.text.stopwords import ENGLISH
 from muniment.errors import MunimentError
-from muniment.memory.recall.embedders.loading import load_embedder
+from muniment.memory.outside.embedders import load_embedder
 
 BATCH = 1000
 SESSION = 20

@@ -1,4 +1,4 @@
-"""Learn the weights by which `learning.fold.blame` points at the step where a run went wrong, and say how they hold elsewhere.
+"""Learn the weights by which `learning.fold.blame` points at the step where a run went wrong; say how they hold.
 
     python -m benchmarks.learn_blame [--data DIR] [--text-chars 600]
 

@@ -25,7 +25,7 @@ from benchmarks.harness import report, timed, versus
 from muniment.core.ports.engine import Reader, Select
 from muniment.learning.kept import IntentParts
 from muniment.learning.keys import intent_key
-from muniment.memory.recall.searching import find_turns
+from muniment.memory.searching import find_turns
 
 FAMILIES = 20
 WORDS = tuple(f"word{number}" for number in range(5_000))

@@ -35,7 +35,7 @@ from benchmarks.harness import RESULTS, report
 from benchmarks.learn_blame import CHANGING
 from benchmarks.reference import words
 from muniment.learning.banks import searchable_text
-from muniment.memory.recall.embedders.loading import load_embedder
+from muniment.memory.outside.embedders import load_embedder
 
 Array = npt.NDArray[np.float64]
 

@@ -41,7 +41,7 @@ class Vectors:
     """Vectors of an embedder, each text embedded once in a run."""
 
     def __init__(self, name: str) -> None:
-        from muniment.memory.recall.embedders.loading import load_embedder
+        from muniment.memory.outside.embedders import load_embedder
 
         self._embedder: Any = load_embedder(name)
         self.identity: str = self._embedder.identity

@@ -88,7 +88,7 @@ def bm25_top(claim: str, sentences: Sequence[str]) -> float:
 
 def nearest(name: str) -> Score:
     """The cosine of the nearest sentence, of the four that BM25 ranks first."""
-    from muniment.memory.recall.embedders.loading import load_embedder
+    from muniment.memory.outside.embedders import load_embedder
 
     embedder = load_embedder(name)
 

@@ -29,7 +29,7 @@ from benchmarks.harness import report
 from muniment.core.instants import format_instant
 from muniment.core.policy.flow_map import FlowEstimatorKind, FlowMapPolicy
 from muniment.core.ports.engine import Insert
-from muniment.learning.fold.folding import list_event_logs
+from muniment.learning.folding import list_event_logs
 from muniment.rules.flowmap import aggregate
 from muniment.rules.flowmap.cells import code_cells
 from muniment.rules.flowmap.field import FlowField, fit_fields

@@ -38,7 +38,7 @@ from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.student import mean_bounds
 from muniment.errors import IllConditioned
-from muniment.rules.patterning.measuring import TrainAndEvaluate, run_patterning
+from muniment.rules.measuring import TrainAndEvaluate, run_patterning
 from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
 
 Vector = npt.NDArray[np.float64]

@@ -35,9 +35,9 @@ from muniment.learning.kept import StoredMemory
 from muniment.rules.promotion.activation import rule_in
 from muniment.rules.promotion.digest import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
-from muniment.rules.rulebook.cache import RuleCache
-from muniment.rules.rulebook.reading import names_for
-from muniment.rules.rulebook.writing import Book, Turn, report_draft, turn_page
+from muniment.rules.rule_cache import RuleCache
+from muniment.rules.rulebook_reading import names_for
+from muniment.rules.rulebook_writing import Book, Turn, report_draft, turn_page
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"

@@ -36,7 +36,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.rules.tree_search.answers import Child, Expanded, Scored, Verified
 from muniment.rules.tree_search.search import TreeSearch
-from muniment.rules.tree_search.searching import TreeProblem, search_tree
+from muniment.rules.tree_searching import TreeProblem, search_tree
 from muniment.verify.buckets import bucket_key
 
 LONG = {

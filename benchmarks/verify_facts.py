@@ -224,7 +224,7 @@ def _bm25(row: Gold) -> Array:
 
 
 def _nearest(name: str) -> Callable[[Gold], Array]:
-    from muniment.memory.recall.embedders.loading import load_embedder
+    from muniment.memory.outside.embedders import load_embedder
 
     embedder = load_embedder(name)
 

@@ -15,7 +15,7 @@ from muniment.handles import memory_learning_part as memory_learning
 from muniment.handles import rulebook as rulebooks
 from muniment.handles import run_learning_part as run_learning
 from muniment.handles import study as studies
-from muniment.memory.documents import handle as corpora
+from muniment.memory import corpus as corpora
 from muniment.surfaces.client import connecting
 
 STUB = Path(__file__).parent.parent / "src" / "muniment" / "aio.pyi"

@@ -27,7 +27,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from muniment.core.calling import ThreadEach
+from muniment.core.outside.calling import ThreadEach
 from muniment.errors import Closed
 from muniment.handles import memory as _memory
 from muniment.handles.bank import Bank
@@ -35,7 +35,7 @@ from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.handles.runner import Runner
 from muniment.handles.study import Study
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 
 __all__ = [
     "AsyncBank",

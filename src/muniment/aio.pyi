@@ -28,17 +28,17 @@ from muniment.core.scope import Scope
 from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
 from muniment.handles.study import Agent, StudyStatus
 from muniment.learning.fold.executing import Applied
-from muniment.learning.fold.folding import Learned
 from muniment.learning.fold.wording import Wording
+from muniment.learning.folding import Learned
 from muniment.learning.kept import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.learning.plans import PlanState
-from muniment.learning.recall.recalling import Recall
+from muniment.learning.recalling import Recall
 from muniment.learning.reuse.puct import PuctTerms
 from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
-from muniment.memory.candidates.records import Candidate, CandidateStatus, Unheard
 from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.extraction.model import Model
+from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
 from muniment.memory.recall.records import Hit
 from muniment.memory.turn import EpisodeCandidate
 from muniment.packets.builds import Build
@@ -46,29 +46,27 @@ from muniment.packets.comparing import BuildDiff
 from muniment.packets.tracing import Telling
 from muniment.research.outside.url_check import UrlChecker
 from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
+from muniment.rules.attempt_trials import Done
+from muniment.rules.attempts import AgentTask
+from muniment.rules.drafting import Submitted
 from muniment.rules.flowmap.suggest import Suggestion
-from muniment.rules.promotion.drafting import Submitted
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.rules.promotion.tests import MadeTests
 from muniment.rules.promotion.trials import CanaryVerdict
-from muniment.rules.rollouts.attempts import AgentTask
 from muniment.rules.rollouts.budget import Caps
-from muniment.rules.rollouts.run_plans import Router
-from muniment.rules.rollouts.trials import Done
 from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
-from muniment.rules.rulebook.reading import Report, RuleTest
-from muniment.rules.rulebook.selecting import RuleSelection
 from muniment.rules.rulebook.statistics import RuleStats
-from muniment.rules.tree_search.searching import TreeProblem
+from muniment.rules.rulebook_reading import Report, RuleTest
+from muniment.rules.run_plans import Router
+from muniment.rules.selecting import RuleSelection
+from muniment.rules.tree_searching import TreeProblem
 from muniment.runs.drift import DriftReport
 from muniment.runs.reading import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
-from muniment.store.changes.records import Changes
+from muniment.store import transfer
 from muniment.store.ledger.evidence import Resolved
 from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt, RunState, StopReason
-from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
-from muniment.store.transfer import transfer
-from muniment.store.users.records import UserState
+from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
 from muniment.verify.outputs import Output
 from muniment.verify.sandbox.harness import Harness
 

@@ -111,7 +111,8 @@ def test_a_second_engine_in_one_process_leaves_the_locks_of_the_first(tmp_path: 
     first.write("t1", lambda transaction: transaction.do(Insert("links", [("a", "x")])))
     open_engine(path).close()
     code = (
-        "import sys\nfrom muniment.store.engines.opening import open_engine\nfrom muniment.core.ports.engine import Insert\n"
+        "import sys\nfrom muniment.store.engines.opening import open_engine\n"
+        "from muniment.core.ports.engine import Insert\n"
         "engine = open_engine(sys.argv[1])\n"
         "engine.write('t1', lambda transaction: transaction.do(Insert('links', [('b', 'x')])))\nengine.close()\n"
     )

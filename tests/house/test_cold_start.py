@@ -47,16 +47,20 @@ NEVER = (
 )  # fmt: skip
 
 NOT_TO_SEARCH = (
-    "memory.recall.embedders", "core.outside.token_counters", "aio", "runs.compaction", "packets.compose", "contracts", "memory.documents",
-    "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue", "memory.episodes", "memory.extraction", "memory.facts", "learning.fold",
-    "store.ledger.chain", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets", "store.ledger.trust", "core.predicates", "packets.page",
-    "learning.recall.hints", "memory.recall.vectors", "store.reports", "memory.candidates.records", "contracts.folding", "contracts.learned_memory.",
-    "contracts.memory_packet", "core.pointer", "packets.pool", "contracts.research.", "research.run_records", "contracts.rules",
-    "contracts.run_records", "contracts.snapshot", "memory.records", "render", "research", "learning.reuse", "learning.banks",
-    "packets.builds", "memory.candidates.deciding", "handles.derived", "memory.facts.remembering", "learning.fold.folding",
-    "store.forgetting.forget", "packets.gathering", "store.ledger.writing", "memory.insights.writing", "handles.bank", "memory.patches",
-    "learning.plans", "packets.pooling", "store.ledger.reading", "learning.recall.recalling", "handles.study", "store.transfer.transfer",
-    "memory.recall.vectoring", "core.stats", "surfaces", "testing", "text.token",
+    # whole rooms
+    "aio", "contracts", "integrations", "learning", "packets", "research", "rules", "runs", "surfaces", "testing",
+    "verify",
+    # of the rooms that a search goes through
+    "core.json_schema", "core.markdown", "core.outside.http", "core.outside.token_counters", "core.policy.policy",
+    "core.predicates", "core.regex", "core.stats", "core.text.token", "core.urls", "core.yaml", "handles.bank",
+    "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
+    "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
+    "memory.outside", "memory.patches", "memory.proposing", "memory.recall.vectors", "memory.reembedding",
+    "memory.remembering", "memory.state", "memory.turn_index", "memory.vectoring", "store.carriers", "store.changes",
+    "store.derivation", "store.dumps", "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue",
+    "store.forget", "store.ledger.admission", "store.ledger.chain", "store.ledger.evidence", "store.ledger.secrets",
+    "store.ledger.trust", "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",
+    "store.transfer", "store.users", "store.verifying", "store.writing",
 )  # fmt: skip
 
 

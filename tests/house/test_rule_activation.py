@@ -1,6 +1,6 @@
 """Only one way to be active (RC-14, RC-18): the code is walked for another, and every door is tried.
 
-`rules.promotion.activation` makes a rule active. Whoever else writes a status or a stage is named here, with the reason why
+`rules.promotion.activation` makes a rule active. Who else writes a status or a stage is named here, with the reason why
 no rule becomes active by it; a place that is new has to say so, or go through the gate.
 """
 
@@ -31,11 +31,11 @@ KNOWN = {
     ("learning/fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
     ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
-    ("rules/promotion/drafting.py", "_next"): "evidence added to a rule, whose status stays",
+    ("rules/drafting.py", "_next"): "evidence added to a rule, whose status stays",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 
-ITEM_WRITERS = {"store/items/versions.py", "store/items/rebuild.py", "store/transfer/transfer.py"}
+ITEM_WRITERS = {"store/items.py", "store/rebuild.py", "store/transfer.py"}
 """Where versions of items are written: by projections (`items`, `rebuild`), and from dumps, whose rules are asked."""
 
 
@@ -152,7 +152,7 @@ def test_activation_is_asked_by_promotion_alone(modules: Modules) -> None:
             for alias in node.names
         }
         callers |= {name} if makers & imported else set()
-    assert callers == {"rules/promotion/promoting.py"}
+    assert callers == {"rules/promoting.py"}
 
 
 @pytest.mark.req("RC-14")

@@ -16,7 +16,7 @@ from http_support import Serve, running
 import muniment
 from muniment import aio
 from muniment.errors import Closed, Forbidden, InvalidInput, NotFound, StorageFailure, Unauthorized
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 from muniment.surfaces.client.remote import RemoteMemory
 from muniment.surfaces.http.keys import KeyFile
 

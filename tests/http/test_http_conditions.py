@@ -316,7 +316,7 @@ def test_logs_are_json_and_hold_no_content(client: TestClient, caplog: pytest.Lo
 
 def test_closing_waits_for_what_is_under_way(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A work that has begun ends before the store is closed."""
-    from muniment.store.items import rebuild as rebuilding
+    from muniment.store import rebuild as rebuilding
 
     entered, release, real = threading.Event(), threading.Event(), rebuilding.rebuild
 

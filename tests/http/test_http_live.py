@@ -314,7 +314,7 @@ def test_a_key_reads_its_own_and_ends_with_it(start: Start, memory: Memory, keys
 @pytest.fixture
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Rebuilding does not end until this is set."""
-    from muniment.store.items import rebuild as rebuilding
+    from muniment.store import rebuild as rebuilding
 
     release, real = threading.Event(), rebuilding.rebuild
 

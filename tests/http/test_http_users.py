@@ -66,7 +66,7 @@ def test_a_page_goes_on_where_the_last_ended_whatever_came_or_went(serve: Serve)
 
 def test_a_page_reads_no_more_than_it_shows(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """However far in it lies, and whatever other tenants hold."""
-    monkeypatch.setattr("muniment.store.users.reading.PAGE_USERS", 5)
+    monkeypatch.setattr("muniment.store.users.PAGE_USERS", 5)
     with muniment.open() as mem:
         for number in range(40):
             say(mem, f"u{number:02}")

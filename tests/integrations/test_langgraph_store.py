@@ -25,7 +25,7 @@ from langgraph.store.memory import InMemoryStore
 
 import muniment
 from muniment.integrations.langgraph import MunimentStore
-from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.outside.embed_hashed import HashEmbedder
 
 
 def _own_embedding(texts: list[str]) -> list[list[float]]:

@@ -15,8 +15,8 @@ import pytest
 
 import muniment
 from muniment.integrations.mem0 import AsyncMemory, Memory
-from muniment.memory.candidates.records import Proposal
-from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.facts.candidate_records import Proposal
+from muniment.memory.outside.embed_hashed import HashEmbedder
 
 HAS_MEM0 = importlib.util.find_spec("mem0") is not None
 needs_mem0 = pytest.mark.skipif(not HAS_MEM0, reason="mem0 is not installed: pip install mem0ai, to compare with it")

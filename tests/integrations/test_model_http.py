@@ -14,7 +14,7 @@ import pytest
 
 import muniment
 from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable
-from muniment.memory.extraction.model_http import HttpModel
+from muniment.memory.outside.model_http import HttpModel
 
 TS = "2026-05-01T12:00:00Z"
 TEXT = "I moved to Berlin in May."

@@ -18,9 +18,9 @@ from muniment.contracts.learned_memory import (
     ReuseBuffer,
     ReuseStateRecord,
 )
-from muniment.core.banks import PREFIX, level_of
 from muniment.core.hashing import short_id
 from muniment.core.numbers import whole
+from muniment.core.owners.banks import PREFIX, level_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
@@ -132,7 +132,7 @@ class Bank:
     def event_logs(self, *, newest: int | None = None) -> list[EventLog]:
         """The logs of the runs that were learnt from, newest first."""
         from muniment.contracts.run_records import EventLog
-        from muniment.learning.fold.folding import list_event_logs
+        from muniment.learning.folding import list_event_logs
 
         newest = whole(newest)
         if newest is not None and (type(newest) is not int or newest < 1):
@@ -154,7 +154,7 @@ class Bank:
 
         Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
         """
-        from muniment.rules.flowmap.reading import flow_map
+        from muniment.rules.flowmap_reading import flow_map
 
         return flow_map(
             self._ctx,
@@ -176,7 +176,7 @@ class Bank:
     def drafts(self) -> list[DistillDraft]:
         """The rules that folds have drafted, oldest first. A draft is in force nowhere: it waits for its tests."""
         from muniment.contracts.rules import DistillDraft
-        from muniment.learning.fold.folding import list_drafts
+        from muniment.learning.folding import list_drafts
 
         bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
         return [DistillDraft.from_wire(body["draft"]) for body in bodies]
@@ -232,7 +232,7 @@ class Bank:
         self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
         """The seed to start from by PUCT, of a bucket or of all, with every term of every seed (RC-21)."""
-        from muniment.learning.recall.recalling import bucket_given
+        from muniment.learning.recalling import bucket_given
         from muniment.learning.reuse.puct import SeedState, select_seed
         from muniment.learning.ttl import has_expired
         from muniment.memory.patches import texts_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.corpora import owner_of
+from muniment.core.owners.corpora import owner_of
 from muniment.learning.projection import (
     project_draft,
     project_event_log,
@@ -21,8 +21,7 @@ from muniment.learning.projection import (
     trace_id_of,
 )
 from muniment.memory.documents.projection import document_without, project_document
-from muniment.memory.facts.projection import fact_without, project_fact
-from muniment.memory.insights.projection import (
+from muniment.memory.facts.insight_projection import (
     candidate_without,
     insight_without,
     procedure_without,
@@ -30,8 +29,9 @@ from muniment.memory.insights.projection import (
     project_insight,
     project_procedure,
 )
-from muniment.memory.recall.turn_index import RecallIndex
-from muniment.memory.states.projection import project_state, state_without
+from muniment.memory.facts.projection import fact_without, project_fact
+from muniment.memory.facts.state_projection import project_state, state_without
+from muniment.memory.turn_index import RecallIndex
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
     project_report,
@@ -54,7 +54,7 @@ from muniment.runs.projection import (
 )
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Derived, declare
-from muniment.store.items.versions import Item
+from muniment.store.items import Item
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
     from muniment.learning.kept import MemoryKind
+    from muniment.store.dumps import Dump, Source
     from muniment.store.ledger.records import EntryKind
-    from muniment.store.transfer.dumps import Dump, Source
 
 __all__ = ["DERIVATIONS", "check_dump", "derived", "new_context"]
 
@@ -146,6 +146,6 @@ def new_context(
 def check_dump(source: Source) -> Dump:
     """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its rules claim."""
     from muniment.rules.foreign import ForeignRules
-    from muniment.store.transfer import dumps
+    from muniment.store import dumps
 
     return dumps.check_dump(source, ForeignRules())

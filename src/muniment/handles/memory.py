@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.owners import is_reserved
+from muniment.core.owners.reserved import is_reserved
 from muniment.core.policy.given import policy_given, policy_named
 from muniment.core.record import JsonObject, ValidationError, issues_of
 from muniment.core.scope import DEFAULT_TENANT, scope_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
     from muniment.handles.study import Study
-    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.corpus import Corpus
     from muniment.memory.documents.records import CorpusDocument
     from muniment.memory.turn import EpisodeCandidate
     from muniment.packets.builds import Build
@@ -37,13 +37,11 @@ if TYPE_CHECKING:
     from muniment.research.run_records import SynthesisInput
     from muniment.runs.drift import DriftReport
     from muniment.runs.reading import Resumed
-    from muniment.store.changes.records import Changes
+    from muniment.store import transfer
     from muniment.store.derivation import Derived
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import LedgerEntry, Receipt, RunState
-    from muniment.store.reports import ImportReport, RebuildReport, ScrubbedFiles, VerifyReport
-    from muniment.store.transfer import transfer
-    from muniment.store.users.records import UserState
+    from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
 
@@ -137,7 +135,7 @@ def _counter(name: str) -> TokenCounter | None:
 
 
 def _embedder(name: str) -> Embedder:
-    from muniment.memory.recall.embedders.loading import load_embedder
+    from muniment.memory.outside.embedders import load_embedder
 
     return load_embedder(name)
 
@@ -281,7 +279,7 @@ class Memory(MemoryLearning):
 
     def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
         """The documents of this name that the tenant shares or, with `user_id`, those that are the user's own."""
-        from muniment.memory.documents.handle import Corpus
+        from muniment.memory.corpus import Corpus
 
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
 
@@ -293,7 +291,7 @@ class Memory(MemoryLearning):
         Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. Where
         `user_id` is given here, all go to that user's own corpora, and one that names another is refused.
         """
-        from muniment.memory.documents.handle import add_to_corpora
+        from muniment.memory.corpus import add_to_corpora
 
         return add_to_corpora(self._ctx, documents, tenant_id, user_id)
 
@@ -355,13 +353,13 @@ class Memory(MemoryLearning):
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.get_entry(self._ctx, tenant_id, event_id)
 
     def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
         """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.content_of(self._ctx, tenant_id, event_id)
 
@@ -369,7 +367,7 @@ class Memory(MemoryLearning):
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[LedgerEntry]:
         """A user's events, session by session, in order."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
 
@@ -377,7 +375,7 @@ class Memory(MemoryLearning):
         """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
         keeps up with it. Without a position, where things are now.
         """
-        from muniment.store.changes.reading import changes_after, whose
+        from muniment.store.changes import changes_after, whose
 
         return changes_after(self._ctx, whose(tenant_id, user_id), after)
 
@@ -385,19 +383,19 @@ class Memory(MemoryLearning):
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[EpisodeCandidate]:
         """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
-        from muniment.memory.episodes.reading import list_episodes
+        from muniment.memory.episode_reading import list_episodes
 
         return list_episodes(self._ctx, tenant_id, user_id, session_id)
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
         """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
 
     def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
         """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
-        from muniment.store.ledger import verifying
+        from muniment.store import verifying
 
         return verifying.verify(self._ctx, tenant_id)
 
@@ -412,7 +410,7 @@ class Memory(MemoryLearning):
         tenant_id: str = DEFAULT_TENANT,
     ) -> Receipt:
         """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
-        from muniment.store.forgetting import forget as forgetting
+        from muniment.store import forget as forgetting
 
         named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}
         for name, value in named.items():
@@ -440,13 +438,13 @@ class Memory(MemoryLearning):
 
         Most forgets see to it themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
         """
-        from muniment.store.forgetting.scrub import scrub
+        from muniment.store.scrub import scrub
 
         return scrub(self._ctx)
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""
-        from muniment.store.items import rebuild as rebuilding
+        from muniment.store import rebuild as rebuilding
 
         return rebuilding.rebuild(self._ctx, tenant_id)
 
@@ -454,7 +452,7 @@ class Memory(MemoryLearning):
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
     ) -> Iterator[bytes]:
         """Everything in a scope as JSON lines, in flat memory."""
-        from muniment.store.transfer import transfer
+        from muniment.store import transfer
 
         return transfer.export_lines(self._ctx, tenant_id, user_id, session_id)
 
@@ -466,7 +464,7 @@ class Memory(MemoryLearning):
     ) -> ImportReport:
         """Bring in a dump (a path, its lines, or a function that opens them), checked before anything is written."""
         from muniment.handles.derived import check_dump
-        from muniment.store.transfer import transfer
+        from muniment.store import transfer
 
         dump = source if isinstance(source, transfer.Dump) else check_dump(source)
         return transfer.import_dump(self._ctx, dump, progress)
@@ -505,7 +503,7 @@ class Memory(MemoryLearning):
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         """Bring every turn to the present embedder; run it after an embedder was added or changed."""
-        from muniment.memory.recall import reembedding
+        from muniment.memory import reembedding
 
         return reembedding.reembed(self._ctx, tenant_id, progress)
 
@@ -515,7 +513,7 @@ class Memory(MemoryLearning):
 
     def users(self, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
         """The users of a tenant who have sessions, by their ids; who was forgotten is not among them."""
-        from muniment.store.users.reading import list_users
+        from muniment.store.users import list_users
 
         return list_users(self._ctx, tenant_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from muniment.core.owners import is_reserved
+from muniment.core.owners.reserved import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import DEFAULT_TENANT, scope_of
 from muniment.errors import InvalidInput, InvalidRecord
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
-    from muniment.learning.fold.folding import Learned
-    from muniment.rules.rollouts.run_plans import Router
+    from muniment.learning.folding import Learned
     from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
+    from muniment.rules.run_plans import Router
     from muniment.store.context import Context
 
 __all__ = ["MemoryLearning", "granted"]
@@ -41,7 +41,7 @@ def granted(grants: Iterable[str]) -> frozenset[str]:
 
 def _bank_named(user_id: str | None, agent_id: str | None, tenant_id: str) -> tuple[Scope, str]:
     """The scope and the owner of the bank of a user, an agent or the tenant."""
-    from muniment.core.banks import bank_owner
+    from muniment.core.owners.banks import bank_owner
 
     if user_id is not None and agent_id is not None:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
@@ -93,7 +93,7 @@ class MemoryLearning:
         **more: Any,
     ) -> RouteDecision:
         """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.routing.route import Routing
+        from muniment.rules.route import Routing
 
         _, owner = _bank_named(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
@@ -109,14 +109,14 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for (RC-04)."""
-        from muniment.rules.routing.route import Routing
+        from muniment.rules.route import Routing
 
         _, owner = _bank_named(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)
 
     def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """The bank that holds a learned record, or a plan or draft of one, by its id."""
-        from muniment.core.banks import holder_of
+        from muniment.core.owners.banks import holder_of
         from muniment.learning.banks import find_owner
 
         return self.bank(**holder_of(find_owner(self._ctx, tenant_id, record_id)), tenant_id=tenant_id)

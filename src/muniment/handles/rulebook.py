@@ -15,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.banks import PREFIX, level_of
+from muniment.core.owners.banks import PREFIX, level_of
 from muniment.errors import InvalidInput
-from muniment.rules.promotion import drafting as rule_drafting
-from muniment.rules.promotion import promoting
-from muniment.rules.rulebook.reading import (
+from muniment.rules import drafting as rule_drafting
+from muniment.rules import promoting
+from muniment.rules.rulebook_reading import (
     list_reports,
     list_revisions,
     list_tests,
     revision_of,
     versions_of,
 )
-from muniment.rules.rulebook.writing import Book, find_rule
+from muniment.rules.rulebook_writing import Book, find_rule
 from muniment.store.ledger.foreign import is_id
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from muniment.core.vocabulary import RuleType
     from muniment.learning.kept import StoredMemory
     from muniment.learning.rule_state import RuleStage
-    from muniment.rules.promotion.drafting import Submitted
+    from muniment.rules.drafting import Submitted
     from muniment.rules.promotion.records import (
         GateReport,
         LintFinding,
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     )
     from muniment.rules.promotion.tests import MadeTests
     from muniment.rules.promotion.trials import CanaryVerdict
-    from muniment.rules.rulebook.reading import Report, RuleTest
-    from muniment.rules.rulebook.selecting import RuleSelection
     from muniment.rules.rulebook.statistics import RuleStats
+    from muniment.rules.rulebook_reading import Report, RuleTest
+    from muniment.rules.selecting import RuleSelection
     from muniment.store.context import Context
     from muniment.verify.outputs import Output
 
@@ -130,7 +130,7 @@ class Rulebook:
         run_id: str = "none",
     ) -> RuleSelection:
         """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
-        from muniment.rules.rulebook.selecting import ask_rules, read_asked
+        from muniment.rules.selecting import ask_rules, read_asked
 
         if not is_id(run_id):
             raise InvalidInput("not the id of a run", path="$.run_id")

@@ -12,7 +12,7 @@ from muniment.handles.run_learning_part import RunLearning
 from muniment.handles.run_recall import RunRecall
 from muniment.handles.run_steps import RunSteps
 from muniment.handles.run_stores import RunStores
-from muniment.store.items.versions import latest
+from muniment.store.items import latest
 from muniment.store.ledger.drafts import drafts_of, new_draft, object_of, refuse_reserved, said_path
 from muniment.store.ledger.records import STOP_REASONS, EntryDraft, RunState
 from muniment.store.ledger.run_events import RUN_FINISHED
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import Trust
     from muniment.store.context import Context
-    from muniment.store.items.versions import Item
+    from muniment.store.items import Item
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import LedgerEntry, StopReason
@@ -74,7 +74,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         if found is None:  # a store that was closed says so now, and not at the first write
             found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
-            from muniment.store.ledger.writing import check_pinned, check_run
+            from muniment.store.writing import check_pinned, check_run
 
             check_run(found, scope)
             if self._said != _SILENT:
@@ -220,42 +220,42 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
         if item is None:
             return None
-        from muniment.store.ledger.writing import check_run
+        from muniment.store.writing import check_run
 
         check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
         return None if item.body is None else RunState.from_wire(item.plain())
 
     def entries(self) -> Iterator[LedgerEntry]:
         """This run's entries, in order."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         scope = self._scope
         return reading.list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id)
 
     def get(self, event_id: str) -> LedgerEntry:
         """An event of this user, of any session."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def content(self, event_id: str) -> str:
         """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
     def resolve(self, pointer: Pointer | str) -> Resolved:
         """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
-        from muniment.store.ledger import reading
+        from muniment.store import reading
 
         return reading.resolve(self._ctx, self._scope.tenant_id, reading.pointer_of(pointer), self._scope.user_id)
 
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
-        from muniment.store.ledger.writing import append
+        from muniment.store.writing import append
 
         entries = append(self._ctx, self._scope, drafts, self._opening, repairs=self._repairs)
         if self._ctx.policy.memory.extract_on_observe:
-            from muniment.memory.extraction.proposing import extract_from
+            from muniment.memory.proposing import extract_from
 
             extract_from(self._desk(), entries)
         return entries
@@ -264,7 +264,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
 def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
     from muniment.store.ledger.admission import admit
-    from muniment.store.ledger.writing import opening_draft
+    from muniment.store.writing import opening_draft
 
     try:
         return admit(opening_draft(said), ctx.policy.ledger)

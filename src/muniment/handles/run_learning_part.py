@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import RuleType, ScopeLevel
-    from muniment.learning.fold.folding import Learned
     from muniment.learning.fold.wording import Wording
+    from muniment.learning.folding import Learned
     from muniment.learning.kept import IntentParts, StateParts
-    from muniment.learning.recall.recalling import Recall
+    from muniment.learning.recalling import Recall
     from muniment.learning.run_blocks import RunBlocks
     from muniment.memory.patches import Desk
-    from muniment.rules.rulebook.selecting import RuleSelection
+    from muniment.rules.selecting import RuleSelection
     from muniment.store.context import Context
 
 __all__ = ["RunLearning"]
@@ -56,7 +56,7 @@ class RunLearning:
 
         With `keep=False` it is a look: the run is not told, and nothing counts as used.
         """
-        from muniment.learning.recall import recalling
+        from muniment.learning import recalling
 
         return recalling.recall(
             self._desk(),
@@ -88,7 +88,7 @@ class RunLearning:
         Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
         is a look: the run is not told, and nothing counts.
         """
-        from muniment.rules.rulebook.selecting import read_asked, select_for_run
+        from muniment.rules.selecting import read_asked, select_for_run
 
         asked = read_asked(
             self._ctx,
@@ -104,7 +104,7 @@ class RunLearning:
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
         """Say which hints of a recall were really used, where that is known; else all that were injected count."""
-        from muniment.learning.recall.recalling import Recall, tell_used
+        from muniment.learning.recalling import Recall, tell_used
         from muniment.memory.patches import texts_of
 
         request_id = recalled.request.request_id if isinstance(recalled, Recall) else recalled
@@ -197,7 +197,7 @@ class RunLearning:
 
     def learned(self) -> Learned | None:
         """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
-        from muniment.learning.fold.folding import find_learned
+        from muniment.learning.folding import find_learned
 
         return find_learned(self._ctx, self._scope)
 
@@ -210,8 +210,8 @@ class RunLearning:
         is_final: bool,
         ws_id: str | None = None,
     ) -> Learned:
-        from muniment.core.banks import bank_owner
-        from muniment.learning.fold.folding import learn_run
+        from muniment.core.owners.banks import bank_owner
+        from muniment.learning.folding import learn_run
         from muniment.learning.requests import LEARNING, learn_request
         from muniment.learning.tidying import bank_length, tidy_sometimes
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.given import policy_named
-from muniment.memory.facts.rows import visible_facts
-from muniment.memory.recall.hits import turn_hit
+from muniment.memory.fact_rows import visible_facts
+from muniment.memory.hits import turn_hit
 from muniment.memory.recall.records import Hit
-from muniment.memory.recall.searching import check_search, find_turns
+from muniment.memory.searching import check_search, find_turns
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact

@@ -55,7 +55,7 @@ class RunSteps:
         and the policy says so, it is taken; `RunLocked` is raised where it does not hold.
         """
         from muniment.errors import InvalidInput
-        from muniment.runs.compaction.compacting import compact_if_due
+        from muniment.runs.compacting import compact_if_due
         from muniment.runs.steps import ENDS, window_of, write_step
 
         if isinstance(builds, str | bytes) or not isinstance(builds, Iterable):
@@ -251,14 +251,14 @@ class RunSteps:
 
     def compact(self, *, force: bool = True) -> CompactionSnapshot | None:
         """Snapshot the run: built, validated, kept. Without `force`, only where it is due; None where it is not."""
-        from muniment.runs.compaction.compacting import compact, compact_if_due
+        from muniment.runs.compacting import compact, compact_if_due
 
         return compact(self._desk()) if force else compact_if_due(self._desk())
 
     def unlock(self, reason: str) -> CompactionSnapshot:
         """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
         from muniment.memory.patches import said_of
-        from muniment.runs.compaction.compacting import unlock
+        from muniment.runs.compacting import unlock
 
         desk = self._desk()
         return unlock(desk, said_of(desk, reason, "$.reason"))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from muniment.core.record import JsonObject, JsonValue
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
-    from muniment.memory.candidates.records import Candidate, CandidateStatus, Unheard
     from muniment.memory.extraction.model import Model
+    from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
     from muniment.memory.patches import Desk
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
@@ -60,7 +60,7 @@ class RunStores:
 
         With `expected_version`, only where the state is still at that version; else `StaleState` says which it is.
         """
-        from muniment.memory.states import patching as states
+        from muniment.memory import state_patching as states
 
         named = {
             "goal": goal,
@@ -77,7 +77,7 @@ class RunStores:
     def working_state(self) -> WorkingState:
         """The run's working state, at version 0 before its first patch."""
         from muniment.contracts.memory_packet import WorkingState
-        from muniment.memory.states import patching as states
+        from muniment.memory import state_patching as states
 
         found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: states.read_state(reader, self._scope))
         return WorkingState(state_version=0) if found is None else found
@@ -104,7 +104,7 @@ class RunStores:
         `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`.
         """
-        from muniment.memory.facts import remembering as facts
+        from muniment.memory import remembering as facts
 
         request = facts.request_fact(
             key=key,
@@ -123,25 +123,25 @@ class RunStores:
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
-        from muniment.memory.facts import remembering as facts
+        from muniment.memory import remembering as facts
 
         return facts.dispute_fact(self._desk(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
-        from muniment.memory.facts import remembering as facts
+        from muniment.memory import remembering as facts
 
         return facts.retract_fact(self._desk(), fact_id, sources, reason)
 
     def facts(self, key: str | None = None, *, include_all: bool = False, at: Any = None) -> list[Fact]:
         """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is."""
-        from muniment.memory.facts import reading as fact_reading
+        from muniment.memory import fact_reading
 
         return fact_reading.list_facts(self._desk(), key, at, include_all=include_all)
 
     def fact_history(self, key: str) -> list[Fact]:
         """Everything that was ever held of a key, oldest first."""
-        from muniment.memory.facts import reading as fact_reading
+        from muniment.memory import fact_reading
 
         return fact_reading.fact_history(self._desk(), key)
 
@@ -158,7 +158,7 @@ class RunStores:
         scope_level: ScopeLevel = "user",
     ) -> Procedure:
         """How to go about a type of task."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         given = {
             "task_type": task_type,
@@ -171,13 +171,13 @@ class RunStores:
 
     def retire_procedure(self, procedure_id: str) -> Procedure:
         """No longer to be chosen; kept for the record."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         return insights.retire_procedure(self._desk(), procedure_id)
 
     def use_procedures(self, procedure_ids: Iterable[str]) -> None:
         """Count one use of each procedure."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         insights.use_procedures(self._desk(), procedure_ids)
 
@@ -196,7 +196,7 @@ class RunStores:
         validation_state: ValidationState = "unvalidated",
     ) -> InsightItem:
         """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         given = {
             "type": type_,
@@ -214,7 +214,7 @@ class RunStores:
         self, insight_id: str, state: ValidationState, *, sources: Iterable[str] = (), reason: str | None = None
     ) -> InsightItem:
         """Move an insight on. Validating it takes evidence; rejecting it is final."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         return insights.judge_insight(self._desk(), insight_id, state, sources, reason)
 
@@ -227,7 +227,7 @@ class RunStores:
         scope_level: ScopeLevel = "user",
     ) -> Fact | Procedure:
         """A validated insight as a fact (`key`) or a procedure (`task_type`), on all of its evidence."""
-        from muniment.memory.insights import writing as insights
+        from muniment.memory import insight_writing as insights
 
         if (key is None) == (task_type is None):
             raise InvalidInput("give either key or task_type", path="$.key", hint="key for a fact")
@@ -249,8 +249,8 @@ class RunStores:
         reason: str | None = None,
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for `decide`. It says why."""
-        from muniment.memory.candidates import deciding as candidates
-        from muniment.memory.facts import remembering as facts
+        from muniment.memory import candidate_deciding as candidates
+        from muniment.memory import remembering as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
@@ -259,25 +259,25 @@ class RunStores:
 
     def candidates(self, status: CandidateStatus | None = None) -> list[Candidate]:
         """This user's candidates and their fates, oldest first."""
-        from muniment.memory.candidates import deciding as candidates
+        from muniment.memory import candidate_deciding as candidates
 
         return candidates.list_candidates(self._desk(), status)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
         """Promote or decline a candidate that waits."""
-        from muniment.memory.candidates import deciding as candidates
+        from muniment.memory import candidate_deciding as candidates
 
         return candidates.decide_candidate(self._desk(), candidate_id, accept, reason)
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
-        from muniment.memory.extraction import proposing as extraction
+        from muniment.memory import proposing as extraction
 
         return extraction.extract(self._desk(), event_ids, model)
 
     def unheard(self, event_ids: Iterable[str] | None = None) -> list[Unheard]:
         """Whose words `extract` leaves aside in these messages, or all of this run's: not the user's own, and why."""
-        from muniment.memory.extraction import proposing as extraction
+        from muniment.memory import proposing as extraction
 
         return extraction.list_unheard(self._desk(), event_ids)
 

@@ -23,14 +23,14 @@ from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Record
 from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.learning.recall.recalling import bucket_given, features_given, intent_given, state_given
-from muniment.rules.rollouts.attempts import AgentTask, RunNotes
-from muniment.rules.rollouts.bench import Bench, TaskAsked
+from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
+from muniment.rules.attempt_trials import Attempt, Done
+from muniment.rules.attempts import AgentTask, RunNotes
+from muniment.rules.bench import Bench, TaskAsked
+from muniment.rules.rolling import Rollout
 from muniment.rules.rollouts.budget import Caps, Known, goal_of
-from muniment.rules.rollouts.rolling import Rollout
-from muniment.rules.rollouts.run_plans import goal_plan, routed_plan
-from muniment.rules.rollouts.trials import Attempt, Done
 from muniment.rules.routing.records import RouteDecision, RouteRequest
+from muniment.rules.run_plans import goal_plan, routed_plan
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from muniment.core.vocabulary import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.rules.rollouts.run_plans import Plan, Router
-    from muniment.rules.tree_search.searching import TreeProblem
+    from muniment.rules.run_plans import Plan, Router
+    from muniment.rules.tree_searching import TreeProblem
 
 __all__ = ["MODES", "AgentTask", "Attempt", "Done", "RunNotes", "Runner"]
 
@@ -244,7 +244,7 @@ def _record(given: Any, kind: type[R], path: str) -> R:
 def _check_tree(tree: Any, mode: str) -> None:
     if tree is None and mode != "tree":
         return
-    from muniment.rules.tree_search.searching import TreeProblem
+    from muniment.rules.tree_searching import TreeProblem
 
     is_one = isinstance(tree, TreeProblem) or callable(tree)
     if not is_one or mode != "tree":

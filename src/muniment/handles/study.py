@@ -36,12 +36,12 @@ from muniment.research.store import (
     load_view,
     wave_path,
 )
-from muniment.store.items.versions import latest
+from muniment.store.items import latest
 
 if TYPE_CHECKING:
     from muniment.contracts.research import Perspective, SummaryPack
     from muniment.handles.run import Run
-    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.corpus import Corpus
     from muniment.research.outside.run_directory import RunDirectory
     from muniment.research.outside.url_check import UrlChecker
     from muniment.research.run_records import (
@@ -403,7 +403,7 @@ class Study:
         return load_view(self._ctx, self._run.scope)
 
     def _corpus(self, view: StudyView) -> Corpus:
-        from muniment.memory.documents.handle import Corpus
+        from muniment.memory.corpus import Corpus
 
         scope = self._run.scope
         return Corpus(self._ctx, view.manifest.corpus_id, scope.tenant_id, scope.user_id)
@@ -450,7 +450,7 @@ def _check_open(view: StudyView) -> None:
 
 
 def _read_output(path: Path, bytes_max: int) -> str:
-    from muniment.memory.documents.handle import read_text_file
+    from muniment.memory.corpus import read_text_file
 
     return read_text_file(path, bytes_max, "research.output_bytes_max")
 

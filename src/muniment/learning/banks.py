@@ -8,17 +8,17 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.core.banks import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.core.canonical import read_canonical
+from muniment.core.owners.banks import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.core.ports.engine import Condition, Lock, Select
 from muniment.errors import NotFound
 from muniment.learning.kept import STORES, StoredMemory, Tally
 from muniment.learning.rule_state import CanaryPlan
-from muniment.store.items.events import MEMORY_KEPT
-from muniment.store.items.locks import lock_memory, lock_shared
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
+from muniment.store.ledger.memory_events import MEMORY_KEPT
 from muniment.store.ledger.records import EntryDraft, ToolCall
-from muniment.store.ledger.writing import append_in, opening_draft
+from muniment.store.locks import lock_memory, lock_shared
+from muniment.store.writing import append_in, opening_draft
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
-from muniment.core.banks import bank_owner, level_of
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import short_id
+from muniment.core.owners.banks import bank_owner, level_of
 from muniment.core.ports.engine import Condition, Get, Select
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, NotFound
@@ -19,9 +19,9 @@ from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.kept import StoredMemory
 from muniment.memory.patches import draft_patch
-from muniment.store.items.events import PLAN_ENDED, PLAN_MADE
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.foreign import is_id
+from muniment.store.ledger.memory_events import PLAN_ENDED, PLAN_MADE
 from muniment.store.ledger.secrets import find_secret
 
 if TYPE_CHECKING:

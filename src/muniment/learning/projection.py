@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.banks import is_bank
 from muniment.core.hashing import short_id
+from muniment.core.owners.banks import is_bank
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named
-from muniment.store.items.events import (
+from muniment.store.items import Change, Item, digest_name
+from muniment.store.ledger.memory_events import (
     DRAFT_MADE,
     FOLD_MADE,
     MEMORY_KEPT,
@@ -19,7 +20,6 @@ from muniment.store.items.events import (
     RUN_LOGGED,
     WORKING_SET_CHANGED,
 )
-from muniment.store.items.versions import Change, Item, digest_name
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def core_name(intent_key: str | None) -> str | None:
 
 def project_memory(
     kind: str,
-    admits: Callable[[StoredMemory | None, StoredMemory, Lookup], bool] = lambda before, memory, lookup: True,
+    admits: Callable[[StoredMemory | None, StoredMemory, Lookup], bool] | None = None,
     place_of: Callable[[StoredMemory], Any] = lambda memory: memory.record.get("intent_key"),
 ) -> Callable[[LedgerEntry, Lookup], list[Change]]:
     """The projection of one kind of learned record: the next version, whatever store it is of.
@@ -84,7 +84,7 @@ def project_memory(
         before = lookup(memory.id)
         if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
             return []
-        if not admits(_memory_in(before), memory, lookup):
+        if admits is not None and not admits(_memory_in(before), memory, lookup):
             return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}

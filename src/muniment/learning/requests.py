@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
 from muniment.contracts.learned_memory import ReuseSelectMeta
 from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
-from muniment.core.banks import bank_owner, bank_scope
-from muniment.core.calling import outcome_of
+from muniment.core.outside.calling import outcome_of
+from muniment.core.owners.banks import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition, Select
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
-from muniment.learning.fold.folding import LearnRequest
+from muniment.learning.folding import LearnRequest
 from muniment.learning.kept import IntentParts, StateParts
 from muniment.learning.keys import read_intent_key, read_state_key
-from muniment.learning.recall.reading import latest_recall
-from muniment.learning.recall.recalling import bucket_given, check_small, features_given, intent_given, state_given
+from muniment.learning.recall_reading import latest_recall
+from muniment.learning.recalling import bucket_given, check_small, features_given, intent_given, state_given
 from muniment.learning.run_blocks import RunBlocks
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.verify.buckets import parse_bucket_key
 

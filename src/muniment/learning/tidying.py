@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muniment.core.banks import bank_scope
+from muniment.core.owners.banks import bank_scope
 from muniment.core.ports.engine import Count, Get
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.banks import list_memories, lock_bank, store_of, write_bank

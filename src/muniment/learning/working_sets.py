@@ -13,8 +13,8 @@ from muniment.errors import InvalidInput, NotFound
 from muniment.learning.projection import trace_id_of
 from muniment.learning.ttl import expires_at, parse_ttl
 from muniment.memory.patches import Decided, cleaned, draft_patch, texts_of, write_patches
-from muniment.store.items.events import WORKING_SET_CHANGED
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
+from muniment.store.ledger.memory_events import WORKING_SET_CHANGED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

@@ -2,7 +2,7 @@
 
 The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
 that the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's
-memory, items, memory that users share, fact keys (`store.items.locks`).
+memory, items, memory that users share, fact keys (`store.locks`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from muniment.errors import (
     QuoteMismatch,
     TooLarge,
 )
-from muniment.memory.records import QuoteRef
+from muniment.memory.facts.records import QuoteRef
+from muniment.store.carriers import CITING
 from muniment.store.context import Context
-from muniment.store.forgetting.carriers import CITING
-from muniment.store.items.locks import lock_memory
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
-from muniment.store.ledger.reading import content_in
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.ledger.writing import append_in
+from muniment.store.locks import lock_memory
+from muniment.store.reading import content_in
+from muniment.store.writing import append_in
 
 __all__ = [
     "GRANTS",

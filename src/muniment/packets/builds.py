@@ -20,8 +20,8 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.core.rfc3339 import parse_rfc3339
 from muniment.core.scope import Scope
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
-from muniment.memory.recall.caches import TurnCache
-from muniment.memory.states.projection import state_id
+from muniment.memory.caches import TurnCache
+from muniment.memory.facts.state_projection import state_id
 from muniment.packets.answers import Resolution, resolve
 from muniment.packets.compose.assembly import write_packet
 from muniment.packets.compose.composition import Composed, compose
@@ -32,9 +32,9 @@ from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import ComposeRequest, GivenRules, Pool
 from muniment.packets.rendering import Rendered, guard
 from muniment.store.context import Context
-from muniment.store.items.locks import lock_memory
-from muniment.store.items.versions import Change, Item, add_item, latest, latest_of_run
+from muniment.store.items import Change, Item, add_item, latest, latest_of_run
 from muniment.store.ledger.secrets import redact_value
+from muniment.store.locks import lock_memory
 
 __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
 

@@ -8,16 +8,16 @@ from typing import TypeVar, cast
 from muniment.contracts.memory_packet import OpenLoop
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.recall.caches import TurnCache
 from muniment.memory.recall.matching import read_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.recall.searching import Found, find_turns
-from muniment.memory.recall.turns import last_turns
+from muniment.memory.searching import Found, find_turns
 from muniment.memory.turn import EpisodeCandidate, SummaryLine
+from muniment.memory.turn_reading import last_turns
 from muniment.packets.pool import ComposeRequest, HitCandidate, Pool, ToolCandidate
 from muniment.packets.pooling import load_stores, load_working_state
 from muniment.store.context import Context

@@ -14,15 +14,15 @@ from muniment.core.ports.engine import Reader
 from muniment.core.scope import Scope
 from muniment.core.text.attributes import key_attributes
 from muniment.core.vocabulary import Trust
-from muniment.memory.facts.reading import fallen_of, standing_of
-from muniment.memory.facts.rows import LEVELS, level_of, newest_items
+from muniment.memory.fact_reading import fallen_of, standing_of
+from muniment.memory.fact_rows import LEVELS, level_of, newest_items
+from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text
-from muniment.memory.records import StoredInsight, StoredProcedure
-from muniment.memory.states.patching import read_state
+from muniment.memory.state_patching import read_state
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 from muniment.runs.claim_reading import verified_claims
-from muniment.store.items.versions import Item, latest, latest_of_run
+from muniment.store.items import Item, latest, latest_of_run
 
 __all__ = ["Stores", "fact_match", "load_stores", "load_working_state", "match_facts"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import parse_json
 from muniment.core.ports.engine import Condition, Select
-from muniment.store.items.versions import Item
+from muniment.store.items import Item
 
 if TYPE_CHECKING:
     from muniment.store.context import Context

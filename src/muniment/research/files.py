@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from muniment.research.outside.run_directory import RunDirectory
-    from muniment.store.items.versions import Item
+    from muniment.store.items import Item
 
 __all__ = ["MADE_FOLDERS", "check_directory", "edited_files", "erase_files", "is_behind", "publish"]
 

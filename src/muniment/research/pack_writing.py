@@ -46,7 +46,7 @@ from muniment.store.ledger.orders import reads_like_instructions
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ResearchPolicy
-    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.corpus import Corpus
 
 __all__ = ["CLAIMS", "PACK", "check_report", "claims_of", "evaluate_gates", "pack_study", "synthesis_input"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from muniment.core.hashing import short_id
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of
-from muniment.store.items.events import SOURCE_CHECKED, STUDY_CHANGED
-from muniment.store.items.versions import Change, Item
+from muniment.store.items import Change, Item
+from muniment.store.ledger.memory_events import SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["check_id", "project_source_check", "project_study", "study_id"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import FGFCUnit
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ConfidenceShares
-    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.corpus import Corpus
     from muniment.research.sources import Shelved
 
 __all__ = ["SourceJudge"]

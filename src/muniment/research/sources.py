@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.urls import cid_of, normalize_url, try_normalize_url
 from muniment.errors import InvalidInput, InvalidRecord, WrongStage
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 from muniment.research.citations import Look, citations_text, gather_sources, settle
 from muniment.research.gates import gate_c
 from muniment.research.reading.outputs import Reading, read_markdown
@@ -21,8 +21,8 @@ from muniment.research.waves import gate_of_waves, need_gate, need_stage, withou
 
 if TYPE_CHECKING:
     from muniment.core.policy.research import ResearchPolicy
+    from muniment.memory.document_writing import NewDocument
     from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.documents.writing import NewDocument
     from muniment.store.context import Context
 
 __all__ = [

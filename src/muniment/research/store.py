@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_text
-from muniment.core.corpora import owner_of
 from muniment.core.hashing import digest
+from muniment.core.owners.corpora import owner_of
 from muniment.core.ports.engine import Condition, Lock, Select
 from muniment.errors import NotFound, StaleState
 from muniment.memory.patches import draft_patch
@@ -31,12 +31,12 @@ from muniment.research.run_records import (
     Stage,
     StageMove,
 )
-from muniment.store.items.events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
-from muniment.store.items.locks import lock_memory
-from muniment.store.items.versions import Item, latest
-from muniment.store.ledger.reading import content_in
+from muniment.store.items import Item, latest
+from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import EntryDraft
-from muniment.store.ledger.writing import append_in
+from muniment.store.locks import lock_memory
+from muniment.store.reading import content_in
+from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

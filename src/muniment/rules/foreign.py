@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.learning.kept import StoredMemory
 from muniment.rules.projection import is_earned, is_persons_own
 from muniment.rules.promotion.digest import rule_digest
-from muniment.store.items.versions import Item
+from muniment.store.items import Item
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Row

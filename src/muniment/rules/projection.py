@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.banks import is_bank
 from muniment.core.hashing import short_id
+from muniment.core.owners.banks import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import project_event_log, project_memory
 from muniment.runs.projection import change_of, sources_named
-from muniment.store.items.events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
-from muniment.store.items.versions import Change, Item, digest_name
+from muniment.store.items import Change, Item, digest_name
+from muniment.store.ledger.memory_events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:

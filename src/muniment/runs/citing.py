@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.core.corpora import owner_of
 from muniment.core.evidence_ids import LEDGER_CORPUS, derive_evidence_id, quote_hash
+from muniment.core.owners.corpora import owner_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
 from muniment.store.ledger.evidence import pointer_address
-from muniment.store.ledger.reading import pointer_of, resolve_in, source_row
+from muniment.store.reading import pointer_of, resolve_in, source_row
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader

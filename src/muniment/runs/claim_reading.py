@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.core.evidence_ids import LEDGER_CORPUS
 from muniment.core.ports.engine import Condition, Select
 from muniment.memory.recall.matching import match_text
-from muniment.store.items.versions import Item
+from muniment.store.items import Item
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) ->
 
 def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int) -> list[dict[str, Any]]:
     """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
-    from muniment.memory.documents.handle import standing_of
+    from muniment.memory.corpus import standing_of
 
     shown: list[dict[str, Any]] = []
     at = 0

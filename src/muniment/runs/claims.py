@@ -15,7 +15,7 @@ from muniment.runs.citing import Cited, cite, cite_again, owners_of, pointer_to,
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
 from muniment.runs.records import RunClaim, RunConflict
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.run_events import (
     ACTIONS_PLANNED,
@@ -228,7 +228,7 @@ def _check_verified(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
 
 
 def _check_standing(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
-    from muniment.memory.documents.handle import standing_of
+    from muniment.memory.corpus import standing_of
 
     standing = standing_of(reader, desk.scope.tenant_id, sources_of(cited))
     for index, each in enumerate(cited):

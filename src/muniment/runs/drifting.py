@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from muniment.core.owners import is_reserved
+from muniment.core.owners.reserved import is_reserved
 from muniment.core.ports.engine import Condition, Select
 from muniment.errors import InvalidInput
 from muniment.memory.patches import instant_of

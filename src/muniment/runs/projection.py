@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from muniment.errors import InvalidRecord
-from muniment.store.items.versions import Change, Item, digest_name
+from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger.records import LedgerEntry, RunState
 from muniment.store.ledger.run_events import (
     FAILURE_RECORDED,

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from muniment.core.numbers import whole
-from muniment.core.owners import is_reserved
+from muniment.core.owners.reserved import is_reserved
 from muniment.core.ports.engine import Condition, Select
 from muniment.errors import InvalidInput, RunFinished
-from muniment.runs.compaction.compacting import check_snapshot
+from muniment.runs.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.records import RunState
-from muniment.store.ledger.writing import locked
+from muniment.store.writing import locked
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation

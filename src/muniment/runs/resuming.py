@@ -13,7 +13,7 @@ from muniment.errors import IntegrityFailure, InvalidInput, MunimentError, NotFo
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import log_of_wire, snapshot_id_of, snapshots_id
 from muniment.runs.compaction.tree import head_digest, join
-from muniment.store.items.versions import Item, latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.chain import Head, link_fault
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import SNAPSHOT_TAKEN

@@ -17,7 +17,7 @@ from muniment.store.ledger.manifest import ContextManifest
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PHASES
-from muniment.store.ledger.writing import append_in
+from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import MemoryPacket
@@ -260,7 +260,7 @@ def _context(context: Any) -> dict[str, Any]:
 
 def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
     """What a caller says was in the window must be this user's to see (LG-02)."""
-    from muniment.core.corpora import is_visible
+    from muniment.core.owners.corpora import is_visible
 
     wanted = list(dict.fromkeys(ids))
     for at in range(0, len(wanted), 500):

@@ -1,4 +1,4 @@
-"""What every use case is handed: the store, the policy, the time, fresh ids, what is derived, what is kept in memory."""
+"""What every use case is handed: the store, the policy, the time, fresh ids, what is derived, the caches."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from muniment.store.items.versions import Change, Item, Rewritten
+from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Row, Transaction

@@ -1,8 +1,21 @@
-"""What checks and transfers report: the state of the hash chains, what an import or a rebuild did."""
+"""What the store reports: the state of its chains, what an import or a rebuild did, what changed, who is in it."""
+
+from typing import Literal
 
 from muniment.core.record import Count, Items, Record
+from muniment.core.scope import IdText
 
-__all__ = ["BrokenLink", "ImportReport", "RebuildReport", "ScrubbedFiles", "VerifyReport"]
+__all__ = [
+    "Appended",
+    "BrokenLink",
+    "Built",
+    "Changes",
+    "ImportReport",
+    "RebuildReport",
+    "ScrubbedFiles",
+    "UserState",
+    "VerifyReport",
+]
 
 
 class BrokenLink(Record):
@@ -59,3 +72,56 @@ class ScrubbedFiles(Record):
     receipts: Count
     """Receipts of forgets that had waited for it."""
     note: str
+
+
+class Appended(Record):
+    """Entries that follow one another in a session, all of one run."""
+
+    ledger: Literal["user", "bank"]
+    """The user's own ledger, or that of the user's bank: what was learnt, and rules."""
+    session_id: str
+    run_id: str
+    first_seq: Count
+    last_seq: Count
+    events: Items[str]
+    """What kinds there are among them: `message`, `tool_result`, `step`, or the name of what a run said of itself, such
+    as `run_finished`."""
+
+
+class Built(Record):
+    """A packet that was composed."""
+
+    build_id: str
+    session_id: str
+    run_id: str
+
+
+class Changes(Record):
+    """What was committed after a position, oldest first within each session. One moment: all of it, or nothing yet."""
+
+    position: str
+    """Where this ends: ask for what comes `after` it."""
+    reset: bool = False
+    """What happened since the position cannot be told exactly: look at everything again."""
+    more: bool = False
+    """There is more already: ask again at once."""
+    entries: Items[Appended] = ()
+    builds: Items[Built] = ()
+    receipts: Items[str] = ()
+    """Of what was forgotten in this scope."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.reset or self.entries or self.builds or self.receipts)
+
+
+class UserState(Record):
+    """A user of a tenant: what of theirs is there, and since when. Sessions that were forgotten do not count."""
+
+    user_id: IdText
+    sessions: Count
+    runs: Count
+    events: Count
+    """As many as were written to these sessions, each one that was forgotten by itself too."""
+    first_seen_at: str
+    last_seen_at: str

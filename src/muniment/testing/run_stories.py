@@ -21,7 +21,7 @@ from muniment.handles.run import Run
 from muniment.runs.narrative import narrative
 from muniment.runs.records import OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.runs.resuming import load_log
-from muniment.store.items.versions import Item
+from muniment.store.items import Item
 
 __all__ = ["ACTS", "Teller", "check_run", "random_script", "replayed"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.contracts.run_records import VerifierResult
-from muniment.core.calling import outcome_of
+from muniment.core.outside.calling import outcome_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord
 from muniment.verify.outputs import Output

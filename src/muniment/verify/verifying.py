@@ -12,10 +12,10 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.runs.citing import owners_of
-from muniment.store.items.versions import Item
-from muniment.store.ledger.reading import content_in, resolve, source_row
+from muniment.store.items import Item
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.store.ledger.secrets import redact_text
+from muniment.store.reading import content_in, resolve, source_row
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.outputs import Output

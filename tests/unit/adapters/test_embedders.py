@@ -32,14 +32,14 @@ from muniment.errors import (
     InvalidInput,
     MissingDependency,
 )
-from muniment.memory.recall.embedders import loading as embedders_module
-from muniment.memory.recall.embedders.files import map_tensors
-from muniment.memory.recall.embedders.hashed import HashEmbedder
-from muniment.memory.recall.embedders.http import HttpEmbedder
-from muniment.memory.recall.embedders.loading import load_embedder
-from muniment.memory.recall.embedders.minilm import MiniLmEmbedder
-from muniment.memory.recall.embedders.wordllama import LlamaPieces, WordLlamaEmbedder
-from muniment.memory.recall.embedders.wordpiece import WordPieces
+from muniment.memory.outside import embedders as embedders_module
+from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.memory.outside.embed_http import HttpEmbedder
+from muniment.memory.outside.embed_minilm import MiniLmEmbedder
+from muniment.memory.outside.embed_wordllama import LlamaPieces, WordLlamaEmbedder
+from muniment.memory.outside.embedders import load_embedder
+from muniment.memory.outside.weights import map_tensors
+from muniment.memory.outside.wordpiece import WordPieces
 
 TEXTS = [
     "Caroline went to the adoption agency last Tuesday.",
@@ -106,7 +106,7 @@ def test_same_bits_and_identity_in_another_process(name: str) -> None:
     here = load_or_skip(name)
     script = (
         "import sys, json, hashlib\n"
-        "from muniment.memory.recall.embedders.loading import load_embedder\n"
+        "from muniment.memory.outside.embedders import load_embedder\n"
         "embedder = load_embedder(sys.argv[1])\n"
         "rows = embedder.embed(json.loads(sys.argv[2]))\n"
         "print(embedder.identity, hashlib.sha256(rows.tobytes()).hexdigest())\n"

@@ -215,7 +215,8 @@ def test_a_writer_that_is_killed_leaves_whole_files(run: RunDirectory) -> None:
     contents = {bytes([letter]) * 300_000 for letter in b"abc"}
     run.write("a.md", min(contents))
     script = (
-        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\nrun = RunDirectory(sys.argv[1])\n"
+        "import sys\nfrom muniment.research.outside.run_directory import RunDirectory\n"
+        "run = RunDirectory(sys.argv[1])\n"
         "print('ready', flush=True)\n"
         "while True:\n    for letter in b'abc':\n        run.write('a.md', bytes([letter]) * 300_000)\n"
     )

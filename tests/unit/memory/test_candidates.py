@@ -9,7 +9,7 @@ import pytest
 
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
-from muniment.memory.candidates.records import Candidate, Proposal
+from muniment.memory.facts.candidate_records import Candidate, Proposal
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]

@@ -10,7 +10,7 @@ import pytest
 from muniment.core.pointer import ChunkSpan
 from muniment.errors import Forgotten, NotFound, UnknownScope
 from muniment.handles.memory import Memory
-from muniment.memory.documents.handle import standing_of
+from muniment.memory.corpus import standing_of
 
 WORDS = ("quokkafile", "quokkatitle", "quokkahead", "quokkabody", "quokkasource", "quokkameta", "quokkareason")
 

@@ -13,7 +13,7 @@ from muniment.contracts.flow_map import FlowMapSnapshot
 from muniment.errors import InvalidInput, MissingDependency
 from muniment.rules.flowmap.heat_grid import STEPS, heat_grid, step_of
 from muniment.rules.flowmap.heatmap import DARK, LIGHT, to_heatmap_svg
-from muniment.rules.flowmap.plots import to_heatmap_png
+from muniment.rules.outside.plots import to_heatmap_png
 
 SVG = "{http://www.w3.org/2000/svg}"
 

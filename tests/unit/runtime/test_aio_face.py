@@ -23,7 +23,7 @@ from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.handles.runner import Runner
 from muniment.handles.study import Study
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 
 ROOT = Path(__file__).parents[3]
 

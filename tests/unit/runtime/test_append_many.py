@@ -10,8 +10,8 @@ import pytest
 from muniment.core.ports.engine import Engine, Transaction
 from muniment.errors import DuplicateId, InvalidInput, InvalidRecord, MunimentError
 from muniment.handles.memory import Memory
-from muniment.memory.documents.handle import Corpus
-from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.corpus import Corpus
+from muniment.memory.outside.embed_hashed import HashEmbedder
 
 Counts = Callable[[Memory], dict[str, int]]
 TEXTS = ("The heron stands in the reeds.", "A lighthouse keeps its lamp.", "Bread rises overnight.")

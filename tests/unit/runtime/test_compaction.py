@@ -25,7 +25,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.runs.compaction import compacting
+from muniment.runs import compacting
 from muniment.runs.narrative import narrative
 from muniment.runs.records import RunClaim
 from muniment.testing.run_stories import check_run, replayed

@@ -25,8 +25,8 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.handles.memory import Memory
-from muniment.memory.documents.handle import Corpus, standing_of
-from muniment.memory.recall.embedders.hashed import HashEmbedder
+from muniment.memory.corpus import Corpus, standing_of
+from muniment.memory.outside.embed_hashed import HashEmbedder
 
 GUIDE = """# Guide
 

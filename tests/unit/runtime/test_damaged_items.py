@@ -9,7 +9,7 @@ import pytest
 import muniment
 from muniment.core.ports.engine import Patch
 from muniment.errors import IntegrityFailure
-from muniment.store.items.versions import Change, item_of, latest
+from muniment.store.items import Change, item_of, latest
 
 
 @pytest.mark.parametrize(

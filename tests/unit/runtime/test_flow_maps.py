@@ -13,8 +13,8 @@ from muniment.contracts.validation import validate
 from muniment.core.ports.engine import Row, Select
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
-from muniment.rules.flowmap.reading import flow_rows
 from muniment.rules.flowmap.rows import FlowRow
+from muniment.rules.flowmap_reading import flow_rows
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

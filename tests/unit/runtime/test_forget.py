@@ -24,7 +24,7 @@ from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
 from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory
 from muniment.store.derivation import Derivation, Lookup, declare
-from muniment.store.items.versions import Change, Item, latest
+from muniment.store.items import Change, Item, latest
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
 
@@ -449,7 +449,7 @@ def test_an_item_of_a_kind_nobody_declares_any_more_is_erased(make: Maker, tmp_p
 
 @pytest.mark.req("LG-07")
 def test_forgetting_a_derived_item_leaves_its_source(deriving: Memory) -> None:
-    from muniment.store.forgetting.forget import Selector, forget
+    from muniment.store.forget import Selector, forget
 
     run = deriving.run(user_id="ana", session_id="s1")
     said = run.observe("user", "alpha-word")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muniment.memory.recall.vectoring import _nearness
+from muniment.memory.vectoring import _nearness
 
 
 @pytest.mark.parametrize("dim", [3, 64, 100, 256, 384, 1536])

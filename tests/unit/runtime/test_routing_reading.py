@@ -6,9 +6,9 @@ import pytest
 
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.log_reading import LogWindow
-from muniment.rules.routing.reading import read_rates, stream_rows
+from muniment.rules.route import Routing
+from muniment.rules.route_reading import read_rates, stream_rows
 from muniment.rules.routing.records import RouteRequest
-from muniment.rules.routing.route import Routing
 
 BUCKET, OTHER = "I2|math|clarity_high", "I3|law|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -412,7 +412,7 @@ def test_a_runner_hands_out_rules(make):
 def test_what_was_taken_out_is_not_read_again(make, engine, monkeypatch):
     """A draft is held against the rules that stand, and those are judged that act; the answers are those of all."""
     from muniment.learning import banks
-    from muniment.rules.rulebook import reading as rule_reading
+    from muniment.rules import rulebook_reading as rule_reading
 
     mem = make(engine)
     story = RuleStory(mem)

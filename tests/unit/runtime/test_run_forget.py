@@ -227,7 +227,7 @@ def test_a_dump_brings_back_nothing_of_what_was_forgotten_here(
     make: Maker, batch_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claimed and snapshot where the dump comes from, after what it rests on was forgotten here."""
-    monkeypatch.setattr("muniment.store.transfer.transfer.BATCH_ROWS", batch_rows)
+    monkeypatch.setattr("muniment.store.transfer.BATCH_ROWS", batch_rows)
     later = TickingClock(datetime(2027, 1, 1, tzinfo=UTC))
     source, here = make("memory"), make("sqlite", clock=later, seed="here")
     run = begin(source)

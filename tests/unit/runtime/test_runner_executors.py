@@ -23,7 +23,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.rules.rollouts.attempts import AgentTask, RunNotes, call_agents
+from muniment.rules.attempts import AgentTask, RunNotes, call_agents
 from muniment.verify.outputs import Output
 
 INTENT = {"task_family": "countdown"}
@@ -135,7 +135,7 @@ def check_attempts(mem: Memory, executor: Executor, *, near: bool) -> None:
 
 
 def _pids(mem: Memory) -> set[int]:
-    from muniment.learning.fold.folding import list_event_logs
+    from muniment.learning.folding import list_event_logs
 
     bodies = mem._ctx.engine.read("default", lambda reader: list_event_logs(reader, "bank:user:ana"))
     return {body["facts"]["own_features"]["pid"] for body in bodies}

@@ -14,9 +14,9 @@ from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.handles.runner import Done
-from muniment.rules.rollouts.attempts import AgentTask
+from muniment.rules.attempts import AgentTask
 from muniment.rules.routing.records import RouteDecision, RouteRequest
-from muniment.rules.tree_search.searching import TreeProblem
+from muniment.rules.tree_searching import TreeProblem
 from muniment.verify.outputs import Output
 
 INTENT = {"domain_tag": "math", "task_family": "countdown", "required_tools": ["calc", "search", "note"]}

@@ -29,11 +29,11 @@ from muniment.errors import (
 )
 from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory, open
+from muniment.store import transfer
 from muniment.store.derivation import Derivation, declare
-from muniment.store.forgetting.forget import SCRUB_DUE
-from muniment.store.items.versions import Change, latest
+from muniment.store.forget import SCRUB_DUE
+from muniment.store.items import Change, latest
 from muniment.store.ledger.chain import header_hash
-from muniment.store.transfer import transfer
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

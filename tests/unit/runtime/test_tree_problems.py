@@ -15,7 +15,7 @@ from muniment.contracts.run_records import VerifierResult
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, RunFinished
 from muniment.handles.memory import Memory
 from muniment.rules.tree_search.answers import Child
-from muniment.rules.tree_search.searching import Searched, TreeProblem, search_tree
+from muniment.rules.tree_searching import Searched, TreeProblem, search_tree
 from muniment.verify.outputs import Output
 
 pytestmark = pytest.mark.req("RC-22")
@@ -103,7 +103,7 @@ def test_a_search_that_was_cut_off_goes_on(make: Callable[..., Memory], algo: st
 
 def test_a_kill_costs_no_more_than_a_checkpoint(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not written is asked for again, and nothing else."""
-    from muniment.rules.tree_search import log as tree_log
+    from muniment.rules import tree_log
 
     policy = {"checkpoint_answers": 16}
     whole = search_tree(open_run(make()), Counted().problem(), policy=policy)

@@ -10,11 +10,11 @@ import pytest
 
 import muniment
 from muniment import aio
-from muniment.core.owners import RESERVED_PREFIXES, is_reserved
+from muniment.core.owners.reserved import RESERVED_PREFIXES, is_reserved
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
-from muniment.store.users import reading as user_reading
-from muniment.store.users.records import UserState
+from muniment.store import users as user_reading
+from muniment.store.reports import UserState
 
 
 def say(mem: Memory, user_id: str, session_id: str = "s1", count: int = 1, tenant_id: str = "default") -> list[str]:

@@ -10,12 +10,12 @@ import pytest
 
 import muniment
 from muniment.handles.memory import Memory
-from muniment.memory.recall.embedders.hashed import HashEmbedder
-from muniment.memory.recall.indexing import SEGMENTS, segments_of
+from muniment.memory.indexing import SEGMENTS, segments_of
+from muniment.memory.outside.embed_hashed import HashEmbedder
 from muniment.memory.recall.segments import Segment
-from muniment.memory.recall.vectoring import VECTORS, vectors_of
 from muniment.memory.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
-from muniment.store.items.blocks import BlockCache, list_blocks, read_blocks
+from muniment.memory.vectoring import VECTORS, vectors_of
+from muniment.store.blocks import BlockCache, list_blocks, read_blocks
 
 SIZES = (1, 1, 3, 40, 1, 1, 1, 1, 1, 1, 1, 9, 70, 2)
 """Batches that are merged at once, later, and never."""

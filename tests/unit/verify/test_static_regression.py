@@ -15,8 +15,8 @@ from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.verify.outputs import Output
-from muniment.verify.regression.running import RegressionReport, run_regression
 from muniment.verify.regression.specs import constraints_of, grade, make_packs
+from muniment.verify.regression_running import RegressionReport, run_regression
 from muniment.verify.static import constraints
 
 

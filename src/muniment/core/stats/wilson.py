@@ -1,7 +1,7 @@
 """Wilson's score interval: bounds on a pass rate that are honest for few runs, and how many runs a bound would take.
 
 `p_lb95` is the lower end of the two-sided 95 % interval (RC-16). It holds for a number of runs fixed beforehand;
-whoever looks after every run takes `core.stats.sequential`. At the default confidence it is made of `+ - * / sqrt` alone,
+who looks after every run takes `core.stats.sequential`. At the default confidence it is made of `+ - * / sqrt` alone,
 so it is the same number on every machine.
 """
 

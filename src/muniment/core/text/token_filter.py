@@ -2,7 +2,7 @@
 
 It holds the Latin words of 5 to 13 letters (as they stand after a space; in lower case, or as names where only the
 name is a token), and the Han and Hangul pieces of 1 to 4 characters (a Hangul piece after a space with that space).
-About one in forty of other strings is taken for known. `core.text.tokens` asks it; a test checks it against the vocabulary
+About one in forty of other strings is taken for known. `core.text.tokens` asks it; a test checks it by the vocabulary
 where a tokenizer is installed.
 """
 

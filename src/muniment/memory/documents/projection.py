@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from muniment.core.corpora import is_corpus
+from muniment.core.owners.corpora import is_corpus
 from muniment.errors import InvalidRecord
 from muniment.memory.documents.records import StoredDocument
-from muniment.store.items.events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
-from muniment.store.items.versions import Change, Item, digest_name
+from muniment.store.items import Change, Item, digest_name
+from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["document_without", "project_document"]

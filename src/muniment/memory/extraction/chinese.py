@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from muniment.memory.candidates.records import Proposal
 from muniment.memory.extraction.clauses import Grammar, Rule, constant
 from muniment.memory.extraction.dates import day_of_numbers
 from muniment.memory.extraction.sentences import Sentence
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["CLAUSE", "DOUBTFUL", "PLACE", "SELF", "WE", "WHEN", "propose_chinese"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from muniment.memory.candidates.records import Proposal
 from muniment.memory.extraction.sentences import Sentence
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["Grammar", "Rule", "constant"]
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from muniment.memory.candidates.records import Proposal
 from muniment.memory.extraction.dates import ENGLISH_DAY, day_of_english
 from muniment.memory.extraction.english_places import is_known_place, is_no_place
 from muniment.memory.extraction.english_words import (
@@ -33,6 +32,7 @@ from muniment.memory.extraction.english_words import (
 )
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.tables import word_set
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["propose_english"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from muniment.memory.candidates.records import Proposal
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["Model"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from muniment.memory.candidates.records import Proposal
 from muniment.memory.extraction.chinese import propose_chinese
 from muniment.memory.extraction.english import propose_english
 from muniment.memory.extraction.korean import propose_korean
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.extraction.taken_back import TakenBack
 from muniment.memory.extraction.taken_back import take_back as take_back_of
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["PROPOSALS_MAX", "propose", "take_back"]
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from muniment.memory.candidates.records import Proposal
 from muniment.memory.extraction import chinese, korean
 from muniment.memory.extraction.english_words import CAP, CLAUSE, DOUBTFUL, FOODS, INTRO, JOBS, ORG, PLACE, THING
 from muniment.memory.extraction.sentences import Sentence
+from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["TakenBack", "opposite_of", "take_back"]
 

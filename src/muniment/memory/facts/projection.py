@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from muniment.errors import InvalidRecord
-from muniment.memory.records import Assertion, Objection, StoredFact
-from muniment.store.items.events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
-from muniment.store.items.versions import Change, Item, Rewritten, digest_name
+from muniment.memory.facts.records import Assertion, Objection, StoredFact
+from muniment.store.items import Change, Item, Rewritten, digest_name
+from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
 from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["fact_without", "left_of", "level_columns", "project_fact"]

@@ -12,7 +12,7 @@ from muniment.contracts.memory_packet import FactStatus
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.vocabulary import TRUST_ORDER, Trust
-from muniment.memory.records import StoredFact
+from muniment.memory.facts.records import StoredFact
 
 __all__ = [
     "Outcome",

@@ -1,6 +1,6 @@
 """How well a short text that is not a turn answers a query: a fact by its key and value, a procedure by its task.
 
-The same reading of the query as for turns: its words, what may stand for them (`core.text.kinds`), the attribute of a person
+The same reading of the query as for turns: its words, what may stand for them (`core.text.kinds`), what of a person
 that it asks for (`core.text.attributes`). Such texts are few and short, so there is no index and no statistics.
 """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.store.items.events import MEMORY_EVENTS
+from muniment.store.ledger.memory_events import MEMORY_EVENTS
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.run_events import RUN_EVENTS, RUN_TURNS
 

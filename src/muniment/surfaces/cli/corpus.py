@@ -16,7 +16,7 @@ from muniment.surfaces.cli.search import show_hit
 from muniment.surfaces.settings import load_settings, open_store
 
 if TYPE_CHECKING:
-    from muniment.memory.documents.handle import Corpus
+    from muniment.memory.corpus import Corpus
     from muniment.memory.documents.records import Chunk, CorpusDocument
 
 __all__ = ["corpus"]

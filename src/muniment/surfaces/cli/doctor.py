@@ -81,8 +81,8 @@ def _tokens(settings: Settings) -> dict[str, Any]:
 
 
 def _embedder(settings: Settings) -> dict[str, Any]:
-    from muniment.memory.recall.embedders.loading import load_embedder
-    from muniment.memory.recall.embedders.minilm import MINILM_HINT
+    from muniment.memory.outside.embed_minilm import MINILM_HINT
+    from muniment.memory.outside.embedders import load_embedder
 
     try:
         return {"identity": load_embedder(settings.embedder).identity, "minilm": MINILM_HINT}

@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.memory.candidates.records import Candidate, Unheard
+    from muniment.memory.facts.candidate_records import Candidate, Unheard
 
 __all__ = ["extract"]
 

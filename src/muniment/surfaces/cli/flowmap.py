@@ -83,7 +83,7 @@ def _as_svg(snapshot: FlowMapSnapshot) -> bytes:
 
 
 def _as_png(snapshot: FlowMapSnapshot) -> bytes:
-    from muniment.rules.flowmap.plots import to_heatmap_png
+    from muniment.rules.outside.plots import to_heatmap_png
 
     return to_heatmap_png(snapshot)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import VerifierResult
     from muniment.handles.bank import Bank
     from muniment.handles.run import Run
-    from muniment.learning.fold.folding import Learned
+    from muniment.learning.folding import Learned
     from muniment.learning.kept import StoredMemory
 
 __all__ = ["fold"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from muniment.core.calling import outcome_of
+from muniment.core.outside.calling import outcome_of
 from muniment.errors import InvalidInput
 
 __all__ = ["AGENT_HELP", "VERIFIER_HELP", "load_function"]

@@ -79,7 +79,7 @@ def plan(
     seed, values; without a probe the base) or a response (chi, base, errors). With --call FILE needs neither: the
     function is called for the base and one or two steps of each probe.
     """
-    from muniment.rules.patterning.measuring import measure_response
+    from muniment.rules.measuring import measure_response
     from muniment.rules.patterning.planning import make_plan
     from muniment.rules.patterning.records import PatterningMeasurements
     from muniment.surfaces.cli.functions import load_function
@@ -121,7 +121,7 @@ def try_(
 ) -> None:
     """Take a PLAN on: replay, then canary, then applied. What regresses is rolled back, and the exit code is 1."""
     from muniment.contracts.patterning import PatterningPlan
-    from muniment.rules.patterning.measuring import validate_plan
+    from muniment.rules.measuring import validate_plan
     from muniment.rules.patterning.stages import stage_of
     from muniment.surfaces.cli.functions import load_function
 

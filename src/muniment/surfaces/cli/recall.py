@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.learning import InjectionBudget
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.learning.recall.recalling import Recall
+    from muniment.learning.recalling import Recall
 
 __all__ = ["recall"]
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from muniment.learning.kept import StoredMemory
     from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
     from muniment.rules.promotion.trials import CanaryVerdict
-    from muniment.rules.rulebook.selecting import RuleSelection
+    from muniment.rules.selecting import RuleSelection
 
 __all__ = ["lint", "report", "select", "verdict_plain"]
 

@@ -38,9 +38,9 @@ from muniment.surfaces.cli.tables import Cell, bar, show_table
 if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.learning.kept import StoredMemory
-    from muniment.rules.promotion.drafting import Submitted
+    from muniment.rules.drafting import Submitted
     from muniment.rules.promotion.records import GateReport, ReplayReport
-    from muniment.rules.rulebook.reading import RuleTest
+    from muniment.rules.rulebook_reading import RuleTest
 
 __all__ = ["add", "gate", "replay", "submit", "tests"]
 

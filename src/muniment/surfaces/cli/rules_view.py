@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.kept import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision
-    from muniment.rules.rulebook.reading import Report, RuleTest
     from muniment.rules.rulebook.statistics import RuleStats
+    from muniment.rules.rulebook_reading import Report, RuleTest
 
 __all__ = ["list_", "revisions", "show", "stats"]
 

@@ -297,7 +297,7 @@ def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(each, child_path(path, str(name)), room - 1) for name, each in value.items()}
     if isinstance(value, PathLike):
-        from muniment.memory.documents.handle import read_text_file
+        from muniment.memory.corpus import read_text_file
 
         return read_text_file(Path(fspath(value)), _FILE_BYTES_MAX, "the client")
     if hasattr(value, "request") and hasattr(value.request, "request_id"):

@@ -22,7 +22,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.handles.study import Study
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 from muniment.runs.reading import Resumed
 from muniment.surfaces.client.connection import Ask, Connection
 from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
@@ -480,7 +480,7 @@ class RemoteMemory(_Remote, Memory):
 
     def import_(self, source: Any, *, progress: Callable[[int], None] | None = None) -> Any:
         from muniment.handles.derived import check_dump
-        from muniment.store.transfer.dumps import Dump
+        from muniment.store.dumps import Dump
 
         dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
         _check_progress(progress)

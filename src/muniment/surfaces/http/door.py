@@ -30,7 +30,7 @@ from muniment.errors import (
     WrongMethod,
 )
 from muniment.handles.memory import Memory
-from muniment.store.changes.reading import whose
+from muniment.store.changes import whose
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines

@@ -17,7 +17,7 @@ from muniment.core.ports.engine import Engine, Get, Insert, Lock, Transaction
 from muniment.core.ports.outside import Ids
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
-from muniment.store.items.versions import latest
+from muniment.store.items import latest
 from muniment.store.ledger.rows import entry_of_row
 
 __all__ = ["Kept", "Repeated", "Replies", "Request", "guarded", "key_hash", "version_of"]

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from muniment.core.hashing import digest_of
-from muniment.core.owners import is_reserved
+from muniment.core.owners.reserved import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope, scope_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.memory_learning_part import granted
 from muniment.handles.run import Run
-from muniment.store.items.versions import Item, latest
-from muniment.store.ledger.reading import check_own
+from muniment.store.items import Item, latest
+from muniment.store.reading import check_own
 from muniment.surfaces.http.routing import Found
 
 __all__ = ["open_handle", "place_study", "versioned_id"]
@@ -114,7 +114,7 @@ def _scope(names: Mapping[str, str]) -> Scope:
 
 def versioned_id(found: Found) -> str:
     """The item whose version an ETag of this operation is."""
-    from muniment.memory.states.projection import state_id
+    from muniment.memory.facts.state_projection import state_id
 
     named = found.route.operation.versioned
     return state_id(found.names["run_id"]) if named == "state" else found.names[str(named)]

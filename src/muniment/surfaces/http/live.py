@@ -22,9 +22,9 @@ from starlette.types import Receive, Scope, Send
 
 from muniment.core.ports.engine import Engine, Reader
 from muniment.errors import Closed, MunimentError, RateLimited
-from muniment.store.changes.positions import Standpoint, Who
-from muniment.store.changes.reading import begin, look
-from muniment.store.changes.records import Changes
+from muniment.store.changes import begin, look
+from muniment.store.positions import Standpoint, Who
+from muniment.store.reports import Changes
 from muniment.surfaces.http.access import Caller
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.operations.works import Work, Works

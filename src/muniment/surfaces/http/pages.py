@@ -12,10 +12,10 @@ from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.hashing import digest_of
 from muniment.errors import InvalidInput, InvalidJson
 from muniment.handles.memory import Memory
-from muniment.store.ledger.reading import list_entries
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.users.reading import list_users
-from muniment.store.users.records import UserState
+from muniment.store.reading import list_entries
+from muniment.store.reports import UserState
+from muniment.store.users import list_users
 from muniment.surfaces.http.routing import Found
 from muniment.surfaces.operations.shapes import Shape
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput
-from muniment.store.ledger.reading import check_own
 from muniment.store.ledger.trust import trust_of
+from muniment.store.reading import check_own
 
 if TYPE_CHECKING:
     from muniment.core.vocabulary import Trust

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.banks import holder_of
 from muniment.core.canonical import canonical_bytes
+from muniment.core.owners.banks import holder_of
 from muniment.core.pointer import Span
 from muniment.core.policy.policy import Policy
 from muniment.core.scope import Scope
@@ -22,7 +22,7 @@ from muniment.handles.study import Study
 from muniment.packets.builds import Build
 from muniment.packets.pool import Pool
 from muniment.rules.promotion.records import RefusedRule
-from muniment.rules.rulebook.selecting import RuleSelection
+from muniment.rules.selecting import RuleSelection
 from muniment.runs.reading import Resumed
 from muniment.runs.records import RunLog
 from muniment.runs.resuming import Rejected

@@ -70,7 +70,7 @@ def start_run(
         budgets=budgets,
     )
     if start:
-        from muniment.store.ledger.writing import append
+        from muniment.store.writing import append
 
         append(memory._ctx, run.scope, (), run._opening)
     return run
@@ -129,7 +129,7 @@ def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str
 
 def fact(run: Run, fact_id: str) -> Fact:
     """A fact by its id: the user's own, or one that the user inherits."""
-    from muniment.memory.facts.reading import view_fact
+    from muniment.memory.fact_reading import view_fact
     from muniment.memory.patches import own_item
 
     def work(reader: Reader) -> Fact:

@@ -18,7 +18,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.handles.study import Study
-from muniment.memory.documents.handle import Corpus
+from muniment.memory.corpus import Corpus
 from muniment.surfaces.operations.shapes import Shape, named_row, shape_of
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
 from muniment.surfaces.operations.works import Works

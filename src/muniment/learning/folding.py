@@ -1,0 +1,538 @@
+"""A run folded into memory (RC-10 … RC-13): logged, compared with its peers, planned, applied, told. One transaction.
+
+What takes time is done before it, and checked in it: that the run is still as it was read, and that nothing it is
+compared with was forgotten meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
+from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
+from muniment.core.canonical import read_canonical
+from muniment.core.hashing import digest_of
+from muniment.core.owners.banks import bank_owner, owners_seen
+from muniment.core.ports.engine import Condition, Select
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.errors import Conflict, InvalidInput
+from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
+from muniment.learning.fold.distill import Place
+from muniment.learning.fold.features import with_features
+from muniment.learning.fold.payloads import named_traces
+from muniment.learning.fold.planning import Folded, fold
+from muniment.learning.fold.praxis import praxis_update
+from muniment.learning.fold.run_logs import (
+    Finished,
+    Recalled,
+    build_capsule,
+    build_event_log,
+    build_facts,
+    without_words,
+)
+from muniment.learning.fold.triggers import Moment, triggers_of
+from muniment.learning.fold.wording import Wording
+from muniment.learning.kept import RunFacts, StoredMemory, Tally
+from muniment.learning.keys import intent_key
+from muniment.learning.peers import peer_of
+from muniment.learning.plans import ended_draft, find_plan, made_draft, run_plan, version_of
+from muniment.learning.projection import core_name, trace_id_of
+from muniment.learning.recall_reading import latest_recall
+from muniment.learning.rule_state import RuleArm
+from muniment.learning.run_blocks import RunBlocks
+from muniment.memory.patches import draft_patch
+from muniment.store.items import Item, latest, latest_of_run
+from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
+from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.secrets import redact_text
+from muniment.store.reading import list_entries
+
+if TYPE_CHECKING:
+    from muniment.contracts.learned_memory import ReuseSelectMeta
+    from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.core.vocabulary import ScopeLevel
+    from muniment.learning.kept import IntentParts, StateParts
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+
+__all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
+
+_TRIES = 3
+_MIRRORED = ("rule_id", "version", "type")
+_NO_BLOCKS = RunBlocks.model_construct()
+
+
+@dataclass(frozen=True, slots=True)
+class LearnRequest:
+    """What is known of a run beside its entries."""
+
+    result: VerifierResult | None
+    """None for a fold in the middle of a run that nobody has judged."""
+    intent: IntentParts
+    state: StateParts
+    level: ScopeLevel = "user"
+    bucket_key: str | None = None
+    trigger: FoldTrigger | None = None
+    """None: the most pressing of those that hold when a run ends."""
+    is_final: bool = True
+    """The run has ended, or is about to: its EventLog is whole."""
+    ws_id: str | None = None
+    budgets: Mapping[str, float] | None = None
+    blocks: RunBlocks = _NO_BLOCKS
+    cfg: RunConfig | None = None
+    cost: RunCost | None = None
+    features: Mapping[str, Any] | None = None
+    reuse: ReuseSelectMeta | None = None
+    verifier_ref: str | None = None
+    wording: Wording | None = None
+
+
+class Learned(NamedTuple):
+    """What was learnt of a run."""
+
+    event_log: EventLog
+    capsule: TraceCapsule
+    fold: FoldResult
+    plan: MemoryActionPlan
+    records: tuple[MemoryActionRecord, ...]
+
+
+class _Seen(NamedTuple):
+    """What a fold is computed from, and what of it must still be so when it is written."""
+
+    finished: Finished
+    facts: RunFacts
+    peers: list[RunFacts]
+    existing: list[StoredMemory]
+    entry_ids: tuple[str, ...]
+    arms: tuple[Mapping[str, Any], ...]
+    """Of each rule that applied to the run: its arm, and the bank that holds it."""
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def find_learned(ctx: Context, scope: Scope) -> Learned | None:
+    """What was learnt of this run at its end, if it was."""
+    return ctx.engine.read(scope.tenant_id, lambda reader: _learned(reader, scope))
+
+
+def _learned(reader: Reader, scope: Scope) -> Learned | None:
+    item = latest(reader, trace_id_of(scope.run_id))
+    if item is None or item.user_id not in owners_seen(scope):
+        return None
+    body = item.plain()
+    if not body["is_final"]:
+        return None
+    log = EventLog.from_wire(body["event_log"])
+    assert log.memory_fold is not None
+    capsule = version_of(reader, capsule_id(log.trace_id), 1)  # as it was: a later version may be a tombstone
+    assert capsule is not None
+    return _answer(reader, item.user_id, log, TraceCapsule.from_wire(capsule.record))
+
+
+def _answer(reader: Reader, owner: str, log: EventLog, capsule: TraceCapsule) -> Learned:
+    """What was learnt, as it was told then. A plan goes when any run is forgotten that its records were learnt from."""
+    assert log.memory_fold is not None
+    folded = latest(reader, log.memory_fold.fold_id or "")
+    planned = latest(reader, log.memory_fold.action_plan_id or "")
+    if folded is None or planned is None:
+        raise Conflict(f"what was learnt of {log.trace_id} is incomplete", hint="run `muniment verify`")
+    result = FoldResult.from_wire(folded.plain()["result"])
+    if planned.body is None:
+        gone = {"schema_version": RULECRAFT_VERSION, "plan_id": planned.id, "created_at": result.created_at}
+        plan = MemoryActionPlan.from_wire(gone | {"fold_id": result.fold_id, "actions": [], "notes": "forgotten"})
+        return Learned(log, capsule, result, plan, ())
+    state = find_plan(reader, (owner,), planned.id)
+    return Learned(log, capsule, result, state.plan, state.records)
+
+
+def capsule_id(trace_id: str) -> str:
+    return f"{trace_id}.capsule"
+
+
+def list_event_logs(
+    reader: Reader, owner: str, name: str | None = None, newest: int | None = None
+) -> list[dict[str, Any]]:
+    """The bodies of EventLogs of a bank, newest first: of one kind of work, or all."""
+    where: tuple[Condition, ...] = (("kind", "=", "event_log"), ("user_id", "=", owner))
+    if name is not None:
+        where = (*where, ("name", "=", name))
+    order = ("created_at", "id", "version")
+    rows = reader.do(Select("items", where=where, order=order, descending=True, limit=newest))
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        item = Item._make(cast("Any", row))
+        if item.body is not None and item.id not in found:
+            found[item.id] = cast("dict[str, Any]", read_canonical(item.body))
+    return list(found.values())
+
+
+def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
+    """The bodies of the drafts of a bank, oldest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "draft"), ("user_id", "=", owner))
+    items = [
+        Item._make(cast("Any", row))
+        for row in reader.do(Select("items", where=where, order=("created_at", "id", "version")))
+    ]
+    last = {item.id: item for item in items}
+    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last.values() if item.body is not None]
+
+
+def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
+    """Read the run and what it is compared with."""
+    entries = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id))
+    whole = [entry for entry in entries if entry.body is not None]
+    owner = bank_owner(scope, asked.level)
+    policy = ctx.policy.learn
+    name = core_name(intent_key(asked.intent))
+
+    def work(reader: Reader) -> _Seen:
+        recalled = latest_recall(reader, scope)
+        selection = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
+        rules = {} if selection is None else selection.plain()
+        finished = _finished(ctx, scope, asked, whole, recalled, rules, _sandbox(reader, scope))
+        facts = with_features(build_facts(finished))
+        if asked.level != "user":
+            facts = without_words(facts)
+        bodies = list_event_logs(reader, owner, name, policy.fold.peers_max + 1)
+        peers = [
+            peer_of(body["facts"])
+            for body in bodies
+            if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
+        ]
+        peers = [peer for peer in peers if _is_alike(peer, facts)]
+        existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
+        ids = tuple(entry.id for entry in entries)
+        return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
+
+    return ctx.engine.read(scope.tenant_id, work)
+
+
+def _is_alike(peer: RunFacts, facts: RunFacts) -> bool:
+    """Is it the same kind of work? What one of them does not say of it does not speak against it."""
+    theirs, ours = peer.intent.domain_tag, facts.intent.domain_tag
+    return theirs is None or ours is None or theirs == ours
+
+
+def _finished(
+    ctx: Context,
+    scope: Scope,
+    asked: LearnRequest,
+    entries: Sequence[LedgerEntry],
+    recalled: Mapping[str, Any] | None,
+    rules: Mapping[str, Any],
+    sandbox: tuple[dict[str, Any] | None, tuple[str, ...]],
+) -> Finished:
+    return Finished(
+        trace_id=trace_id_of(scope.run_id),
+        entries=entries,
+        result=asked.result,
+        intent=asked.intent,
+        state=asked.state,
+        bucket_key=asked.bucket_key,
+        blocks=asked.blocks,
+        cfg=asked.cfg if asked.level == "user" or asked.cfg is None else _without_prompt(asked.cfg),
+        cost=asked.cost,
+        own_features=asked.features or {},
+        recalled=None if recalled is None else _recalled(recalled),
+        selected_rules=_mirrored(rules),
+        arms=tuple(RuleArm.from_wire(each["arm"]) for each in rules.get("arms", ())),
+        reuse=asked.reuse,
+        sandbox=sandbox[0],
+        sandbox_traces=sandbox[1],
+        verifier_ref=asked.verifier_ref,
+        encoder=None if ctx.embedder is None else (ctx.embedder.identity, ctx.embedder.dim),
+    )
+
+
+def _mirrored(selection: Mapping[str, Any]) -> tuple[SelectedRuleMirror, ...]:
+    """The rules that the run had, as an EventLog names them."""
+    chosen = selection.get("response", {}).get("selected_rules", ())
+    return tuple(SelectedRuleMirror.from_wire({key: each[key] for key in _MIRRORED}) for each in chosen)
+
+
+def _without_prompt(cfg: RunConfig) -> RunConfig:
+    """The settings of a run without a word of its prompt: what may be kept above the user's own level."""
+    return cfg.from_wire({key: value for key, value in cfg.to_wire().items() if key != "seed_prompt"})
+
+
+def _recalled(body: Mapping[str, Any]) -> Recalled:
+    return Recalled(
+        MemoryRecallRequest.from_wire(body["request"]),
+        MemoryRecallResponse.from_wire(body["response"]),
+        tuple(body.get("used_ids", ())),
+    )
+
+
+def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """What executions of this run did, of the last verification that ran one."""
+    where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
+    rows = reader.do(Select("items", where=where, order=("created_at", "id", "version"), descending=True))
+    for row in rows:
+        item = Item._make(cast("Any", row))
+        body = {} if item.body is None or item.user_id != scope.user_id else item.plain()
+        if isinstance(body.get("sandbox"), dict):
+            traces = tuple(str(trace.get("action_id")) for trace in body.get("traces", ()) if isinstance(trace, dict))
+            return body["sandbox"] | {"traces_ref": list(traces)}, traces
+    return None, ()
+
+
+# -- learning -----------------------------------------------------------------------------------------
+
+
+def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
+    """Fold a run into memory; one that was learnt already answers what was learnt of it."""
+    for _ in range(_TRIES):
+        found = find_learned(ctx, scope)
+        if found is not None and asked.is_final:
+            return found
+        if found is not None:
+            raise Conflict(f"the run {scope.run_id} has been folded at its end", path="$.run_id")
+        seen = _see(ctx, scope, asked)
+        if not seen.finished.entries:
+            raise InvalidInput("nothing has happened in this run yet", path="$.run_id")
+        now = ctx.now()
+        owner = bank_owner(scope, asked.level)
+        folded = _fold(ctx, scope.tenant_id, owner, seen, asked, now)
+        if asked.ws_id is not None:
+            folded = folded._replace(result=folded.result.model_copy(update={"ws_id": asked.ws_id}))
+        ready = _Ready(scope, owner, seen, folded, now, asked.is_final)
+        learned = ctx.engine.write(scope.tenant_id, lambda tx, ready=ready: _write(ctx, tx, ready))  # type: ignore[misc]
+        if learned is not None:
+            return learned
+    raise Conflict(f"the run {scope.run_id} keeps changing while it is folded", path="$.run_id", hint="try again")
+
+
+def _fold(ctx: Context, tenant_id: str, owner: str, seen: _Seen, asked: LearnRequest, now: str) -> Folded:
+    """The fold, computed again where what it would write is there already, out of sight, or was forgotten."""
+    trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
+    if not asked.is_final:  # the next one of this run is another fold
+        trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
+    known = {memory.id: memory for memory in seen.existing}
+    place = Place(f"{tenant_id}\n{owner}")
+    while True:
+        folded = fold(
+            seen.facts,
+            seen.peers,
+            list(known.values()),
+            trigger,
+            ctx.policy.learn,
+            now=now,
+            count_tokens=ctx.counter.count,
+            clean=_is_clean,
+            wording=asked.wording,
+            place=place,
+        )
+        ids = sorted(_proposed(folded) - known.keys())
+        there, erased = ctx.engine.read(tenant_id, lambda reader, ids=ids: _met(reader, owner, ids))  # type: ignore[misc]
+        if not erased and not there:
+            return folded
+        known |= there
+        place = place._replace(erased=place.erased | erased)
+
+
+def _met(reader: Reader, owner: str, ids: Sequence[str]) -> tuple[dict[str, StoredMemory], frozenset[str]]:
+    """Of these ids, the records of the bank that have them, and those whose own was forgotten."""
+    held = {id_: find_memory(reader, (owner,), id_) for id_ in ids}
+    there = {id_: each.memory for id_, each in held.items() if each is not None}
+    items = (latest(reader, id_) for id_ in ids if id_ not in there)
+    return there, frozenset(item.id for item in items if item is not None and item.body is None)
+
+
+def _proposed(folded: Folded) -> set[str]:
+    """The ids that a fold would write under."""
+    written = {id_ for action in folded.plan.actions if action.op == "WRITE" for id_ in action.target_ids or ()}
+    return written | {draft.draft_id for draft in folded.drafts}
+
+
+def _is_clean(text: str) -> bool:
+    """Nothing secret in it, and nothing that reads like instructions (LG-08, LG-10)."""
+    found: Counter[str] = Counter()
+    redact_text(text, found)
+    return not found and not reads_like_instructions(text)
+
+
+class _Ready(NamedTuple):
+    """A fold that was computed and is to be written."""
+
+    scope: Scope
+    owner: str
+    seen: _Seen
+    folded: Folded
+    now: str
+    is_final: bool
+
+
+def _trigger(seen: _Seen, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
+    """Why a run that ends is folded: a failure that came back, a budget that ran out, or its end."""
+    facts = seen.facts
+    budget = (asked.budgets or {}).get("tokens")
+    clusters = [each.cluster_id for each in (facts, *seen.peers) if each.cluster_id is not None]
+    moment = Moment(
+        has_ended=True,
+        spent=facts.cost,
+        budget=budget,
+        cluster_id=facts.cluster_id,
+        recent_clusters=clusters,
+    )
+    return triggers_of(moment, policy.fold)[0]
+
+
+def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
+    """Write what was learnt; None where what it rests on has changed, and it has to be computed again."""
+    scope, owner, seen, folded, now, is_final = ready
+    lock_bank(tx, owner, scope.user_id)
+    trace_id = seen.facts.trace_id
+    found = _learned(tx, scope)
+    if found is not None:
+        return found
+    logged = latest(tx, trace_id)
+    if logged is not None and logged.user_id != owner:
+        raise Conflict(f"the run {scope.run_id} is folded at another level", path="$.level")
+    if logged is not None and latest(tx, folded.result.fold_id) is not None:
+        return _told_before(tx, ready, logged)
+    if not _stands(tx, scope, seen, folded):
+        return None
+    is_counted = is_final and seen.facts.verdict is not None  # once, and only by what a verifier said
+    tallied, reasons = _tallies(tx, owner, seen.facts, seen.peers, ctx) if is_counted else ([], {})
+    plan = _with_retirements(folded.plan, tallied, reasons)
+    overlay = {memory.id: memory for memory in tallied}
+    ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, overlay=overlay)
+    log = build_event_log(seen.finished, folded.result, ran.applied.records)
+    capsule = build_capsule(seen.finished, now)
+    sources = [trace_id]
+    drafts: list[EntryDraft] = [
+        _log_draft(scope, log, seen, is_final=is_final),
+        *(memory_drafts([_capsule_memory(capsule, owner, now)], {}) if is_final else ()),
+        *memory_drafts(tallied, {memory.id: memory for memory in tallied}),
+        _told(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
+        *(
+            _told(DRAFT_MADE, draft.draft_id, "draft", draft.to_wire(), draft.source_trace_ids)
+            for draft in folded.drafts
+            if latest(tx, draft.draft_id) is None
+        ),
+        made_draft(plan, folded.payloads, sources=sources),
+        *ran.drafts,
+        ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched),
+    ]
+    write_bank(ctx, tx, scope.tenant_id, owner, drafts)
+    return Learned(log, capsule, folded.result, plan, ran.applied.records)
+
+
+def _told_before(tx: Transaction, ready: _Ready, logged: Item) -> Learned:
+    """The answer to a fold of a run in which nothing has happened since it was folded last."""
+    log = EventLog.from_wire(logged.plain()["event_log"])
+    return _answer(tx, ready.owner, log, build_capsule(ready.seen.finished, ready.folded.result.created_at))
+
+
+def _told(event: str, id_: str, part: str, record: dict[str, Any], sources: Sequence[str]) -> EntryDraft:
+    return draft_patch(event, "assistant", {"id": id_, part: record, "sources": list(sources)})
+
+
+def _stands(tx: Transaction, scope: Scope, seen: _Seen, folded: Folded) -> bool:
+    """Is the run as it was read, and is everything there that the fold names as its source?"""
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", scope.user_id),
+        ("session_id", "=", scope.session_id),
+        ("run_id", "=", scope.run_id),
+    )
+    rows = cast("list[tuple[str, str | None]]", tx.do(Select("entries", where=where, columns=("id", "receipt_id"))))
+    whole = {id_ for id_, receipt_id in rows if receipt_id is None}
+    if whole != {entry.id for entry in seen.finished.entries}:
+        return False
+    named = {each for payload in folded.payloads.values() for each in named_traces(payload)}
+    named |= {each for draft in folded.drafts for each in draft.source_trace_ids}
+    known = [latest(tx, each) for each in sorted(named - {seen.facts.trace_id})]
+    return all(item is not None and item.body is not None for item in known)
+
+
+def _without(memory: StoredMemory, peers: Sequence[RunFacts]) -> Tally:
+    """How runs of the same work fared without it, of those that came after it."""
+    others = [one for one in peers if one.at >= memory.created_at and memory.id not in one.used_ids]
+    judged = [one for one in others if one.verdict is not None]
+    return Tally(n=len(judged), passes=sum(one.passed for one in judged), cost_sum=sum(one.cost for one in judged))
+
+
+def _tallies(
+    tx: Transaction, owner: str, facts: RunFacts, peers: Sequence[RunFacts], ctx: Context
+) -> tuple[list[StoredMemory], dict[str, str]]:
+    """What the run used, with the run counted; and which of it should go, and why."""
+    tallied: list[StoredMemory] = []
+    reasons: dict[str, str] = {}
+    started = () if facts.seed_id is None else (facts.seed_id,)
+    for id_ in dict.fromkeys((*facts.used_ids, *started)):
+        held = find_memory(tx, (owner,), id_)
+        if held is None:
+            continue
+        known = held.memory.model_copy(update={"without_tally": _without(held.memory, peers)})
+        counted, reason = praxis_update(known, facts, True, ctx.policy.learn.praxis)
+        tallied.append(counted.model_copy(update={"version": held.memory.version + 1}))
+        if reason is not None and held.memory.kind == "tactic":
+            reasons[id_] = reason
+    return tallied, reasons
+
+
+def _with_retirements(
+    plan: MemoryActionPlan, tallied: Sequence[StoredMemory], reasons: Mapping[str, str]
+) -> MemoryActionPlan:
+    """The plan, and the tactics that stopped helping retired by it."""
+    retired = {id_ for action in plan.actions if action.op == "RETIRE" for id_ in action.target_ids or ()}
+    more = [
+        MemoryAction.from_wire(
+            {
+                "op": "RETIRE",
+                "target_store": "ReuseBuffer",
+                "target_ids": [memory.id],
+                "reason_keys": ["praxis", reasons[memory.id]],
+            }
+        )
+        for memory in tallied
+        if memory.id in reasons and memory.id not in retired
+    ]
+    going = {id_ for action in more for id_ in action.target_ids or ()}
+    kept = [
+        action
+        for action in plan.actions
+        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what goes is not written again
+    ]
+    return plan.model_copy(update={"actions": (*kept, *more)})
+
+
+def _log_draft(scope: Scope, log: EventLog, seen: _Seen, *, is_final: bool) -> EntryDraft:
+    facts, asked = seen.facts, seen.finished.first_asked
+    said: dict[str, Any] = {
+        "id": facts.trace_id,
+        "run_id": scope.run_id,
+        "event_log": log.to_wire(),
+        "facts": facts.model_copy(update={"steps": ()}).to_wire(),  # the steps are in the run's own ledger
+        "is_final": is_final,
+    }
+    if seen.arms:
+        said["rules"] = [dict(each) for each in seen.arms]
+        task = "" if asked is None else " ".join((asked.content or "").split())
+        said |= {"x_digest": digest_of([scope.tenant_id, task])[:24]} if task else {}
+    core = core_name(intent_key(facts.intent))
+    return draft_patch(RUN_LOGGED, "assistant", said if core is None else said | {"core": core})
+
+
+def _capsule_memory(capsule: TraceCapsule, owner: str, now: str) -> StoredMemory:
+    from muniment.core.owners.banks import level_of
+
+    return StoredMemory(
+        id=capsule_id(capsule.trace_id),
+        kind="trace_capsule",
+        level=level_of(owner),
+        version=1,
+        record=capsule.to_wire(),
+        status="active",
+        created_at=now,
+        sources=(capsule.trace_id,),
+    )

@@ -1,1 +1,0 @@
-"""Recall of learned memory."""

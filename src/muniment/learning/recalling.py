@@ -1,0 +1,364 @@
+"""RECALL over the banks a run may see: gathered by words and intent, weighed, cut to a prompt, told (RC-08, RC-09)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
+from muniment.core.canonical import canonical_bytes
+from muniment.core.owners.banks import owners_seen
+from muniment.core.record import RULECRAFT_VERSION, ValidationError, issues_of
+from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
+from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
+from muniment.learning.hints import Asked, Dropped, Injection, Recallable, best_of, inject, weigh
+from muniment.learning.kept import IntentParts, StateParts, Store
+from muniment.learning.keys import intent_key, intent_likeness, state_key
+from muniment.learning.projection import core_name
+from muniment.learning.recall_reading import latest_recall
+from muniment.memory.patches import Decided, draft_patch, write_patches
+from muniment.memory.searching import check_search, find_turns
+from muniment.store.ledger.memory_events import MEMORY_RECALLED
+from muniment.store.locks import lock_shared
+
+if TYPE_CHECKING:
+    from muniment.contracts.learned_memory import MemoryHint
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.learning.kept import MemoryKind, StoredMemory
+    from muniment.memory.patches import Desk
+    from muniment.store.context import Context
+
+__all__ = [
+    "METHOD",
+    "Recall",
+    "bucket_given",
+    "check_small",
+    "features_given",
+    "features_of",
+    "intent_given",
+    "recall",
+    "state_given",
+    "tell_used",
+]
+
+METHOD = "intent_state_recall_v1"
+_TRIES = 3
+_FEATURES_MAX = 64
+_GIVEN_BYTES_MAX = 8 * 1024
+RECALLED: tuple[Store, ...] = ("ReasoningBank", "Rulebook", "ReuseBuffer")
+"""Where a recall looks unless it is told; a trace capsule holds no words, and is found by its intent when asked for."""
+_TEXT_KINDS: dict[str, tuple[MemoryKind, ...]] = {
+    "ReasoningBank": ("reasoning",),
+    "Rulebook": ("rule",),
+    "ReuseBuffer": ("tactic",),  # seeds never come through recall
+    "TraceCapsule": ("trace_capsule",),
+}
+_ALONE = (
+    dict.fromkeys(
+        ("before_1", "before_2", "after_1", "after_2", "kinds_before", "kinds_after", "session_date", "dense_window"),
+        0.0,
+    )
+    | dict.fromkeys(("speaker", "role", "question", "question_only", "diversity"), 0.0)
+    | {"newest_pool": 1}
+)
+"""A bank is no talk: each record stands alone, nobody says it, and a later one does not outdate an earlier one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a recall answered."""
+
+    request: MemoryRecallRequest
+    response: MemoryRecallResponse
+    injection: Injection
+    dropped: tuple[Dropped, ...]
+    """Candidates that did not fit, and why."""
+
+    @property
+    def hints(self) -> tuple[MemoryHint, ...]:
+        return self.response.items
+
+    @property
+    def text(self) -> str:
+        """What goes into the prompt: lines within the injection budget."""
+        return self.injection.text
+
+
+# -- what callers give --------------------------------------------------------------------------------
+
+
+def intent_given(given: Any) -> IntentParts:
+    return cast("IntentParts", _parts(given, IntentParts, "$.intent"))
+
+
+def state_given(given: Any) -> StateParts:
+    return cast("StateParts", _parts(given, StateParts, "$.state"))
+
+
+def _parts(given: Any, kind: type[IntentParts] | type[StateParts], path: str) -> IntentParts | StateParts:
+    if given is None:
+        return kind()
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput("wanted an object of parts", path=path, hint=f"of {', '.join(kind.model_fields)}")
+    plain = {key: sorted(value) if isinstance(value, set | frozenset) else value for key, value in given.items()}
+    check_small(plain, path)
+    try:
+        return kind.model_validate(plain)
+    except ValidationError as error:
+        issues = [issue._replace(path=f"{path}{issue.path[1:]}") for issue in issues_of(error, plain)]
+        raise InvalidRecord(
+            "not valid parts of a key", issues, hint=f"parts are {', '.join(kind.model_fields)}"
+        ) from None
+
+
+def features_given(given: Any) -> dict[str, Any]:
+    """What a caller says of a run, by name: texts, numbers, booleans."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise InvalidInput("features is an object of names and values", path="$.features")
+    if len(given) > _FEATURES_MAX:
+        raise InvalidInput(f"more than {_FEATURES_MAX} features", path="$.features")
+    for key, value in given.items():
+        if not isinstance(value, str | int | float | bool):
+            raise InvalidInput("a feature is text, a number or a boolean", path=f"$.features.{key:.80}")
+    check_small(dict(given), "$.features")
+    return dict(given)
+
+
+def bucket_given(given: Any) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise InvalidInput("a bucket key is text", path="$.bucket_key", hint="I1|general|clarity_high")
+    check_small(given, "$.bucket_key")
+    return given
+
+
+def check_small(plain: Any, path: str) -> None:
+    """Whether it is JSON, and not so large that it could be no key, feature or setting."""
+    try:
+        size = len(canonical_bytes(plain))
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path=f"{path}{(error.path or '$')[1:]}") from None
+    if size > _GIVEN_BYTES_MAX:
+        raise TooLarge(f"{size} bytes are over the limit of {_GIVEN_BYTES_MAX}", path=path, hint="say it shortly")
+
+
+def _stores(given: Any) -> tuple[Store, ...]:
+    if given is None:
+        return RECALLED
+    known = get_args(Store)
+    named = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for index, name in enumerate(named):
+        if name not in known:
+            raise InvalidInput(
+                f"{name!r:.40} is not a store", path=f"$.sources[{index}]", hint=f"one of {', '.join(known)}"
+            )
+    return tuple(dict.fromkeys(cast("list[Store]", named)))
+
+
+def features_of(
+    intent: IntentParts, state: StateParts, bucket_key: str | None, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What predicates may be about, before a run acts."""
+    from muniment.verify.buckets import parse_bucket_key
+
+    features: dict[str, Any] = {**intent.to_wire(), **state.to_wire()}
+    if state.mode is not None:
+        features["run"] = {"mode": state.mode}
+    if bucket_key is not None:
+        features["bucket_key"] = bucket_key
+        try:
+            bucket = parse_bucket_key(bucket_key)
+            features |= {"impact_level": bucket.impact, "user_clarity": bucket.clarity}
+        except InvalidInput:
+            pass
+    return features | {"x_features": dict(own), "tags": [key for key, value in own.items() if value is True]}
+
+
+# -- recalling ----------------------------------------------------------------------------------------
+
+
+def recall(
+    desk: Desk,
+    query: Any,
+    *,
+    intent: Any,
+    state: Any,
+    bucket_key: str | None,
+    features: Any,
+    sources: Any,
+    top_k: Any,
+    now: Any,
+    keep: bool,
+) -> Recall:
+    """Ask the banks; with `keep`, write into the run what was asked and what came."""
+    ctx, scope = desk.ctx, desk.scope
+    most = ctx.policy.learn.top_k if top_k is None else top_k
+    query, most, moment = check_search(ctx, query, most, now)
+    intended, standing = intent_given(intent), state_given(state)
+    stores = _stores(sources)
+    own, bucket_key = features_given(features), bucket_given(bucket_key)
+    keys = (
+        None if intent is None else intent_key(intended),
+        None if state is None else state_key(standing),
+    )
+    asked = Asked(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
+    for _ in range(_TRIES):
+        recalled = _ask(ctx, scope, query, asked, stores, most, own)
+        if not keep or _tell(desk, recalled):
+            return recalled
+    raise Conflict("what was recalled is being forgotten", hint="recall again")
+
+
+def _ask(
+    ctx: Context,
+    scope: Scope,
+    query: str,
+    asked: Asked,
+    stores: tuple[Store, ...],
+    most: int,
+    own: Mapping[str, Any],
+) -> Recall:
+    policy = ctx.policy.learn
+    found = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, scope, query, asked, stores))
+    weighed, dropped = weigh(found, asked, policy)
+    injection = inject(best_of(weighed, most), policy.injection, ctx.counter.count)
+    request = MemoryRecallRequest.from_wire(
+        {
+            "schema_version": RULECRAFT_VERSION,
+            "request_id": ctx.ids.new("rec"),
+            "query": query,
+            "bucket_key": asked.bucket_key,
+            "intent_key": asked.intent_key,
+            "state_key": asked.state_key,
+            "sources": list(stores),
+            "top_k": most,
+            "filters": {"features": dict(own)} if own else None,
+        }
+    )
+    response = MemoryRecallResponse.from_wire(
+        {
+            "schema_version": RULECRAFT_VERSION,
+            "request_id": request.request_id,
+            "items": [hint.to_wire() for hint in injection.hints],
+            "method": METHOD,
+            "fallback_used": asked.is_fallback,
+        }
+    )
+    return Recall(request, response, injection, tuple(dropped))
+
+
+def gather(
+    ctx: Context, reader: Reader, scope: Scope, query: str, asked: Asked, stores: tuple[Store, ...]
+) -> list[Recallable]:
+    """Candidates: what reads like the query, and what is of the same intent, newest first; each once.
+
+    What a search finds of a clashing intent is not looked up: it will be dropped, whatever has become of it.
+    """
+    kinds = {kind for store in stores for kind in _TEXT_KINDS[store]}
+    found: dict[str, Recallable] = {}
+    clashing: dict[str, Recallable] = {}
+    most = ctx.policy.learn.gather_max
+    name = core_name(asked.intent_key)
+    for owner in owners_seen(scope):
+        worded = _by_words(ctx, reader, scope.tenant_id, owner, query, asked.now, most)
+        newest = newest_versions(reader, {memory.id: memory.version for memory, _, _ in worded})
+        for memory, entry_id, similarity in worded:
+            if memory.kind not in kinds:
+                continue
+            if _clashes(asked.intent_key, memory.record.get("intent_key")):
+                clashing[memory.id] = Recallable(memory, store_of(memory.kind), similarity)
+                continue
+            standing = memory if newest.get(memory.id) == memory.version else _standing(reader, owner, memory, entry_id)
+            if standing is not None:
+                found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity))
+        if name is None:
+            continue
+        for kind in sorted(kinds):
+            for held in list_memories(reader, owner, kind, name=name, newest=most, without=found.keys()):
+                found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0)
+    return [*found.values(), *(each for id_, each in clashing.items() if id_ not in found)]
+
+
+def _standing(reader: Reader, owner: str, worded: StoredMemory, entry_id: str) -> StoredMemory | None:
+    """The record as it is now; nothing where it is worded otherwise, or gone."""
+    held = find_memory(reader, (owner,), worded.id)
+    return held.memory if held is not None and held.text_entry == entry_id else None
+
+
+def _clashes(asked: str | None, key: Any) -> bool:
+    """Are these two intents that have nothing to say to each other? The same one is asked about again and again."""
+    return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
+
+
+def _by_words(
+    ctx: Context, reader: Reader, tenant_id: str, owner: str, query: str, now: str, most: int
+) -> list[tuple[StoredMemory, str, float]]:
+    """What a search finds in a bank: the record as it was then worded, the entry, its score as a share of the best."""
+    if not query.strip():
+        return []
+    turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
+    best = max((each.ranked.score for each in turns), default=0.0)
+    found = ((each.turn, each.ranked.score) for each in turns if best > 0)
+    return [
+        (memory_of(kept), turn.id, max(0.0, score / best))
+        for turn, score in found
+        if isinstance(kept := turn.metadata.get("memory"), dict)
+    ]
+
+
+# -- what is told -------------------------------------------------------------------------------------
+
+
+def _tell(desk: Desk, recalled: Recall) -> bool:
+    """Write a recall into the run; not where something of it was forgotten meanwhile, which is answered by False."""
+    request, response, injection = recalled.request, recalled.response, recalled.injection
+    said = {
+        "id": request.request_id,
+        "request": request.to_wire(),
+        "response": response.to_wire(),
+        "injected": {
+            "text": injection.text,
+            "tokens": injection.tokens,
+            "overflow": [dict(each) for each in injection.overflow],
+        },
+        "used_ids": list(injection.used_ids),
+        "sources": [hint.memory_id for hint in injection.hints],
+    }
+
+    owners = owners_seen(desk.scope)
+    told: list[bool] = []
+
+    def decide(tx: Transaction) -> Decided:
+        held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+        if any(each is not None and each.memory.level != "user" for each in held):
+            lock_shared(tx)
+            held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+        told.append(None not in held)
+        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if told[-1] else [])
+
+    write_patches(desk, decide, lambda _reader: None)
+    return told[-1]
+
+
+def tell_used(desk: Desk, request_id: str, used: Iterable[str]) -> None:
+    """What of a recall the agent says it really used; without a word, what was injected counts as used."""
+    wanted = list(dict.fromkeys(used))
+
+    def decide(tx: Transaction) -> Decided:
+        held = latest_recall(tx, desk.scope)
+        if held is None or held["request"]["request_id"] != request_id:
+            raise InvalidInput("this run has no such recall", path="$.request_id")
+        known = {hint["memory_id"] for hint in held["response"]["items"]}
+        wrong = [each for each in wanted if each not in known]
+        if wrong:
+            raise InvalidInput(f"{wrong[0]!r:.60} was not recalled", path="$.used")
+        return Decided([draft_patch(MEMORY_RECALLED, "assistant", {"id": request_id, "used_ids": wanted})])
+
+    write_patches(desk, decide, lambda _reader: None)

@@ -1,0 +1,107 @@
+"""What recall keeps in memory between calls: indexes put together, turns read. Never the only copy."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from muniment.memory.recall.stored import StoredIndex
+
+if TYPE_CHECKING:
+    from muniment.memory.turn_reading import LiveTurn
+
+__all__ = ["IndexCache", "TurnCache"]
+
+T = TypeVar("T")
+
+INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
+"""Indexes that are kept, and the turns in all of them: one alone may have more."""
+TURNS_MAX = 4096
+GLEANED_MAX = 512
+
+
+class IndexCache:
+    """Indexes that were put together, by the state of the segments they stand for. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], tuple[tuple[bytes, ...], StoredIndex]] = OrderedDict()
+        self._turns = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, str], state: tuple[bytes, ...]) -> StoredIndex | None:
+        with self._lock:
+            found = self._held.get(key)
+            if found is None or found[0] != state:
+                return None
+            self._held.move_to_end(key)
+            return found[1]
+
+    def put(self, key: tuple[str, str], state: tuple[bytes, ...], index: StoredIndex) -> None:
+        with self._lock:
+            self._drop(key)
+            self._held[key] = (state, index)
+            self._turns += len(index)
+            while len(self._held) > 1 and (len(self._held) > INDEXES_MAX or self._turns > INDEX_TURNS_MAX):
+                self._drop(next(iter(self._held)))
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        found = self._held.pop(key, None)
+        if found is not None:
+            self._turns -= len(found[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
+            self._turns = 0
+
+
+class TurnCache:
+    """Turns of sessions that are being composed for, by tenant and event. Thread-safe.
+
+    An entry never changes until it is forgotten: who takes a turn from here has seen in the store that it was not.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], LiveTurn] = OrderedDict()
+        self._gleaned: OrderedDict[tuple[str, ...], Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, LiveTurn]:
+        """Those of the events that are here."""
+        found: dict[str, LiveTurn] = {}
+        with self._lock:
+            for id_ in ids:
+                turn = self._held.get((tenant_id, id_))
+                if turn is not None:
+                    self._held.move_to_end((tenant_id, id_))
+                    found[id_] = turn
+        return found
+
+    def put(self, tenant_id: str, turns: Iterable[LiveTurn]) -> None:
+        with self._lock:
+            for turn in turns:
+                self._held[tenant_id, turn.id] = turn
+            while len(self._held) > TURNS_MAX:
+                self._held.popitem(last=False)
+
+    def glean(self, what: str, tenant_id: str, ids: Iterable[str], read: Callable[[], T]) -> T:
+        """What `read` gives for these turns and no others, in this order: read once, while they stay the same."""
+        key = (what, tenant_id, *ids)
+        with self._lock:
+            if key in self._gleaned:
+                self._gleaned.move_to_end(key)
+                return cast("T", self._gleaned[key])
+        found = read()
+        with self._lock:
+            self._gleaned[key] = found
+            while len(self._gleaned) > GLEANED_MAX:
+                self._gleaned.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        """After a forget: nothing that was read stays in memory."""
+        with self._lock:
+            self._held.clear()
+            self._gleaned.clear()

@@ -1,0 +1,246 @@
+"""Candidates (MP-17): proposed by a caller, a pattern or a model, promoted by policy or decision, always explained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from muniment.core.ports.engine import Reader, Select, Transaction
+from muniment.errors import InvalidInput, QuoteMismatch
+from muniment.memory.fact_reading import read_facts
+from muniment.memory.facts.candidate_records import Candidate
+from muniment.memory.facts.records import QuoteRef, StoredCandidate
+from muniment.memory.facts.rules import has_less_trust, same_value
+from muniment.memory.patches import (
+    Decided,
+    Desk,
+    Evidence,
+    check_open,
+    cleaned,
+    draft_patch,
+    find_quote,
+    own_item,
+    read_evidence,
+    text_of,
+    trust_of_evidence,
+    write_patches,
+)
+from muniment.memory.remembering import FactRequest, lock_fact, plan_fact
+from muniment.store.items import Item, digest_name, latest
+from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
+from muniment.store.ledger.records import EntryDraft
+from muniment.store.locks import lock_item
+from muniment.store.reading import content_in
+
+__all__ = ["Proposed", "decide_candidate", "list_candidates", "propose"]
+
+UNFOUND = "declined: its quote does not stand in its source"
+
+
+class Proposed(NamedTuple):
+    """A fact that somebody proposes, and who."""
+
+    request: FactRequest
+    proposed_by: str
+    reason: str | None
+    must_quote: bool = True
+    """A quote that does not stand in its source is an error; else the candidate is declined for it."""
+
+
+class _Fate(NamedTuple):
+    status: str
+    explanation: str
+
+
+def propose(desk: Desk, proposed: Proposed) -> Candidate:
+    """A candidate with its fate; where it qualifies, it becomes a fact in the same transaction.
+
+    One that was proposed before, from the same sources, is not proposed again: it is answered as it stands.
+    """
+    candidate_id, fact_id = desk.ctx.ids.new("cnd"), desk.ctx.ids.new("fct")
+    made: list[str] = []
+
+    def decide(tx: Transaction) -> Decided:
+        lock_fact(tx, desk.scope, "user", cleaned(desk.ctx, proposed.request.key))
+        evidence = read_evidence(tx, desk.scope, proposed.request.sources)
+        known = _known(tx, desk, proposed.request)
+        made[:] = [known or candidate_id]
+        return Decided([]) if known else _decided(tx, desk, proposed, evidence, (candidate_id, fact_id))
+
+    return write_patches(desk, decide, lambda reader: _view(reader, desk, made[0]))
+
+
+def _known(tx: Transaction, desk: Desk, request: FactRequest) -> str | None:
+    key = cleaned(desk.ctx, request.key)
+    value = cleaned(desk.ctx, request.value, key)
+    for _, stored in _stored(tx, desk, key):
+        is_same = stored.sources == request.sources and stored.valid_to == request.valid_to
+        if is_same and same_value(stored.value, value):
+            return stored.candidate_id
+    return None
+
+
+def _decided(
+    tx: Transaction, desk: Desk, proposed: Proposed, evidence: Sequence[Evidence], ids: tuple[str, str]
+) -> Decided:
+    request, policy = proposed.request, desk.ctx.policy.memory
+    trust = trust_of_evidence(evidence)
+    if request.confidence is None:
+        request = request.model_copy(update={"confidence": getattr(policy.facts.confidence, trust)})
+    quote: QuoteRef | None = None
+    try:
+        quote = find_quote(tx, desk.scope, request.quote, evidence)
+        fate = _fate(tx, desk, request, evidence, quote)
+    except QuoteMismatch:
+        if proposed.must_quote:
+            raise
+        fate = _Fate("declined", UNFOUND)
+    drafts: list[EntryDraft] = []
+    after, fact_id = "", None
+    if fate.status == "promoted":
+        planned = plan_fact(tx, desk, request, ids[1], evidence, origin=ids[0])
+        fact_id, after = planned.fact_id, planned.after
+        fate = _Fate("promoted", f"{fate.explanation}; as a fact it {_said(planned.outcome.effect, request)}")
+        drafts = [planned.draft]
+    key = cleaned(desk.ctx, request.key)
+    said = {
+        "id": ids[0],
+        "sources": list(request.sources),
+        "key": key,
+        "value": cleaned(desk.ctx, request.value, key),
+        "status": fate.status,
+        "explanation": fate.explanation,
+        "quote": None if quote is None else quote.to_wire(),
+        "confidence": request.confidence,
+        "reason": proposed.reason,
+        "proposed_by": proposed.proposed_by,
+        "fact_id": fact_id,
+    }
+    if request.valid_to is not None:
+        said["valid_to"] = request.valid_to
+    return Decided([draft_patch(CANDIDATE_PROPOSED, trust, said), *drafts], after)
+
+
+def _said(effect: str, request: FactRequest) -> str:
+    if effect == "reinforces" and request.valid_to is not None:
+        return f"held until {request.valid_to}"
+    return {"new": "is the first of its key", "history": "is of the past"}.get(effect, effect)
+
+
+def _fate(
+    tx: Transaction, desk: Desk, request: FactRequest, evidence: Sequence[Evidence], quote: QuoteRef | None
+) -> _Fate:
+    """What the policy makes of a candidate. Facts are named by id: an explanation must not outlive their words."""
+    policy, trust = desk.ctx.policy.memory.promotion, trust_of_evidence(evidence)
+    key = cleaned(desk.ctx, request.key)
+    value = cleaned(desk.ctx, request.value, key)
+    active = [each.fact for each in read_facts(tx, desk.scope, key) if each.fact.status == "active"]
+    stronger = [
+        fact.fact_id for fact in active if has_less_trust(trust, fact.trust) and not same_value(fact.value, value)
+    ]
+    if stronger:
+        said = f"it contradicts {', '.join(stronger)}, an active fact of higher trust"
+        return _Fate("declined", f"declined: {said}") if policy.decline_contradictions else _waits([said])
+    against: list[str] = []
+    if not policy.automatic:
+        against.append("the policy promotes nothing by itself")
+    if cast("float", request.confidence) < policy.confidence_min:
+        against.append(f"confidence {request.confidence} is under {policy.confidence_min}")
+    if trust not in policy.trust:
+        against.append(f"evidence of trust {trust!r} is not promoted by itself")
+    if any(each.is_suspect for each in evidence):
+        against.append("a source reads like instructions")
+    if policy.needs_quote and quote is None:
+        against.append("it has no quote that stands in its source")
+    if against:
+        return _waits(against)
+    shown = "its quote stands in its source" if quote is not None else "no quote is needed"
+    return _Fate("promoted", f"promoted: confidence {request.confidence}, trust {trust!r}, {shown}")
+
+
+def _waits(reasons: list[str]) -> _Fate:
+    return _Fate("proposed", f"waits for a decision: {'; '.join(reasons)}")
+
+
+def decide_candidate(desk: Desk, candidate_id: str, accept: bool, reason: str | None) -> Candidate:
+    """Someone decides what the policy left open. Accepted, it is remembered under the same rules as any fact."""
+    if not isinstance(accept, bool):
+        raise InvalidInput("accept should be true or false", path="$.accept")
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidInput("reason should be a string", path="$.reason")
+    fact_id = desk.ctx.ids.new("fct")
+
+    def decide(tx: Transaction) -> Decided:
+        lock_item(tx, text_of(candidate_id, "$.candidate_id"))
+        item = own_item(tx, desk.scope, "candidate", candidate_id, "$.candidate_id")
+        check_open(item, ("proposed",), "decided")
+        because = "" if reason is None else f": {reason}"
+        if not accept:
+            fate = {
+                "id": item.id,
+                "status": "declined",
+                "explanation": f"declined by decision{because}",
+                "fact_id": None,
+            }
+            return Decided([draft_patch(CANDIDATE_DECIDED, "assistant", fate)], item.created_at)
+        stored = StoredCandidate.from_wire(item.plain())
+        request = FactRequest(
+            key=stored.key,
+            value=stored.value,
+            sources=stored.sources,
+            confidence=stored.confidence,
+            valid_to=stored.valid_to,
+            quote=_quote_of(tx, desk, stored),
+        )
+        planned = plan_fact(tx, desk, request, fact_id, read_evidence(tx, desk.scope, stored.sources), origin=item.id)
+        explanation = f"promoted by decision{because}; as a fact it {_said(planned.outcome.effect, request)}"
+        fate = {"id": item.id, "status": "promoted", "explanation": explanation, "fact_id": planned.fact_id}
+        drafts = [planned.draft, draft_patch(CANDIDATE_DECIDED, "assistant", fate)]
+        return Decided(drafts, max(planned.after, item.created_at))
+
+    return write_patches(desk, decide, lambda reader: _view(reader, desk, candidate_id))
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def list_candidates(desk: Desk, status: str | None = None) -> list[Candidate]:
+    """This user's candidates, oldest first."""
+    if status not in (None, "proposed", "promoted", "declined"):
+        raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
+
+    def work(reader: Reader) -> list[Candidate]:
+        found = [stored for _, stored in _stored(reader, desk) if status in (None, stored.status)]
+        found.sort(key=lambda stored: (stored.proposed_at, stored.candidate_id))
+        return [_candidate(reader, desk, stored) for stored in found]
+
+    return desk.ctx.engine.read(desk.scope.tenant_id, work)
+
+
+def _stored(reader: Reader, desk: Desk, key: str | None = None) -> list[tuple[Item, StoredCandidate]]:
+    where: tuple[Any, ...] = (("kind", "=", "candidate"), ("user_id", "=", desk.scope.user_id))
+    if key is not None:
+        where = (*where, ("name", "=", digest_name(key)))
+    newest: dict[str, Item] = {}
+    for row in reader.do(Select("items", where=where, order=("id", "version"))):
+        item = Item._make(cast("Any", row))
+        newest[item.id] = item
+    return [(item, StoredCandidate.from_wire(item.plain())) for item in newest.values() if item.body is not None]
+
+
+def _view(reader: Reader, desk: Desk, candidate_id: str) -> Candidate:
+    item = latest(reader, candidate_id)
+    assert item is not None
+    return _candidate(reader, desk, StoredCandidate.from_wire(item.plain()))
+
+
+def _candidate(reader: Reader, desk: Desk, stored: StoredCandidate) -> Candidate:
+    plain = stored.model_dump(exclude={"patch", "decided_by", "quote"})
+    return Candidate.model_validate(plain | {"quote": _quote_of(reader, desk, stored)})
+
+
+def _quote_of(reader: Reader, desk: Desk, stored: StoredCandidate) -> str | None:
+    if stored.quote is None:
+        return None
+    whole = content_in(reader, desk.scope.tenant_id, stored.quote.event_id, desk.scope.user_id).encode()
+    return whole[stored.quote.start : stored.quote.end].decode()

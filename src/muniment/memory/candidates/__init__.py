@@ -1,1 +1,0 @@
-"""Candidates: proposed facts and what became of them."""

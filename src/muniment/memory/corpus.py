@@ -1,0 +1,406 @@
+"""A corpus' handle: documents added, found, read, retracted and forgotten, under one name and scope.
+
+handbook = mem.corpus("handbook")                  # shared by the tenant
+notes = mem.corpus("notes", user_id="ana")         # ana's own
+handbook.add_file("setup.md")
+hit = handbook.search("how do I install it")[0]
+mem.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip install"))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from muniment.core.evidence_ids import LEDGER_CORPUS
+from muniment.core.hashing import digest
+from muniment.core.numbers import whole
+from muniment.core.owners.corpora import is_corpus, owner_of
+from muniment.core.owners.reserved import is_reserved
+from muniment.core.ports.engine import Select
+from muniment.core.record import ValidationError, issues_of
+from muniment.core.scope import scope_of
+from muniment.errors import InvalidInput, InvalidRecord, TooLarge
+from muniment.memory.document_reading import Shelf
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
+    from muniment.memory.document_writing import NewDocument
+    from muniment.memory.documents.records import Chunk, CorpusDocument, StoredDocument
+    from muniment.memory.recall.records import Hit
+    from muniment.memory.searching import Found
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import Receipt
+
+__all__ = ["Corpus", "add_to_corpora", "read_text_file", "standing_of"]
+
+Standing = Literal["live", "superseded", "retracted", "forgotten"]
+
+_CORPUS_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_RESERVED = (LEDGER_CORPUS, "url")
+"""Evidence that is no document's has its id derived under these."""
+_ASKED = 500
+_GIVEN = ("corpus_id", "user_id", "text", "document_id", "media_type", "title", "source", "ts", "metadata")
+
+
+def standing_of(reader: Reader, _tenant_id: str, chunk_ids: Sequence[str]) -> dict[str, Standing]:
+    """How the documents of these chunks stand. What is no chunk, or not in this tenant, is left out."""
+    sessions: dict[str, str] = {}
+    standing: dict[str, Standing] = {}
+    columns = ("id", "user_id", "session_id", "kind", "receipt_id")
+    for asked in _portions(list(dict.fromkeys(chunk_ids))):
+        rows = reader.do(Select("entries", where=(("id", "in", asked),), columns=columns))
+        for id_, owner, session_id, kind, receipt_id in cast("list[tuple[str, ...]]", rows):
+            if kind != "tool_result" or not is_corpus(owner):
+                continue
+            sessions[id_] = session_id
+            if receipt_id is not None:
+                standing[id_] = "forgotten"
+    states: dict[str, str] = {}
+    for asked in _portions(sorted(set(sessions.values()))):
+        select = Select("items", where=(("id", "in", asked),), order=("id", "version"), columns=("id", "status"))
+        states.update(cast("list[tuple[str, str]]", reader.do(select)))  # the newest version comes last
+    return {id_: cast("Standing", states.get(session, "forgotten")) for id_, session in sessions.items()} | standing
+
+
+def _portions(ids: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(ids[at : at + _ASKED]) for at in range(0, len(ids), _ASKED)]
+
+
+class Corpus:
+    """The documents of one corpus. Made by `Memory.corpus`; writes nothing until something is added. Thread-safe."""
+
+    def __init__(self, ctx: Context, corpus_id: str, tenant_id: str, user_id: str | None) -> None:
+        if not isinstance(corpus_id, str) or not _CORPUS_ID.fullmatch(corpus_id):
+            raise InvalidInput(
+                "a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore", path="$.corpus_id"
+            )
+        if corpus_id in _RESERVED:
+            raise InvalidInput(f"{corpus_id!r} is not the id of a corpus of documents", path="$.corpus_id")
+        if user_id is not None and (not isinstance(user_id, str) or not user_id or is_reserved(user_id)):
+            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
+        names = {
+            "tenant_id": tenant_id,
+            "user_id": owner_of(corpus_id, user_id),
+            "agent_id": "corpus",
+            "session_id": "s",
+            "run_id": "r",
+        }
+        try:
+            scope = scope_of(names)
+        except ValidationError as error:
+            raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
+        self._ctx = ctx
+        self._shelf = Shelf(scope.tenant_id, corpus_id, scope.user_id)
+
+    def __repr__(self) -> str:
+        return f"<Corpus {self._shelf.owner.partition(':')[2]} of {self._shelf.tenant_id}>"
+
+    @property
+    def corpus_id(self) -> str:
+        """The name of the corpus."""
+        return self._shelf.corpus_id
+
+    def add(
+        self,
+        text: str,
+        *,
+        document_id: str | None = None,
+        media_type: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        ts: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CorpusDocument:
+        """Add a document: "text/plain", "text/markdown" or "text/html", by default what its id or source ends in.
+
+        The same document again is the one that is there. Other text under the same id is its next revision, which takes
+        the place of the last. Without an id, one is minted.
+        """
+        given = {"document_id": document_id, "media_type": media_type, "title": title, "source": source}
+        return self._keep(self._read(text, ts=ts, metadata=metadata, **given))
+
+    def _read(
+        self, text: str, *, ts: Any = None, metadata: Mapping[str, Any] | None = None, **given: str | None
+    ) -> NewDocument:
+        """A document as it would be added, with the arguments of `add`; nothing is written."""
+        plain = {**given, "metadata": dict(metadata) if isinstance(metadata, Mapping) else metadata}
+        return _new_document(self._ctx, text, plain, ts)
+
+    def _keep(self, document: NewDocument) -> CorpusDocument:
+        from muniment.memory.document_writing import add_document
+
+        return add_document(self._ctx, self._shelf, document)
+
+    # What integrations ask for: answers without chunks, and many at once. A remote corpus has its own way to them.
+
+    @staticmethod
+    def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:
+        """`add`, with its arguments, to this and other corpora of the tenant: each document once, one transaction."""
+        from muniment.memory.document_writing import add_documents
+
+        add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _shelf, session_id: session_id)
+
+    def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
+        """Those of some documents that are live, by their ids."""
+        from muniment.memory.document_reading import newest_documents
+
+        shelf = self._shelf
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: newest_documents(reader, shelf, document_ids))
+
+    def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
+        """Those of some hits that are live, by their sessions."""
+        from muniment.memory.document_reading import live_documents
+
+        shelf, sessions = self._shelf, list(dict.fromkeys(hit.session_id or "" for hit in hits))
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf, sessions))
+
+    def _standing(self) -> Sequence[CorpusDocument | StoredDocument]:
+        """All live documents."""
+        from muniment.memory.document_reading import live_documents
+
+        shelf = self._shelf
+        return list(self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf)).values())
+
+    def add_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        document_id: str | None = None,
+        media_type: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        ts: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CorpusDocument:
+        """Add a file of UTF-8 text; its id and source are its path, unless they are given."""
+        from muniment.memory.documents.document import media_type_of
+
+        if not isinstance(path, str | PathLike):
+            raise InvalidInput(f"a file is named by its path, not {type(path).__name__}", path="$.path")
+        named = Path(path).as_posix()
+        return self.add(
+            read_text_file(Path(path), self._ctx.policy.corpus.document_bytes_max, "corpus.document_bytes_max"),
+            document_id=named if document_id is None else document_id,
+            media_type=media_type_of(named) if media_type is None else media_type,
+            title=title,
+            source=named if source is None else source,
+            ts=ts,
+            metadata=metadata,
+        )
+
+    def documents(
+        self, *, include_all: bool = False, document_ids: Sequence[str] | None = None
+    ) -> list[CorpusDocument]:
+        """The live documents by id; with `include_all`, every revision that was not forgotten.
+
+        With `document_ids`, those of them that are there.
+        """
+        from muniment.memory.document_reading import list_documents
+
+        shelf = self._shelf
+        if document_ids is not None:
+            if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
+                raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
+            for index, document_id in enumerate(document_ids):
+                _check_text(document_id, f"$.document_ids[{index}]")
+        return self._ctx.engine.read(
+            shelf.tenant_id,
+            lambda reader: list_documents(reader, shelf, include_all=include_all, document_ids=document_ids),
+        )
+
+    def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
+        """The newest revision of a document, whether or not it is live, or the one that is asked for."""
+        from muniment.memory.document_reading import read_document
+
+        shelf = self._shelf
+        _check_text(document_id, "$.document_id")
+        revision = whole(revision)
+        if revision is not None and (type(revision) is not int or revision < 1):
+            raise InvalidInput("a revision is a whole number from 1", path="$.revision")
+        return self._ctx.engine.read(
+            shelf.tenant_id, lambda reader: read_document(reader, shelf, document_id, revision)
+        )
+
+    def chunk(self, chunk_id: str) -> Chunk:
+        """A chunk of this corpus, of whatever revision."""
+        from muniment.memory.document_reading import read_chunk
+
+        _check_text(chunk_id, "$.chunk_id")
+        shelf = self._shelf
+        return self._ctx.engine.read(shelf.tenant_id, lambda reader: read_chunk(reader, shelf, chunk_id))
+
+    def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
+        """The best `k` chunks of the live documents for a query, best first, each saying why."""
+        from muniment.memory.document_reading import ended_sessions
+        from muniment.memory.searching import check_search, find_turns
+
+        ctx, shelf = self._ctx, self._shelf
+        query, k, moment = check_search(ctx, query, k, now)
+
+        def work(reader: Reader) -> list[Hit]:
+            ended = ended_sessions(reader, shelf)
+            found = find_turns(
+                ctx, reader, shelf.tenant_id, shelf.owner, query, k, moment, ctx.policy.recall, without=ended
+            )
+            return [_chunk_hit(each) for each in found]
+
+        return ctx.engine.read(shelf.tenant_id, work)
+
+    def retract(self, document_id: str, reason: str) -> CorpusDocument:
+        """Take a live document back. Pointers into it still resolve; it is not found, and does not verify a claim."""
+        from muniment.memory.document_writing import retract_document
+        from muniment.memory.patches import cleaned
+
+        limit = self._ctx.policy.corpus.reason_chars_max
+        _check_text(document_id, "$.document_id")
+        _check_text(reason, "$.reason")
+        if len(reason) > limit:
+            raise TooLarge(f"a reason of {len(reason)} characters is over the limit of {limit}", path="$.reason")
+        return retract_document(self._ctx, self._shelf, document_id, cleaned(self._ctx, reason))
+
+    def forget(self, document_id: str | None = None) -> Receipt:
+        """Erase a document in all its revisions, or the whole corpus, and all that was derived; answers the receipt."""
+        from muniment.memory.document_reading import all_sessions
+        from muniment.store.forget import Selector, forget
+
+        ctx, shelf = self._ctx, self._shelf
+        sessions: tuple[str, ...] = ()
+        if document_id is not None:
+            _check_text(document_id, "$.document_id")
+            sessions = ctx.engine.read(shelf.tenant_id, lambda reader: all_sessions(reader, shelf, document_id))
+        return forget(ctx, shelf.tenant_id, Selector(user_id=shelf.owner, document=sessions))
+
+
+# -- adding -------------------------------------------------------------------------------------------
+
+
+def add_to_corpora(
+    ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str, user_id: str | None
+) -> list[CorpusDocument]:
+    """See `Memory.add_documents`."""
+    from muniment.memory.document_reading import view_session
+    from muniment.memory.document_writing import add_documents
+
+    if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
+        raise InvalidInput("wanted a list of documents", path="$", hint="wrap a single one in a list")
+    added = [_document_in(ctx, tenant_id, user_id, given, f"$[{index}]") for index, given in enumerate(documents)]
+    return add_documents(ctx, _read_all(added), view_session) if added else []
+
+
+def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[Shelf, NewDocument]]:
+    documents: list[tuple[Shelf, NewDocument]] = []
+    for index, (corpus, given) in enumerate(added):
+        try:
+            documents.append((corpus._shelf, corpus._read(**given)))
+        except InvalidInput as error:
+            raise error.within(f"$[{index}]") from None
+    return documents
+
+
+def _document_in(
+    ctx: Context, tenant_id: str, user_id: str | None, given: Any, path: str
+) -> tuple[Corpus, dict[str, Any]]:
+    """Where a document goes, and the arguments of `Corpus.add` that it is."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"a document should be an object, found {type(given).__name__}", path=path)
+    for name in ("corpus_id", "text"):
+        if name not in given:
+            raise InvalidInput(f"{name} is missing", path=f"{path}.{name}")
+    for name in given:
+        if name not in _GIVEN:
+            raise InvalidInput(
+                f"{name!r:.60} is nothing that is said of a document", path=path, hint=f"one of {', '.join(_GIVEN)}"
+            )
+    owner = given.get("user_id", user_id)
+    if user_id is not None and owner != user_id:
+        raise InvalidInput(
+            "all of these are one user's, and this names another", path=f"{path}.user_id", hint="leave its user_id out"
+        )
+    rest: dict[str, Any] = dict.fromkeys(("document_id", "media_type", "title", "source"))
+    rest |= {name: value for name, value in given.items() if name not in ("corpus_id", "user_id")}
+    try:
+        return Corpus(ctx, given["corpus_id"], tenant_id, owner), rest
+    except InvalidInput as error:
+        raise error.within(path) from None
+
+
+def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> NewDocument:
+    """The document as it will stand: its form checked, what it says read, secrets replaced (LG-10), cut into chunks."""
+    from muniment.memory.document_writing import NewDocument
+    from muniment.memory.documents.document import media_type_of, read_document
+    from muniment.memory.documents.records import DocumentRequest
+    from muniment.memory.patches import cleaned, instant_of
+
+    try:
+        asked = DocumentRequest.model_validate(given)
+    except ValidationError as error:
+        raise InvalidRecord("this document cannot be added", issues_of(error, given)) from None
+    policy = ctx.policy.corpus
+    if asked.title is not None and len(asked.title) > policy.title_chars_max:
+        raise TooLarge(
+            f"a title of {len(asked.title)} characters is over the limit of {policy.title_chars_max}", path="$.title"
+        )
+    moment = instant_of(ts, "$.ts")
+    media_type = asked.media_type or media_type_of(asked.document_id or "", asked.source or "")
+    read = read_document(text, media_type, policy, lambda said: cleaned(ctx, said))
+    told = {
+        "title": cleaned(ctx, asked.title) if asked.title else read.title,
+        "source": cleaned(ctx, asked.source) if asked.source else None,
+        "media_type": media_type,
+        "digest": digest(read.text.encode()).hex(),
+        "bytes": len(read.text.encode()),
+        "metadata": cleaned(ctx, asked.metadata) if asked.metadata else None,
+    }
+    return NewDocument(
+        document_id=asked.document_id or ctx.ids.new("txt"),
+        is_anonymous=asked.document_id is None,
+        said={key: value for key, value in told.items() if value is not None},
+        ts=moment,
+        passages=read.chunks,
+    )
+
+
+def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
+    """A file of UTF-8 text; one over the limit, which the policy has under this name, is not read."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(bytes_max + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
+        said = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"cannot read {str(path)!r:.200}: {said}", path="$.path", hint="check the path") from None
+    if len(data) > bytes_max:
+        raise TooLarge(
+            f"{str(path)!r:.200} is over the limit of {bytes_max} bytes",
+            path="$.path",
+            hint=f"split it, or raise {limit} in the policy",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{str(path)!r:.200} is not UTF-8 text: {error.reason} at byte {error.start}",
+            path="$.path",
+            hint="convert it to UTF-8 text, Markdown or HTML first",
+        ) from None
+
+
+def _check_text(value: Any, path: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput("wanted a non-empty string", path=path)
+
+
+# -- what is answered ---------------------------------------------------------------------------------
+
+
+def _chunk_hit(found: Found) -> Hit:
+    """The hit of a turn, which says where in its document it stands."""
+    from muniment.memory.hits import turn_hit
+
+    said = found.turn.metadata
+    headings = cast("list[str]", said["headings"])
+    place = f"in {said['document_id']}" + (f", {' > '.join(headings)}" if headings else "")
+    return turn_hit(found, "chunk", place)

@@ -1,0 +1,249 @@
+"""Adding documents to a corpus and retracting them. Whoever does so holds the lock of the corpus, as a forget does.
+
+A revision is one session with one run, written in one transaction: the run's start, what is told of the document, its
+chunks in order, the run's end. What a later revision or a retraction changes is told by an entry as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from muniment.core.canonical import canonical_text
+from muniment.core.hashing import short_id
+from muniment.core.pointer import Span
+from muniment.core.ports.engine import KeyTaken, Reader, Transaction
+from muniment.core.scope import Scope
+from muniment.errors import DuplicateId
+from muniment.memory.document_reading import (
+    Shelf,
+    find_newest,
+    next_revision,
+    revisions_named,
+    revisions_of,
+    view_document,
+    view_session,
+)
+from muniment.memory.documents.records import CorpusDocument
+from muniment.memory.patches import check_open, draft_patch
+from muniment.store.context import Context
+from muniment.store.items import Item, digest_name
+from muniment.store.ledger.admission import admit
+from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
+from muniment.store.ledger.records import EntryDraft, ToolCall
+from muniment.store.ledger.run_events import RUN_FINISHED
+from muniment.store.locks import lock_memory
+from muniment.store.writing import Batch, append_in, append_many, opening_draft, prepare
+
+if TYPE_CHECKING:
+    from muniment.memory.documents.document import Passage
+    from muniment.store.ledger.admission import Admitted
+
+__all__ = ["TOOL", "NewDocument", "add_document", "add_documents", "retract_document"]
+
+R = TypeVar("R")
+
+TOOL = "corpus"
+"""The tool that chunks come from, and the agent of their runs."""
+_COMPARED = ("digest", "media_type", "title", "source", "metadata")
+
+
+class NewDocument(NamedTuple):
+    """A document that is to be added: read, checked, redacted."""
+
+    document_id: str
+    is_anonymous: bool
+    """The caller gave no id: the same text is the same document."""
+    said: dict[str, Any]
+    """What is told of it: what is compared, and its size."""
+    ts: str | None
+    passages: Sequence[Passage]
+
+    def is_same(self, item: Item) -> bool:
+        """Is this the very document that stands there?"""
+        kept = item.plain()
+        return item.status == "live" and all(self.said.get(key) == kept.get(key) for key in _COMPARED)
+
+
+class _Plan(NamedTuple):
+    """The place of a new document among those that are there."""
+
+    same: Item | None
+    """The very document, where it is there already."""
+    revision: int
+    supersedes: Item | None
+
+
+Added = tuple[Shelf, NewDocument]
+"""A document and where it goes."""
+
+
+def add_document(ctx: Context, shelf: Shelf, new: NewDocument) -> CorpusDocument:
+    """Add the document, or answer the one that is there already."""
+
+    (document,) = _add(ctx, [(shelf, new)], view_session)
+    return document
+
+
+def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
+    """Add documents of one tenant, of one corpus or of several and each once, in one transaction.
+
+    Answers what `look` sees of each in that transaction, by its session.
+    """
+    _check_once(added)
+    return _add(ctx, added, look)
+
+
+def _check_once(added: Sequence[Added]) -> None:
+    """Of two texts for one document nobody could say which is the later."""
+    seen: dict[tuple[Shelf, str], int] = {}
+    for index, (shelf, new) in enumerate(added):
+        is_same = canonical_text([new.said.get(key) for key in _COMPARED]) if new.is_anonymous else new.document_id
+        first = seen.setdefault((shelf, is_same), index)
+        if first != index:
+            what = "the same text" if new.is_anonymous else f"the document {new.document_id!r:.80}"
+            raise DuplicateId(
+                f"{what} is given twice for the corpus {shelf.corpus_id!r}, at {first} and {index}",
+                path=f"$[{index}].document_id",
+                hint="give each document once",
+            )
+
+
+def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
+    """What takes time is done before the transaction. Answers what `look` sees of each session when it is there."""
+    tenant_id = added[0][0].tenant_id
+    while True:
+        plans = ctx.engine.read(tenant_id, lambda reader: _plans(reader, added))
+        found = _add_as(ctx, added, plans, look)
+        if found is not None:
+            return found
+
+
+def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
+    """The place of each document, corpus by corpus."""
+    named: dict[Shelf, list[str]] = {}
+    for shelf, new in added:
+        if not new.is_anonymous:
+            named.setdefault(shelf, []).append(new.document_id)
+    found = {shelf: revisions_of(reader, shelf, ids) for shelf, ids in named.items()}
+    return [
+        _anonymous(reader, shelf, new) if new.is_anonymous else _named(reader, shelf, new, found[shelf])
+        for shelf, new in added
+    ]
+
+
+def _anonymous(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
+    alike = revisions_named(reader, shelf, digest_name(new.said["digest"]))
+    return _Plan(next(filter(new.is_same, alike), None), 1, None)
+
+
+def _named(reader: Reader, shelf: Shelf, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
+    revisions = found[new.document_id]
+    last = revisions[max(revisions)] if revisions else None
+    if last is not None and new.is_same(last):
+        return _Plan(last, max(revisions), None)
+    revision = next_revision(reader, shelf, new.document_id, max(revisions, default=0))
+    return _Plan(None, revision, last if last is not None and last.status == "live" else None)
+
+
+def _add_as(
+    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, Shelf, str], R]
+) -> list[R] | None:
+    """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
+    sessions: list[str] = []
+    batches: list[tuple[Batch, str]] = []
+    opening = _opening(ctx)
+    for (shelf, new), plan in zip(added, plans, strict=True):
+        if plan.same is not None:
+            sessions.append(plan.same.id)
+            continue
+        session_id = shelf.session_id(new.document_id, plan.revision)
+        scope = _scope(shelf, session_id, short_id("run", [shelf.tenant_id, session_id]))
+        batch = prepare(ctx, scope, _drafts(shelf, new, plan, session_id), opening)
+        sessions.append(session_id)
+        batches.append((batch, "" if plan.supersedes is None else plan.supersedes.created_at))
+
+    def work(tx: Transaction) -> list[R] | None:
+        lock_memory(tx, *(shelf.owner for shelf, _ in added))
+        if _plans(tx, added) != plans:
+            return None
+        append_many(ctx, tx, batches)
+        return seen(tx)
+
+    def seen(reader: Reader) -> list[R]:
+        return [look(reader, shelf, session_id) for (shelf, _), session_id in zip(added, sessions, strict=True)]
+
+    tenant_id = added[0][0].tenant_id
+    if not batches:
+        return ctx.engine.read(tenant_id, seen)
+    try:
+        return ctx.engine.write(tenant_id, work)
+    except KeyTaken:
+        named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
+        raise DuplicateId(
+            f"an id that {named} is taken", path="$.document_id", hint="add it under another id"
+        ) from None
+
+
+def _scope(shelf: Shelf, session_id: str, run_id: str) -> Scope:
+    return Scope(tenant_id=shelf.tenant_id, user_id=shelf.owner, agent_id=TOOL, session_id=session_id, run_id=run_id)
+
+
+def _opening(ctx: Context) -> Admitted:
+    return admit(opening_draft({"task_type": TOOL}), ctx.policy.ledger)
+
+
+_END = EntryDraft(
+    kind="system",
+    role="system",
+    content="",
+    metadata={"event": RUN_FINISHED, "stop_reason": "OBJECTIVE_ACHIEVED"},
+)
+
+
+def _drafts(shelf: Shelf, new: NewDocument, plan: _Plan, session_id: str) -> list[EntryDraft]:
+    told = {"id": session_id, "document_id": new.document_id, "revision": plan.revision} | new.said
+    told["is_anonymous"] = new.is_anonymous
+    if plan.supersedes is not None:
+        told["supersedes"] = plan.supersedes.id
+    added = draft_patch(DOCUMENT_ADDED, "external", told).model_copy(update={"ts": new.ts})
+    chunks = [_chunk_draft(shelf, new, plan.revision, index) for index in range(len(new.passages))]
+    return [added, *chunks, _END]
+
+
+def _chunk_draft(shelf: Shelf, new: NewDocument, revision: int, index: int) -> EntryDraft:
+    passage = new.passages[index]
+    span = Span(start=passage.start, end=passage.end)
+    return EntryDraft(
+        kind="tool_result",
+        role="tool",
+        content=passage.text,
+        speaker=new.said.get("title"),
+        ts=new.ts,
+        id=shelf.chunk_id(new.document_id, revision, span),
+        metadata={
+            "document_id": new.document_id,
+            "revision": revision,
+            "index": index,
+            "start": span.start,
+            "end": span.end,
+            "headings": list(passage.headings),
+        },
+        tool=ToolCall(name=TOOL, ok=True),
+        trust="external",
+    )
+
+
+def retract_document(ctx: Context, shelf: Shelf, document_id: str, reason: str) -> CorpusDocument:
+    """Take a live document back: it stays what pointers point to, and is found no more."""
+    run_id = ctx.ids.new("run")
+
+    def work(tx: Transaction) -> CorpusDocument:
+        lock_memory(tx, shelf.owner)
+        item = find_newest(tx, shelf, document_id)
+        check_open(item, ("live",), "retracted")
+        told = draft_patch(DOCUMENT_RETRACTED, "external", {"id": item.id, "reason": reason})
+        append_in(ctx, tx, _scope(shelf, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
+        return view_document(tx, shelf, find_newest(tx, shelf, document_id))
+
+    return ctx.engine.write(shelf.tenant_id, work)

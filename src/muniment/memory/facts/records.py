@@ -1,0 +1,201 @@
+"""The bodies of the memory items: what a fact, a procedure, an insight, a candidate or a working state is made of.
+
+Richer than the packet's records, which are views of these: each part says which `state_patch` brought it and on what
+evidence, so that a forget can take exactly that part away. Quotes are kept as spans into their event, never as text.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from muniment.contracts.memory_packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
+from muniment.core.record import Confidence, Count, Items, JsonObject, JsonValue, Record
+from muniment.core.scope import IdText
+from muniment.core.vocabulary import TRUST_ORDER, ScopeLevel, Trust
+from muniment.memory.facts.candidate_records import CandidateStatus
+
+__all__ = [
+    "STALE_DEPENDENCY",
+    "Assertion",
+    "Judgement",
+    "Objection",
+    "QuoteRef",
+    "StoredCandidate",
+    "StoredFact",
+    "StoredInsight",
+    "StoredProcedure",
+    "StoredState",
+]
+
+STALE_DEPENDENCY = "stale_dependency"
+
+
+class QuoteRef(Record):
+    """Where quoted words stand: half-open UTF-8 bytes of an event's content."""
+
+    event_id: IdText
+    start: Count
+    end: Count
+
+
+class Assertion(Record):
+    """One saying of a fact: the `state_patch` that brought it, and the evidence it named."""
+
+    patch: IdText
+    sources: Items[IdText]
+    trust: Trust
+    """The lowest of its sources."""
+    since: str
+    """`valid_from`, or the time of its newest source."""
+    confidence: Confidence
+    notes: str | None
+    valid_from: str | None
+    valid_to: str | None
+    quote: QuoteRef | None
+    origin: IdText | None
+    """The insight or candidate it was promoted from."""
+
+
+class Objection(Record):
+    """Someone disputed or retracted a fact."""
+
+    patch: IdText
+    sources: Items[IdText]
+    reason: str | None
+
+
+class StoredFact(Record):
+    """A fact with everything that was ever said for and against it.
+
+    Several assertions may support it. Its trust is that of the best of them, and only assertions of that trust count
+    among its sources: so evidence of lower trust can neither raise its confidence nor drag its trust down (LG-08).
+    """
+
+    fact_id: IdText
+    key: IdText
+    value: JsonValue
+    status: FactStatus
+    scope_level: ScopeLevel
+    assertions: Items[Assertion]
+    is_preference: bool
+    depends_on: Items[IdText]
+    ended_at: str | None
+    """When a newer value took over."""
+    superseded_by: IdText | None
+    objections: Items[Objection]
+    is_retracted: bool
+    """Taken back: it was never true, as far as we know."""
+
+    @property
+    def best(self) -> tuple[Assertion, ...]:
+        """The assertions that count: those of the highest trust."""
+        trust = self.trust
+        return tuple(assertion for assertion in self.assertions if assertion.trust == trust)
+
+    @property
+    def trust(self) -> Trust:
+        return min((assertion.trust for assertion in self.assertions), key=TRUST_ORDER.index)
+
+    @property
+    def since(self) -> str:
+        """The earliest time from which it is said to hold."""
+        return min(assertion.since for assertion in self.best)
+
+    @property
+    def until(self) -> str | None:
+        """The end of its validity: as said, or as a newer value has it."""
+        said = _last(assertion.valid_to for assertion in self.best)
+        ends = [end for end in (said, self.ended_at) if end is not None]
+        return min(ends) if ends else None
+
+    def to_fact(self, fallen: tuple[str, ...] = ()) -> Fact:
+        """The packet's view of it; `fallen` are facts it depends on that no longer stand.
+
+        Its parts were checked when they were written, so the view is put together without checking them again.
+        """
+        best = self.best
+        start, end = _last(assertion.valid_from for assertion in best), self.until
+        notes = [said for said in (_last(assertion.notes for assertion in best),) if said]
+        if fallen:
+            notes.append(f"{STALE_DEPENDENCY}: depends on {', '.join(fallen)}, which no longer stands")
+        parts: dict[str, Any] = {
+            "fact_id": self.fact_id,
+            "fact_key": self.key,
+            "value": self.value,
+            "status": self.status,
+            "confidence": max(assertion.confidence for assertion in best),
+            "sources": tuple(dict.fromkeys(source for assertion in best for source in assertion.sources)),
+            "scope_level": self.scope_level,
+        }
+        said = (("valid_from", start), ("valid_to", end))
+        bounds: dict[str, Any] = {name: bound for name, bound in said if bound is not None}
+        if bounds:
+            parts["validity"] = Validity.model_construct(**bounds)
+        if notes:
+            parts["notes"] = "; ".join(notes)
+        return Fact.model_construct(**parts)
+
+
+def _last(values: Iterable[str | None]) -> str | None:
+    found = [value for value in values if value is not None]
+    return found[-1] if found else None
+
+
+class StoredProcedure(Record):
+    """A procedure, how often it was used, and what it was promoted from."""
+
+    procedure: Procedure
+    scope_level: ScopeLevel
+    patch: IdText
+    origin: IdText | None
+    usage: Count
+    is_retired: bool
+
+
+class Judgement(Record):
+    """One step in an insight's life."""
+
+    patch: IdText
+    state: ValidationState
+    sources: Items[IdText]
+    reason: str | None
+
+
+class StoredInsight(Record):
+    """An insight, how it was judged, and what it became."""
+
+    insight: InsightItem
+    patch: IdText
+    run_id: IdText
+    judgements: Items[Judgement]
+    promoted_to: IdText | None
+
+
+class StoredCandidate(Record):
+    """A candidate; its quote as a span."""
+
+    patch: IdText
+    candidate_id: IdText
+    key: IdText
+    value: JsonValue
+    status: CandidateStatus
+    explanation: str
+    sources: Items[IdText]
+    quote: QuoteRef | None
+    confidence: Confidence
+    trust: Trust
+    reason: str | None
+    proposed_by: str
+    proposed_at: str
+    fact_id: IdText | None
+    decided_by: IdText | None
+    """The `state_patch` of a later decision."""
+    valid_to: str | None = None
+    """Until when the fact is said to hold."""
+
+
+class StoredState(Record):
+    """A run's working state, and which `state_patch` each of its parts came from."""
+
+    state: JsonObject
+    origins: dict[str, str]
+    """`goal` or `slots.city` → the patch that set it last."""

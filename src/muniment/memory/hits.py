@@ -1,0 +1,37 @@
+"""What was found, as a search answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from muniment.memory.recall.records import Hit
+from muniment.memory.searching import Found
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["turn_hit"]
+
+_HIT_FIELDS = set(Hit.model_fields)
+
+
+def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
+    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
+    turn = found.turn
+    return Hit.unchecked(
+        {
+            "id": turn.id,
+            "kind": kind,
+            "text": turn.text,
+            "score": found.ranked.score,
+            "ts": turn.ts,
+            "sources": (turn.id,),
+            "why": (*found.ranked.reasons, *why),
+            "parts": dict(found.ranked.parts),
+            "session_id": turn.session_id,
+            "speaker": turn.speaker,
+            "role": turn.role,
+            "superseded_by": found.superseded_by,
+        },
+        _HIT_FIELDS,
+    )

@@ -1,0 +1,148 @@
+"""The index in storage: written with the turns, read for a search, made anew by a forget or a rebuild."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from datetime import date
+from functools import lru_cache
+
+from muniment.core.instants import parse_instant
+from muniment.core.ports.engine import Delete, Lock, Row, Select, Transaction
+from muniment.core.text.analyzer import term_hash
+from muniment.memory.recall.index import passage_hashes
+from muniment.memory.recall.segments import (
+    IndexedTurn,
+    Segment,
+    build_segment,
+    decode_segment,
+    drop_turns,
+    encode_segment,
+    merge_segments,
+)
+from muniment.store.blocks import BlockCache, Place, append_block, drop_from_blocks
+from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.turns import _by_user, is_turn, speaker_of, text_of
+
+__all__ = [
+    "SEGMENTS",
+    "SegmentCache",
+    "SegmentCodec",
+    "index_rows",
+    "index_turns",
+    "reindex_user",
+    "segments_of",
+    "unindex",
+]
+
+TEXT_CHARS_MAX = 64 * 1024
+"""What of a turn is indexed: of a longer one, its start."""
+
+
+class SegmentCodec:
+    """Segments as blocks."""
+
+    def size(self, block: Segment) -> int:
+        return len(block)
+
+    def weight(self, block: Segment) -> int:
+        return block.nbytes
+
+    def encode(self, block: Segment) -> bytes:
+        return encode_segment(block)
+
+    def decode(self, data: bytes) -> Segment:
+        return decode_segment(data)
+
+    def hold(self, block: Segment) -> Segment:
+        return block
+
+    def merge(self, blocks: Sequence[Segment]) -> Segment:
+        return merge_segments(blocks)
+
+    def drop(self, block: Segment, lost: Set[str]) -> Segment | None:
+        return drop_turns(block, lost)
+
+
+SEGMENTS = SegmentCodec()
+
+
+class SegmentCache(BlockCache[Segment]):
+    """Decoded parts of the index. They never change, so they can be kept."""
+
+    def __init__(self) -> None:
+        super().__init__(SEGMENTS)
+
+
+def segments_of(user_id: str) -> Place:
+    return Place("segments", (("user_id", user_id),))
+
+
+@lru_cache(maxsize=1024)
+def _moment(ts: str) -> tuple[date, int]:
+    """The day of a time stamp, and its seconds since 1970: turns that are written together often share it."""
+    moment = parse_instant(ts)
+    return moment.date(), int(moment.timestamp())
+
+
+@lru_cache(maxsize=1024)
+def _voice(speaker: str) -> str:
+    """Who speaks, as the index knows them."""
+    return f"{term_hash(speaker):016x}"
+
+
+def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
+    day, seconds = _moment(entry.ts)
+    terms, length = passage_hashes(text[:TEXT_CHARS_MAX], day)
+    voice = _voice(speaker_of(entry))
+    return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, length, terms)
+
+
+def index_turns(
+    tx: Transaction,
+    user_id: str,
+    turns: Iterable[tuple[LedgerEntry, str]],
+    kept: tuple[str, BlockCache[Segment]] | None = None,
+) -> None:
+    """Add turns, each with its full text, to the user's index, in the transaction that writes them."""
+    made = [indexed(entry, text) for entry, text in turns]
+    if made:
+        tx.do(Lock(("index", user_id)))
+        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made), kept)
+
+
+def unindex(tx: Transaction, lost: Sequence[str]) -> int:
+    """Take turns out of their users' indexes; answers how many blocks were made anew."""
+    changed = 0
+    for user_id, ids in sorted(_by_user(tx, lost).items()):
+        tx.do(Lock(("index", user_id)))
+        changed += drop_from_blocks(tx, segments_of(user_id), SEGMENTS, ids)
+    return changed
+
+
+def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
+    """Make the user's index anew from the ledger; answers how many turns it holds."""
+    tx.do(Lock(("index", user_id)))
+    tx.do(Delete("segments", (("user_id", "=", user_id),)))
+    order = ("recorded_at", "user_id", "session_id", "seq")
+    held: list[IndexedTurn] = []
+    count = 0
+    for row in tx.stream(Select("entries", where=(("user_id", "=", user_id),), order=order)):
+        entry = entry_of_row(tenant_id, row)
+        if is_turn(entry):
+            held.append(indexed(entry, text_of(tx, entry)))
+            count += 1
+    for at in range(0, len(held), 4096):
+        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(held[at : at + 4096]))
+    return count
+
+
+def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
+    """Index imported entries, in the transaction that writes them and their blobs."""
+    turns: dict[str, list[tuple[LedgerEntry, str]]] = {}
+    for row in rows:
+        entry = entry_of_row(tenant_id, row)
+        if is_turn(entry):
+            turns.setdefault(entry.scope.user_id, []).append((entry, text_of(tx, entry)))
+    for user_id in sorted(turns):
+        index_turns(tx, user_id, turns[user_id])

@@ -1,0 +1,263 @@
+"""Procedures (MP-10) and insights (MP-12): written, judged, promoted, retired; what has expired is out of reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
+from muniment.core.ports.engine import Reader, Transaction
+from muniment.core.record import ValidationError, issues_of
+from muniment.errors import Conflict, InvalidInput, InvalidRecord
+from muniment.memory.fact_reading import view_fact
+from muniment.memory.fact_rows import LEVELS
+from muniment.memory.facts.records import StoredInsight, StoredProcedure
+from muniment.memory.patches import (
+    Decided,
+    Desk,
+    check_open,
+    draft_patch,
+    instant_of,
+    need_grant,
+    own_item,
+    read_evidence,
+    text_of,
+    texts_of,
+    trust_of_evidence,
+    write_patches,
+)
+from muniment.memory.remembering import FactRequest, plan_fact, request_fact
+from muniment.store.items import Item, latest
+from muniment.store.ledger.memory_events import (
+    INSIGHT_JUDGED,
+    INSIGHT_PROMOTED,
+    INSIGHT_SUPPOSED,
+    PROCEDURE_RETIRED,
+    PROCEDURE_USED,
+    PROCEDURE_WRITTEN,
+)
+from muniment.store.locks import lock_item, lock_shared
+
+__all__ = [
+    "is_expired",
+    "judge_insight",
+    "promote_to_fact",
+    "promote_to_procedure",
+    "retire_procedure",
+    "suppose",
+    "use_procedures",
+    "write_procedure",
+]
+
+RUN_END = "run_end"
+_STATES = ("unvalidated", "testing", "validated", "rejected")
+
+
+# -- procedures ---------------------------------------------------------------------------------------
+
+
+def write_procedure(desk: Desk, given: dict[str, Any], scope_level: str) -> Procedure:
+    """A new procedure. Without sources it is the agent's own word."""
+    procedure = _procedure(desk, given, scope_level)
+    sources = procedure.sources or ()
+
+    def decide(tx: Transaction) -> Decided:
+        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources))
+        return Decided([draft_patch(PROCEDURE_WRITTEN, trust, _written(procedure, scope_level, None))])
+
+    return write_patches(desk, decide, lambda reader: _view_procedure(reader, procedure.procedure_id))
+
+
+def _procedure(desk: Desk, given: dict[str, Any], scope_level: str) -> Procedure:
+    if scope_level not in LEVELS:
+        raise InvalidInput(f"{scope_level!r:.40} is not a scope level", path="$.scope_level", hint=", ".join(LEVELS))
+    need_grant(desk, scope_level)
+    plain = given | {"sources": texts_of(given.get("sources", ()), "$.sources")}
+    plain = {name: value for name, value in plain.items() if value is not None and (value or name != "sources")}
+    try:
+        return Procedure.model_validate(plain | {"procedure_id": desk.ctx.ids.new("prc")})
+    except ValidationError as error:
+        raise InvalidRecord("not a valid procedure", issues_of(error, plain)) from None
+
+
+def _written(procedure: Procedure, scope_level: str, origin: str | None) -> dict[str, Any]:
+    return {
+        "id": procedure.procedure_id,
+        "sources": list(procedure.sources or ()),
+        "from": origin,
+        "procedure": procedure.to_wire(),
+        "scope_level": scope_level,
+    }
+
+
+def retire_procedure(desk: Desk, procedure_id: str) -> Procedure:
+    """The procedure is no longer chosen; it stays for the record."""
+
+    def decide(tx: Transaction) -> Decided:
+        item = _locked(tx, desk, "procedure", procedure_id, "$.procedure_id")
+        need_grant(desk, item.plain()["scope_level"])
+        check_open(item, ("active",), "retired")
+        return Decided([draft_patch(PROCEDURE_RETIRED, "assistant", {"id": item.id})], item.created_at)
+
+    return write_patches(desk, decide, lambda reader: _view_procedure(reader, procedure_id))
+
+
+def use_procedures(desk: Desk, procedure_ids: Any) -> None:
+    """Count one use of each: among equal priorities the more used comes first (MP-10)."""
+    ids = sorted(texts_of(procedure_ids, "$.procedure_ids"))
+
+    def decide(tx: Transaction) -> Decided:
+        lock_item(tx, *ids)  # all of them before any that is shared, in the order everyone takes them
+        items = [_locked(tx, desk, "procedure", id_, "$.procedure_ids") for id_ in ids]
+        after = max((item.created_at for item in items), default="")
+        return Decided([draft_patch(PROCEDURE_USED, "assistant", {"ids": ids})] if ids else [], after)
+
+    write_patches(desk, decide, lambda _reader: None)
+
+
+def _view_procedure(reader: Reader, procedure_id: str) -> Procedure:
+    item = latest(reader, procedure_id)
+    assert item is not None
+    return StoredProcedure.from_wire(item.plain()).procedure
+
+
+def _locked(tx: Transaction, desk: Desk, kind: str, item_id: Any, path: str) -> Item:
+    """An item of this scope, which no one else changes until the transaction ends."""
+    lock_item(tx, text_of(item_id, path))
+    item = own_item(tx, desk.scope, kind, item_id, path)
+    if item.user_id is not None:
+        return item
+    lock_shared(tx)
+    return own_item(tx, desk.scope, kind, item_id, path)
+
+
+# -- insights -----------------------------------------------------------------------------------------
+
+
+def suppose(desk: Desk, given: dict[str, Any]) -> InsightItem:
+    """A new insight: a supposition, never more than under test."""
+    plain = {name: value for name, value in given.items() if value is not None}
+    for name in ("sources", "tests_suggested"):
+        plain[name] = texts_of(plain.get(name, ()), f"$.{name}")
+        if not plain[name]:
+            del plain[name]
+    expires_at = plain.get("expires_at", RUN_END)
+    plain["expires_at"] = RUN_END if expires_at == RUN_END else instant_of(expires_at, "$.expires_at")
+    plain.setdefault("confidence", desk.ctx.policy.memory.insight_confidence)
+    if plain.get("validation_state") not in ("unvalidated", "testing"):
+        raise InvalidInput(
+            "a new insight is unvalidated or testing", path="$.validation_state", hint="judge_insight moves it on"
+        )
+    try:
+        insight = InsightItem.model_validate(plain | {"id": desk.ctx.ids.new("ins")})
+    except ValidationError as error:
+        raise InvalidRecord("not a valid insight", issues_of(error, plain)) from None
+    sources = insight.sources or ()
+
+    def decide(tx: Transaction) -> Decided:
+        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources), is_supposed=True)
+        said = {"id": insight.id, "sources": list(sources), "insight": insight.to_wire()}
+        return Decided([draft_patch(INSIGHT_SUPPOSED, trust, said)])
+
+    return write_patches(desk, decide, lambda reader: _view_insight(reader, insight.id))
+
+
+def _view_insight(reader: Reader, insight_id: str) -> InsightItem:
+    item = latest(reader, insight_id)
+    assert item is not None
+    return StoredInsight.from_wire(item.plain()).insight
+
+
+def judge_insight(desk: Desk, insight_id: str, state: str, sources: Any, reason: str | None) -> InsightItem:
+    """Move an insight. Validating takes evidence; rejecting is final."""
+    if state not in _STATES:
+        said = f"{state!r:.40} is not a validation state"
+        raise InvalidInput(said, path="$.state", hint=f"one of {', '.join(_STATES)}")
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidInput("reason should be a string", path="$.reason")
+    named = texts_of(sources, "$.sources")
+    if state == "validated" and not named:
+        raise InvalidInput("validating takes at least one source", path="$.sources", hint="name what showed it")
+
+    def decide(tx: Transaction) -> Decided:
+        item, _ = _living(tx, desk, insight_id)
+        check_open(item, ("unvalidated", "testing", "validated"), "judged")
+        trust = trust_of_evidence(read_evidence(tx, desk.scope, named))
+        said = {"id": item.id, "state": state, "sources": list(named), "reason": reason}
+        return Decided([draft_patch(INSIGHT_JUDGED, trust, said)], item.created_at)
+
+    return write_patches(desk, decide, lambda reader: _view_insight(reader, insight_id))
+
+
+def is_expired(stored: StoredInsight, run: Item | None, now: str) -> bool:
+    """Past its instant, or with its run, whichever process ended that (MP-12). Expiring exactly now is still there."""
+    expires_at = stored.insight.expires_at or RUN_END
+    return (run is None or run.status == "finished") if expires_at == RUN_END else expires_at < now
+
+
+def _living(tx: Transaction, desk: Desk, insight_id: str) -> tuple[Item, StoredInsight]:
+    item = _locked(tx, desk, "insight", insight_id, "$.insight_id")
+    stored = StoredInsight.from_wire(item.plain())
+    if is_expired(stored, latest(tx, stored.run_id), desk.ctx.now()):
+        raise Conflict(f"the insight {item.id} has expired", details={"id": item.id}, hint="suppose it again")
+    return item, stored
+
+
+# -- promotion ----------------------------------------------------------------------------------------
+
+
+def promote_to_fact(desk: Desk, insight_id: str, key: str, scope_level: str) -> Fact:
+    """A validated insight's statement as a fact, on all of its evidence."""
+    fact_id = desk.ctx.ids.new("fct")
+    made: list[str] = []
+    checked = request_fact(key=key, value="", sources=("later",), scope_level=scope_level)
+    need_grant(desk, checked.scope_level)
+
+    def decide(tx: Transaction) -> Decided:
+        item, stored = _promotable(tx, desk, insight_id)
+        request = FactRequest(
+            key=checked.key,
+            value=stored.insight.statement,
+            sources=_evidence_of(stored),
+            scope_level=checked.scope_level,
+        )
+        evidence = read_evidence(tx, desk.scope, request.sources)
+        planned = plan_fact(tx, desk, request, fact_id, evidence, origin=item.id, is_supposed=True)
+        made[:] = [planned.fact_id]
+        promoted = draft_patch(INSIGHT_PROMOTED, "assistant", {"id": item.id, "promoted_to": planned.fact_id})
+        return Decided([planned.draft, promoted], max(planned.after, item.created_at))
+
+    return write_patches(desk, decide, lambda reader: view_fact(reader, made[0]))
+
+
+def promote_to_procedure(desk: Desk, insight_id: str, task_type: str, scope_level: str) -> Procedure:
+    """A validated insight's statement as a procedure, on all of its evidence."""
+    empty = _procedure(desk, {"task_type": task_type, "content": {}}, scope_level)
+
+    def decide(tx: Transaction) -> Decided:
+        item, stored = _promotable(tx, desk, insight_id)
+        sources = _evidence_of(stored)
+        content = {"statement": stored.insight.statement}
+        procedure = empty.model_copy(update={"content": content, "sources": sources})
+        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources), is_supposed=True)
+        drafts = [
+            draft_patch(PROCEDURE_WRITTEN, trust, _written(procedure, scope_level, item.id)),
+            draft_patch(INSIGHT_PROMOTED, "assistant", {"id": item.id, "promoted_to": procedure.procedure_id}),
+        ]
+        return Decided(drafts, item.created_at)
+
+    return write_patches(desk, decide, lambda reader: _view_procedure(reader, empty.procedure_id))
+
+
+def _promotable(tx: Transaction, desk: Desk, insight_id: str) -> tuple[Item, StoredInsight]:
+    item, stored = _living(tx, desk, insight_id)
+    check_open(item, ("validated",), "promoted")
+    if stored.promoted_to is not None:
+        raise Conflict(
+            f"the insight {item.id} was promoted already", details={"id": item.id, "promoted_to": stored.promoted_to}
+        )
+    return item, stored
+
+
+def _evidence_of(stored: StoredInsight) -> tuple[str, ...]:
+    shown = [source for each in stored.judgements if each.state == "validated" for source in each.sources]
+    return tuple(dict.fromkeys((*(stored.insight.sources or ()), *shown)))

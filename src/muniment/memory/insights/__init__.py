@@ -1,1 +1,0 @@
-"""Procedures and insights."""

@@ -1,1 +1,0 @@
-"""What turns text into vectors, by name."""

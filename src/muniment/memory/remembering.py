@@ -1,0 +1,224 @@
+"""Facts (MP-06…MP-09): remembering by the rules, disputing, retracting, reading what stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from muniment.contracts.memory_packet import Fact
+from muniment.core.policy.memory import FactPolicy
+from muniment.core.ports.engine import Lock, Reader, Transaction
+from muniment.core.record import Confidence, Items, JsonValue, Record, ValidationError, issues_of
+from muniment.core.scope import IdText, Scope
+from muniment.core.vocabulary import ScopeLevel
+from muniment.errors import InvalidInput, InvalidRecord
+from muniment.memory.fact_reading import standing_facts, view_fact
+from muniment.memory.fact_rows import LEVELS
+from muniment.memory.facts.records import StoredFact
+from muniment.memory.facts.rules import Outcome, Saying, is_preference, resolve
+from muniment.memory.patches import (
+    Decided,
+    Desk,
+    Evidence,
+    check_open,
+    cleaned,
+    draft_patch,
+    find_quote,
+    instant_of,
+    need_grant,
+    own_item,
+    read_evidence,
+    texts_of,
+    trust_of_evidence,
+    write_patches,
+)
+from muniment.store.items import digest_name
+from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
+from muniment.store.ledger.records import EntryDraft
+from muniment.store.locks import lock_shared
+
+__all__ = [
+    "FactRequest",
+    "Planned",
+    "dispute_fact",
+    "lock_fact",
+    "plan_fact",
+    "remember",
+    "request_fact",
+    "retract_fact",
+]
+
+
+class FactRequest(Record):
+    """What a caller wants remembered, checked for its form."""
+
+    key: IdText
+    value: JsonValue
+    sources: Items[IdText]
+    confidence: Confidence | None = None
+    scope_level: ScopeLevel = "user"
+    valid_from: str | None = None
+    valid_to: str | None = None
+    notes: str | None = None
+    depends_on: Items[IdText] = ()
+    quote: str | None = None
+    is_preference: bool | None = None
+
+
+class Planned(NamedTuple):
+    """What remembering comes to: the entry, the fact it makes or adds to, which rule spoke."""
+
+    draft: EntryDraft
+    fact_id: str
+    outcome: Outcome
+    after: str
+
+
+def request_fact(**given: Any) -> FactRequest:
+    """Callers' arguments as a request; reversed validity and missing sources are refused here."""
+    plain = dict(given)
+    for name in ("sources", "depends_on"):
+        plain[name] = texts_of(plain.get(name, ()), f"$.{name}")
+    for name in ("valid_from", "valid_to"):
+        plain[name] = instant_of(plain.get(name), f"$.{name}")
+    try:
+        request = FactRequest.model_validate(plain)
+    except ValidationError as error:
+        raise InvalidRecord("this cannot be remembered", issues_of(error, plain)) from None
+    if not request.sources:
+        raise InvalidInput("a fact needs at least one source", path="$.sources", hint="name the event that says it")
+    if request.valid_from and request.valid_to and request.valid_to < request.valid_from:
+        raise InvalidInput(
+            "the fact would end before it begins", path="$.valid_to", hint="give a valid_to after valid_from, or none"
+        )
+    if request.quote == "":
+        raise InvalidInput(
+            "a quote should hold some words", path="$.quote", hint="leave quote out to cite the whole event"
+        )
+    return request
+
+
+def remember(desk: Desk, request: FactRequest) -> Fact:
+    need_grant(desk, request.scope_level)
+    fact_id = desk.ctx.ids.new("fct")
+    made: list[str] = []
+
+    def decide(tx: Transaction) -> Decided:
+        evidence = read_evidence(tx, desk.scope, request.sources)
+        planned = plan_fact(tx, desk, request, fact_id, evidence)
+        made[:] = [planned.fact_id]
+        return Decided([planned.draft], planned.after)
+
+    return write_patches(desk, decide, lambda reader: view_fact(reader, made[0]))
+
+
+def plan_fact(
+    tx: Transaction,
+    desk: Desk,
+    request: FactRequest,
+    fact_id: str,
+    evidence: Sequence[Evidence],
+    origin: str | None = None,
+    *,
+    is_supposed: bool = False,
+) -> Planned:
+    """Take the key's lock, let the rules speak, and say it in an entry. `origin` is what it was promoted from."""
+    ctx, scope, policy = desk.ctx, desk.scope, desk.ctx.policy.memory.facts
+    key = cleaned(ctx, request.key)
+    value = cleaned(ctx, request.value, key)
+    _check_dependencies(tx, scope, request)
+    quote = find_quote(tx, scope, request.quote, evidence)
+    trust = trust_of_evidence(evidence, is_supposed=is_supposed)
+    since = request.valid_from or max(each.ts for each in evidence)
+    lock_fact(tx, scope, request.scope_level, key)
+    standing = standing_facts(tx, scope, request.scope_level, key)
+    saying = Saying(key, value, trust, since, request.valid_to)
+    outcome = resolve(saying, [each.fact for each in standing], policy)
+    confidence = request.confidence
+    said: dict[str, Any] = {
+        "id": outcome.adds_to or fact_id,
+        "sources": list(request.sources),
+        "from": origin,
+        "depends_on": list(request.depends_on),
+        "assertion": {
+            "since": since,
+            "confidence": getattr(policy.confidence, trust) if confidence is None else confidence,
+            "notes": request.notes,
+            "valid_from": request.valid_from,
+            "valid_to": request.valid_to,
+            "quote": None if quote is None else quote.to_wire(),
+        },
+    }
+    event = FACT_REINFORCED
+    if outcome.adds_to is None:
+        event = FACT_REMEMBERED
+        said |= _new_fact(request, key, value, outcome, policy)
+    touched = {*outcome.ends, outcome.adds_to}
+    after = max((each.item.created_at for each in standing if each.item.id in touched), default="")
+    return Planned(draft_patch(event, trust, said), outcome.adds_to or fact_id, outcome, after)
+
+
+def _new_fact(request: FactRequest, key: str, value: Any, outcome: Outcome, policy: FactPolicy) -> dict[str, Any]:
+    is_past = outcome.effect == "history"
+    chosen = request.is_preference
+    return {
+        "effect": outcome.effect,
+        "key": key,
+        "value": value,
+        "status": outcome.status,
+        "scope_level": request.scope_level,
+        "is_preference": is_preference(key, policy) if chosen is None else chosen,
+        "ends": dict.fromkeys(outcome.ends, outcome.ended_at),
+        "ended_at": outcome.ended_at if is_past else None,
+        "superseded_by": outcome.against if is_past else None,
+    }
+
+
+def _check_dependencies(reader: Reader, scope: Scope, request: FactRequest) -> None:
+    """A fact may build on others of its own level or above, never on what those it is shared with cannot see."""
+    for index, id_ in enumerate(request.depends_on):
+        path = f"$.depends_on[{index}]"
+        level = own_item(reader, scope, "fact", id_, path).plain()["scope_level"]
+        if LEVELS.index(level) < LEVELS.index(request.scope_level):
+            said = f"a fact at {request.scope_level} level cannot depend on one at {level} level"
+            raise InvalidInput(said, path=path, hint="depend on facts of the same level or above")
+
+
+def lock_fact(tx: Transaction, scope: Scope, level: str, key: str) -> None:
+    """Hold a key at a level; what users share is held as a whole first, as a forget does."""
+    if level != "user":
+        lock_shared(tx)
+    owner = {"user": scope.user_id, "agent": scope.agent_id}.get(level, "")
+    tx.do(Lock(("fact", level, owner, digest_name(key))))
+
+
+# -- against a fact -----------------------------------------------------------------------------------
+
+
+def dispute_fact(desk: Desk, fact_id: str, sources: Any, reason: str | None) -> Fact:
+    """Someone objects: the fact is left out until it is settled."""
+    return _object(desk, FACT_DISPUTED, fact_id, sources, reason, ("active", "disputed"))
+
+
+def retract_fact(desk: Desk, fact_id: str, sources: Any, reason: str | None) -> Fact:
+    """The fact is taken back: kept as history, never shown."""
+    return _object(desk, FACT_RETRACTED, fact_id, sources, reason, ("active", "disputed"))
+
+
+def _object(desk: Desk, event: str, fact_id: str, sources: Any, reason: str | None, statuses: tuple[str, ...]) -> Fact:
+    named = texts_of(sources, "$.sources")
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidInput("reason should be a string", path="$.reason")
+    doing = "disputed" if event == FACT_DISPUTED else "retracted"
+
+    def decide(tx: Transaction) -> Decided:
+        seen = StoredFact.from_wire(own_item(tx, desk.scope, "fact", fact_id, "$.fact_id").plain())
+        need_grant(desk, seen.scope_level)
+        lock_fact(tx, desk.scope, seen.scope_level, seen.key)
+        item = own_item(tx, desk.scope, "fact", fact_id, "$.fact_id")
+        check_open(item, statuses, doing)
+        trust = trust_of_evidence(read_evidence(tx, desk.scope, named))
+        said = {"id": item.id, "sources": list(named), "reason": reason}
+        return Decided([draft_patch(event, trust, said)], item.created_at)
+
+    return write_patches(desk, decide, lambda reader: view_fact(reader, fact_id))

@@ -1,0 +1,131 @@
+"""Finding turns of one user, in all their sessions: the index put together, ranked, and read back from the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple, cast
+
+from muniment.core.canonical import check_text
+from muniment.core.hashing import digest
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.numbers import whole
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.ports.engine import Reader, Select
+from muniment.errors import InvalidInput
+from muniment.memory.caches import IndexCache
+from muniment.memory.indexing import SegmentCache, segments_of
+from muniment.memory.recall.dense import weigh_dense
+from muniment.memory.recall.query import QUERY_CHARS_MAX
+from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory.recall.segments import Segment, drop_turns
+from muniment.memory.recall.stored import StoredIndex
+from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
+from muniment.store.blocks import list_blocks, load_blocks, state_of
+from muniment.store.context import Context
+from muniment.store.turns import speaker_of
+
+__all__ = ["Found", "check_search", "find_turns", "load_index"]
+
+SEARCH_MAX = 1000
+
+
+class Found(NamedTuple):
+    """A turn and its rank."""
+
+    turn: LiveTurn
+    ranked: Ranked
+    superseded_by: str | None
+
+
+def load_index(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, without: Set[str] = frozenset()
+) -> StoredIndex:
+    """The index of a user as it stands; what has not changed since it was last asked for is not read again.
+
+    `without` names sessions that are left out, as if they had never been in it.
+    """
+    place = segments_of(user_id)
+    listed = list_blocks(reader, place)
+    state = state_of(listed)
+    if without:
+        state = (*state, digest("\n".join(sorted(without)).encode()))
+    indexes = ctx.cache(IndexCache)
+    index = indexes.get((tenant_id, user_id), state)
+    if index is None:
+
+        def names(ids: Sequence[str]) -> list[str]:
+            spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
+            return [spoken.get(id_, "") for id_ in ids]
+
+        segments = load_blocks(reader, tenant_id, place, listed, ctx.cache(SegmentCache))
+        if without:
+            segments = [left for segment in segments if (left := _drop_sessions(segment, without)) is not None]
+        index = StoredIndex(segments, names)
+        indexes.put((tenant_id, user_id), state, index)
+    return index
+
+
+def _drop_sessions(segment: Segment, without: Set[str]) -> Segment | None:
+    gone = {number for number, session in enumerate(segment.sessions) if session in without}
+    if not gone:
+        return segment
+    sessions = zip(segment.ids, segment.session.tolist(), strict=True)
+    return drop_turns(segment, {id_ for id_, session in sessions if session in gone})
+
+
+def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
+    """What of a query is read, how many are wanted, and the moment it is asked at."""
+    if not isinstance(query, str):
+        raise InvalidInput("a query is text", path="$.query")
+    check_text(query, "$.query")
+    k = whole(k)
+    if type(k) is not int or not 1 <= k <= SEARCH_MAX:
+        raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
+    moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
+    return query[:QUERY_CHARS_MAX], k, format_instant(moment)
+
+
+def find_turns(
+    ctx: Context,
+    reader: Reader,
+    tenant_id: str,
+    user_id: str,
+    query: str,
+    k: int,
+    now: str,
+    policy: RecallPolicy,
+    without: Set[str] = frozenset(),
+    is_asked_later: bool = False,
+) -> list[Found]:
+    """The best `k` turns for a query, best first; of all sessions but those that it is `without`.
+
+    `is_asked_later`: see `turns_by_id`.
+    """
+    index = load_index(ctx, reader, tenant_id, user_id, without)
+    dense = None
+    if ctx.embedder is not None:
+        policy = weigh_dense(policy, ctx.embedder.identity, query)
+        if policy.dense_turn or policy.dense_window:
+            from muniment.memory.vectoring import VectorCache, dense_for
+
+            dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.cache(VectorCache), query)
+
+    def exact_moments(ordinals: Sequence[int]) -> list[str]:
+        return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
+
+    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments)
+    ids = [index.id(hit.ordinal) for hit in ranked]
+    turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
+    found = []
+    for id_, hit in zip(ids, ranked, strict=True):
+        if id_ in turns:
+            newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
+            found.append(Found(turns[id_], hit, newer))
+    return found
+
+
+def _moments(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone."""
+    asked = Select("entries", where=(("id", "in", tuple(ids)),), columns=("id", "ts", "recorded_at"))
+    found = {id_: f"{ts} {at}" for id_, ts, at in cast("list[tuple[str, str, str]]", reader.do(asked))}
+    return [found.get(id_, "") for id_ in ids]

@@ -1,1 +1,0 @@
-"""The working state of a run."""

@@ -1,0 +1,81 @@
+"""How far a task is taken: by the policy of rollouts alone, or by what a router decided beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.contracts.run_records import PolicySignals
+from muniment.rules.rollouts.budget import Goal, Step, cut_step, next_step
+
+if TYPE_CHECKING:
+    from muniment.core.policy.routing import RoutePolicy
+    from muniment.rules.attempt_trials import Trial
+    from muniment.rules.rollouts.budget import Caps, Made
+    from muniment.rules.routing.climbing import Attempt
+    from muniment.rules.routing.records import NextStep, RouteDecision, RouteRequest
+
+    Router = Callable[[RouteRequest], RouteDecision]
+
+__all__ = ["Plan", "goal_plan", "routed_plan", "signals_of"]
+
+
+class Plan(NamedTuple):
+    """What comes next, asked after each wave of attempts."""
+
+    next: Callable[[Sequence[Trial], Made], Step]
+    decision: RouteDecision | None = None
+
+
+def goal_plan(goal: Goal, caps: Caps, policy: RoutePolicy) -> Plan:
+    return Plan(lambda _trials, made: next_step(goal, made, caps, policy))
+
+
+def routed_plan(decision: RouteDecision, caps: Caps, policy: RoutePolicy, *, is_parallel: bool) -> Plan:
+    """Up the ladder that a router chose. Where it would try nothing the task is tried once: an answer was asked for."""
+    from muniment.rules.routing.climbing import next_step as climb
+
+    goal = Goal((), decision.impact)
+
+    def after(trials: Sequence[Trial], made: Made) -> Step:
+        if not trials and not decision.rungs:
+            return Step("attempt", decision.reasons[0].code, decision.reasons[0].words, "main", 1)
+        step = _step_of(climb(decision, [_climbed(each) for each in trials]), decision, trials, is_parallel)
+        return step if step.action in ("stop", "escalate") else cut_step(step, made, goal, caps, policy)
+
+    return Plan(after, decision)
+
+
+def signals_of(decision: RouteDecision) -> PolicySignals:
+    """What the router saw: the risk of failing, what its choice wins over the next cheaper, and that for its price."""
+    cheaper = decision.cheaper
+    won, paid = (0.0, 0.0) if cheaper is None else (cheaper.pass_rate_lost, cheaper.cost_saved)
+    return PolicySignals(
+        risk_score=1 - decision.expected.pass_rate, opp_score=won, efficiency=won / paid if paid > 0 else None
+    )
+
+
+def _climbed(trial: Trial) -> Attempt:
+    from muniment.rules.routing.climbing import Attempt
+
+    result = trial.judged
+    return Attempt(
+        result.verdict,
+        result.outcome,
+        trial.tier or "hot",
+        trial.kind,
+        tuple(result.reason_codes or ()),
+        tuple(result.violated_constraints or ()),
+        trial.figure,
+    )
+
+
+def _step_of(told: NextStep, decision: RouteDecision, trials: Sequence[Trial], is_parallel: bool) -> Step:
+    code, words = told.reason.code, told.reason.words
+    if told.action in ("stop", "escalate", "repair"):
+        return Step(told.action, code, words, told.mode or "main", int(told.action == "repair"))
+    if told.action == "synth":
+        return Step("synth", code, words, "synth", 1, "full")
+    rung = next(each for each in decision.rungs if each.tier == told.action)
+    made = sum(each.kind == "attempt" and each.tier == rung.tier for each in trials)
+    return Step("attempt", code, words, rung.mode, rung.k - made if is_parallel else 1, rung.tier)

@@ -1,0 +1,244 @@
+"""Rules chosen for a run from the banks it may see, told to the run (RC-15).
+
+What is chosen is a function of the request and of the revisions in force: it reads what is published in the rules,
+never running counts. What the run was given is checked once more when it is told: nothing that was changed or
+forgotten meanwhile is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
+from muniment.core.numbers import whole
+from muniment.core.owners.banks import owners_seen
+from muniment.core.ports.engine import Condition, Select
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.vocabulary import RuleType
+from muniment.errors import Conflict, InvalidInput
+from muniment.learning.banks import find_memory
+from muniment.learning.recalling import bucket_given, features_given, features_of, intent_given, state_given
+from muniment.learning.rule_state import RuleArm
+from muniment.memory.patches import Decided, draft_patch, write_patches
+from muniment.rules.promotion.records import RefusedRule
+from muniment.rules.rule_cache import RuleCache
+from muniment.rules.rulebook.selection import Asked, Selected, select_rules
+from muniment.rules.rulebook_reading import candidates_for, names_for
+from muniment.store.ledger.foreign import is_id
+from muniment.store.ledger.memory_events import RULES_SELECTED
+from muniment.store.locks import lock_shared
+from muniment.verify.buckets import parse_bucket_key
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.vocabulary import Level
+    from muniment.learning.kept import IntentParts, StateParts
+    from muniment.memory.patches import Desk
+    from muniment.store.context import Context
+
+__all__ = ["RuleSelection", "RulesAsked", "ask_rules", "read_asked", "select_for_run"]
+
+_TRIES = 3
+_RULES_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAsked:
+    """What rules are asked for by."""
+
+    intent: IntentParts
+    state: StateParts
+    bucket_key: str | None
+    features: Mapping[str, Any]
+    max_rules: int
+    allow_types: tuple[RuleType, ...]
+    prompt_profile: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSelection:
+    """The rules of a run: what was asked and answered, what was left out and why, and what goes into the prompt."""
+
+    request: CandidateSelectRequest
+    response: CandidateSelectResponse
+    arms: tuple[RuleArm, ...]
+    """Every rule that would have been chosen, and whether the run had it."""
+    text: str
+    """What goes into the prompt, guards first; empty where no rule applies."""
+    tokens: int
+    revisions: Mapping[str, int]
+    """Of each bank that was asked, the revision in force."""
+    chosen: Selected = field(repr=False)
+
+    @property
+    def refused(self) -> tuple[RefusedRule, ...]:
+        """Every rule that was looked at and not chosen, and why; made when it is asked for."""
+        return self.chosen.refused
+
+    @property
+    def id(self) -> str:
+        return self.request.request_id
+
+
+# -- what callers give --------------------------------------------------------------------------------
+
+
+def read_asked(
+    ctx: Context,
+    *,
+    intent: Any = None,
+    state: Any = None,
+    bucket_key: Any = None,
+    features: Any = None,
+    max_rules: Any = None,
+    allow_types: Any = None,
+    prompt_profile: Any = None,
+) -> RulesAsked:
+    """A request for rules, checked."""
+    most = ctx.policy.rules.select.max_rules if max_rules is None else whole(max_rules)
+    if type(most) is not int or not 0 <= most <= _RULES_MAX:
+        raise InvalidInput(f"max_rules is a whole number from 0 to {_RULES_MAX}", path="$.max_rules")
+    known: tuple[RuleType, ...] = get_args(RuleType)
+    types = known if allow_types is None else tuple(allow_types) if isinstance(allow_types, list | tuple) else ()
+    if not types or not all(type_ in known for type_ in types):
+        raise InvalidInput("not types of rules", path="$.allow_types", hint=", ".join(known))
+    if prompt_profile is not None and not is_id(prompt_profile):
+        raise InvalidInput("a prompt profile is a name", path="$.prompt_profile")
+    bucket = bucket_given(bucket_key)
+    if bucket is not None:
+        parse_bucket_key(bucket)
+    return RulesAsked(
+        intent_given(intent), state_given(state), bucket, features_given(features), most, types, prompt_profile
+    )
+
+
+# -- choosing -----------------------------------------------------------------------------------------
+
+
+def ask_rules(
+    ctx: Context, tenant_id: str, owners: tuple[str, ...], asked: RulesAsked, *, run_id: str, x_ref: str
+) -> tuple[RuleSelection, dict[str, tuple[str, int]]]:
+    """The selection, and of each rule it names the bank and version it was read at."""
+    request = _request(ctx, asked, x_ref)
+    names = names_for(asked.intent.domain_tag, asked.intent.task_family)
+
+    wanted = Asked(
+        request=request,
+        domain_tag=asked.intent.domain_tag,
+        task_family=asked.intent.task_family,
+        bucket_key=asked.bucket_key,
+        impact=_impact(asked.bucket_key),
+        features=features_of(asked.intent, asked.state, asked.bucket_key, asked.features),
+        run_id=run_id,
+        now=ctx.now(),
+    )
+
+    def read(reader: Reader) -> tuple[Selected, list[tuple[str, int]], dict[str, tuple[str, int]]]:
+        chosen, revisions, read_at = choose(reader)
+        if not _are_there(reader, {rule_id: version for rule_id, (_, version) in read_at.items()}):
+            ctx.cache(RuleCache).clear()  # another process forgot one of them
+            chosen, revisions, read_at = choose(reader)
+        return chosen, revisions, read_at
+
+    def choose(reader: Reader) -> tuple[Selected, list[tuple[str, int]], dict[str, tuple[str, int]]]:
+        found = [(owner, *candidates_for(ctx, reader, tenant_id, owner, names)) for owner in owners]
+        candidates = [candidate for _, _, each in found for candidate in each]
+        chosen: Selected = select_rules(candidates, wanted, ctx.policy.rules)
+        known = {one.memory.id: (owner, one.memory.version) for owner, _, each in found for one in each}
+        revisions = [(owner, revision) for owner, revision, _ in found]
+        return chosen, revisions, {arm.rule_id: known[arm.rule_id] for arm in chosen.arms}
+
+    chosen, revisions, read_at = ctx.engine.read(tenant_id, read)
+    selection = RuleSelection(
+        request,
+        chosen.response,
+        chosen.arms,
+        chosen.text,
+        ctx.counter.count(chosen.text),
+        dict(revisions),
+        chosen,
+    )
+    return selection, read_at
+
+
+def _are_there(reader: Reader, versions: Mapping[str, int]) -> bool:
+    """Is none of these rules forgotten? A forget is no revision: what was held ready may be gone by another's hand."""
+    if not versions:
+        return True
+    where: tuple[Condition, ...] = (
+        ("id", "in", tuple(versions)),
+        ("version", "in", tuple(set(versions.values()))),
+        ("receipt_id", "=", None),
+    )
+    rows = reader.do(Select("items", where=where, columns=("id", "version")))
+    return versions.items() <= set(rows)
+
+
+def _impact(bucket_key: str | None) -> Level | None:
+    return None if bucket_key is None else parse_bucket_key(bucket_key).impact
+
+
+def _request(ctx: Context, asked: RulesAsked, x_ref: str) -> CandidateSelectRequest:
+    plain: dict[str, Any] = {
+        "schema_version": RULECRAFT_VERSION,
+        "request_id": ctx.ids.new("sel"),
+        "x_ref": x_ref,
+        "constraints": {"max_rules": asked.max_rules, "allow_types": list(asked.allow_types)},
+    }
+    context: dict[str, Any] = {}
+    if asked.prompt_profile is not None:
+        plain["constraints"]["prompt_profile"] = asked.prompt_profile
+    if asked.bucket_key is not None:
+        bucket = parse_bucket_key(asked.bucket_key)
+        plain["bucket_key"] = asked.bucket_key
+        context = {"impact_level": bucket.impact, "domain_tag": bucket.domain, "user_clarity": bucket.clarity}
+    if asked.intent.domain_tag is not None:
+        context["domain_tag"] = asked.intent.domain_tag
+    return CandidateSelectRequest.from_wire(plain | ({"context": context} if context else {}))
+
+
+# -- telling ------------------------------------------------------------------------------------------
+
+
+def select_for_run(desk: Desk, asked: RulesAsked, *, keep: bool) -> RuleSelection:
+    """Choose; with `keep`, write into the run what it was given."""
+    ctx, scope = desk.ctx, desk.scope
+    for _ in range(_TRIES):
+        selection, read_at = ask_rules(
+            ctx, scope.tenant_id, owners_seen(scope), asked, run_id=scope.run_id, x_ref=scope.run_id
+        )
+        if not keep or not any(selection.revisions.values()) or _tell(desk, selection, read_at):
+            return selection  # where there never was a rule, there is nothing to tell
+        ctx.cache(RuleCache).clear()
+    raise Conflict("the rulebook keeps changing while rules are chosen", hint="try again")
+
+
+def _tell(desk: Desk, selection: RuleSelection, read_at: Mapping[str, tuple[str, int]]) -> bool:
+    """Write a selection into the run; not where a rule of it was changed or forgotten since it was read."""
+    said = {
+        "id": selection.id,
+        "request": selection.request.to_wire(),
+        "response": selection.response.to_wire(),
+        "arms": [{"arm": arm.to_wire(), "owner": read_at[arm.rule_id][0]} for arm in selection.arms],
+        "revisions": dict(selection.revisions),
+        "text": selection.text,
+        "tokens": selection.tokens,
+        "sources": [arm.rule_id for arm in selection.arms],
+    }
+    told: list[bool] = []
+
+    def decide(tx: Transaction) -> Decided:
+        if any(owner != owners_seen(desk.scope)[0] for owner, _ in read_at.values()):
+            lock_shared(tx)
+        told.append(all(_stands(tx, rule_id, *at) for rule_id, at in read_at.items()))
+        return Decided([draft_patch(RULES_SELECTED, "assistant", said)] if told[-1] else [])
+
+    write_patches(desk, decide, lambda _reader: None)
+    return told[-1]
+
+
+def _stands(reader: Reader, rule_id: str, owner: str, version: int) -> bool:
+    held = find_memory(reader, (owner,), rule_id)
+    return held is not None and held.memory.version == version

@@ -1,0 +1,91 @@
+"""Which entries carry the words of an item, and so have to go with it (LG-07): patches, and turns of a bank."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from muniment.core.canonical import parse_json
+from muniment.core.ports.engine import Select, Transaction
+from muniment.store.items import Item
+from muniment.store.ledger.memory_events import STATE_PATCHED
+
+__all__ = ["CITING", "Carrier", "carriers_of", "named_events", "origins_of"]
+
+_ASKED = 500
+_CARRYING = ("state_patch", "tool_result")
+
+
+class Carrier(NamedTuple):
+    """An entry that said what an item holds."""
+
+    item_id: str
+    entry_id: str
+    hash: bytes
+    salt: bytes
+    metadata: dict[str, Any]
+
+    def has_lost(self, lost: Collection[str]) -> bool:
+        """Did it speak on evidence that is now all lost, or of an event that is?"""
+        sources = self.metadata.get("sources")
+        named = sources if isinstance(sources, list) else []
+        return (
+            (bool(named) and all(source in lost for source in named))
+            or self.metadata.get("from") in lost
+            or any(event in lost for event in named_events(self.metadata.get("patch")))
+        )
+
+
+def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
+    """The patches that carried these items' words and are not erased yet; not those that only touched them."""
+    ids = sorted(item_ids)
+    for at in range(0, len(ids), _ASKED):
+        asked = tuple(ids[at : at + _ASKED])
+        pairs = cast("list[tuple[str, str]]", tx.do(Select("links", where=(("item_id", "in", asked),))))
+        entries = _patches(tx, {source for source, _ in pairs})
+        for source, item_id in pairs:
+            if source in entries:
+                hash_, salt, metadata = entries[source]
+                if metadata.get("id") == item_id or metadata.get("event") == STATE_PATCHED:
+                    yield Carrier(item_id, source, hash_, salt, metadata)
+
+
+def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, dict[str, Any]]]:
+    found: dict[str, tuple[bytes, bytes, dict[str, Any]]] = {}
+    wanted = sorted(ids)
+    for at in range(0, len(wanted), _ASKED):
+        asked = tuple(wanted[at : at + _ASKED])
+        select = Select(
+            "entries",
+            where=(("id", "in", asked), ("kind", "in", _CARRYING), ("receipt_id", "=", None)),
+            columns=("id", "hash", "salt", "body"),
+        )
+        for id_, hash_, salt, body in cast("list[tuple[str, bytes, bytes, str]]", tx.do(select)):
+            metadata = parse_json(body).get("metadata")
+            found[id_] = (hash_, salt, metadata if isinstance(metadata, dict) else {})
+    return found
+
+
+def origins_of(item: Item) -> tuple[str, ...]:
+    """The candidates that an erased fact was promoted from: they hold the same words."""
+    if item.kind != "fact" or item.body is None:
+        return ()
+    assertions = item.plain().get("assertions", ())
+    return tuple(each["origin"] for each in assertions if isinstance(each.get("origin"), str))
+
+
+CITING = {"decisions": "evidence_id", "tool_evidence": "ref"}
+"""Lists whose elements name an event."""
+
+
+def named_events(patch: Any) -> tuple[str, ...]:
+    """The events that decisions and tool evidence of a patch refer to, each once."""
+    if not isinstance(patch, Mapping):
+        return ()
+    named: dict[str, None] = {}
+    for field, key in CITING.items():
+        elements = patch.get(field)
+        for element in elements if isinstance(elements, list | tuple) else ():
+            if isinstance(element, Mapping) and isinstance(element.get(key), str):
+                named[element[key]] = None
+    return tuple(named)

@@ -1,1 +1,0 @@
-"""What changed in a user's scope after a position."""

@@ -1,0 +1,404 @@
+"""Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, give a receipt.
+
+Which tables hold content, and how their rows are found, is declared in `core.ports.schema`; what a derived item becomes
+without a lost source is declared in `handles.derived`. This file only walks those declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+from muniment.core.owners.corpora import is_corpus
+from muniment.core.owners.reserved import RESERVED_PREFIXES, holder_of, is_reserved
+from muniment.core.ports.engine import (
+    Condition,
+    Delete,
+    Get,
+    Patch,
+    Reader,
+    Row,
+    ScrubReport,
+    Select,
+    Transaction,
+    Value,
+)
+from muniment.core.ports.schema import TABLES, Table, column_names
+from muniment.core.vocabulary import Trust
+from muniment.errors import InvalidInput, NotFound, UnknownScope
+from muniment.store.carriers import carriers_of, origins_of
+from muniment.store.context import Context
+from muniment.store.items import Change, Item, Rewritten, latest, write_changes
+from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.lineage import derived_from
+from muniment.store.locks import lock_memory, lock_shared
+from muniment.store.turns import users_of
+
+__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
+
+CHUNK = 500
+SCRUB_DUE = "scrub_due"
+"""The status of a receipt for what may still lie in the store's files."""
+NEEDLES_MAX = 100_000
+"""How many salts the engine is given to look for; of more than that, an even sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """What to forget within a tenant: one event, one item, a session, a user, or (none of these) everything."""
+
+    event: str | None = None
+    item: tuple[str, str] | None = None
+    """(kind, id)"""
+    session_id: str | None = None
+    user_id: str | None = None
+    document: tuple[str, ...] = ()
+    """The sessions that are the revisions of a document, of the corpus that is the user."""
+
+    def shown(self, tenant_id: str) -> dict[str, str]:
+        shown = {"tenant_id": tenant_id}
+        if self.event is not None:
+            shown["event"] = self.event
+        if self.item is not None:
+            shown[self.item[0]] = self.item[1]
+        if self.session_id is not None:
+            shown["session_id"] = self.session_id
+        if self.user_id is not None:
+            shown["user_id"] = self.user_id
+        if self.document:
+            shown["document"] = self.document[0]
+        return shown
+
+
+@dataclass(slots=True)
+class _Haul:
+    """What one forget touches."""
+
+    entries: dict[str, tuple[bytes, bytes]]
+    """Id → (hash, salt)."""
+    items: dict[str, Item]
+    kept: list[Change]
+    counts: dict[str, int]
+    needles: list[bytes]
+
+    @property
+    def ids(self) -> list[str]:
+        return [*self.entries, *self.items]
+
+
+def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
+    """Erase what the selector means and everything derived from it, then scrub the store's files."""
+    receipt_id = ctx.ids.new("rcp")
+    now = ctx.now()
+    with ExitStack() as held:
+        haul, receipt = ctx.engine.write(
+            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
+        )
+    ctx.clear_caches()
+    receipt, change = scrubbed(receipt, ctx.engine.scrub(haul.needles))
+    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [change]))
+    return receipt
+
+
+def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
+    """The receipt with what was done to the files, and how it is written."""
+    receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
+
+
+def _erase(
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, held: ExitStack
+) -> tuple[_Haul, Receipt]:
+    haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
+    _lock_writers(ctx, tx, selector)
+    _collect(ctx, tx, selector, haul)
+    _close(ctx, tx, haul)
+    _sample_needles(haul)
+    haul.counts["files"] = _erase_files(ctx, tx, haul, held)
+    touched = [*haul.ids, *(change.id for change in haul.kept)]
+    for spec in TABLES:
+        if spec.subject is not None:
+            haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
+    haul.counts |= ctx.derived.index.remove(tx, list(haul.entries))
+    write_changes(tx, haul.kept)
+    erased = (
+        *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in haul.entries.items()),
+        *(Erased(kind=item.kind, id=item.id) for item in haul.items.values()),
+    )
+    receipt = Receipt(
+        receipt_id=receipt_id,
+        tenant_id=tenant_id,
+        requested_at=now,
+        selector=selector.shown(tenant_id),
+        erased=erased,
+        counts={name: count for name, count in haul.counts.items() if count},
+        scrubbed=False,
+        note="the files have not been scrubbed yet",
+    )
+    write_changes(tx, [receipt_change(receipt, SCRUB_DUE)])
+    return haul, receipt
+
+
+def _erase_files(ctx: Context, tx: Transaction, haul: _Haul, held: ExitStack) -> int:
+    """Files first: were the store to fail after them, they could be written anew, and the forget was not answered.
+
+    `held` keeps their directories locked until the store has forgotten too.
+    """
+    held.close()  # of an attempt that the engine makes again
+    removed = 0
+    for id_, item in haul.items.items():
+        derivation = ctx.derivations.get(item.kind)
+        if derivation is not None and derivation.erase_files is not None:
+            removed += derivation.erase_files(_versions(tx, id_), held)
+    return removed
+
+
+def _versions(tx: Transaction, item_id: str) -> list[Item]:
+    rows = tx.do(Select("items", where=(("id", "=", item_id), ("receipt_id", "=", None)), order=("id", "version")))
+    return [Item._make(cast("Any", row)) for row in rows]
+
+
+def receipt_change(receipt: Receipt, status: str) -> Change:
+    return Change(
+        id=receipt.receipt_id,
+        kind="receipt",
+        status=status,
+        body=receipt.to_wire(),
+        created_at=receipt.requested_at,
+        trust="user",
+    )
+
+
+# -- what goes ----------------------------------------------------------------------------------------
+
+
+def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
+    """Let nobody derive from what is about to go. Who empties a whole tenant sees to its writers himself."""
+    if selector.event is not None:
+        row = tx.do(Get("entries", (selector.event,)))
+        users = [] if row is None else [row[1]]
+    elif selector.item is not None:
+        item = latest(tx, selector.item[1])
+        users = [] if item is None else [item.user_id]
+    elif selector.user_id is None and selector.session_id is not None:
+        where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
+        users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
+        users += _owners_of(ctx, tx, where)
+    else:
+        users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
+        if selector.session_id is not None:
+            users += _owners_of(ctx, tx, (("session_id", "=", selector.session_id),))
+    lock_memory(tx, *(user for user in users if isinstance(user, str)))
+    lock_shared(tx)
+
+
+def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> None:
+    if selector.event is not None:
+        row = tx.do(Get("entries", (selector.event,)))
+        if row is None or (selector.user_id is not None and row[1] != selector.user_id):
+            raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
+        if is_corpus(cast("str", row[1])):  # its title and headings stand in every chunk: a document goes whole
+            _collect(ctx, tx, Selector(session_id=cast("str", row[3]), user_id=cast("str", row[1])), haul)
+            return
+        rows: list[Row] = [] if row[17] is not None else [(row[0], row[14], row[15])]
+    elif selector.item is not None:
+        kind, id_ = selector.item
+        item = latest(tx, id_)
+        if item is None or item.kind != kind or (selector.user_id is not None and item.user_id != selector.user_id):
+            raise NotFound(f"no {kind} {id_!r} in this scope", path=f"$.{kind}")
+        if item.body is not None:
+            haul.items[id_] = item
+        return
+    else:
+        where = _scope_of(tx, selector)
+        rows = _take_scope(tx, haul, where)
+        if owners := _owners_of(ctx, tx, where):
+            rows += _take_scope(tx, haul, (("user_id", "in", owners),))
+    haul.entries = {id_: (hash_, salt) for id_, hash_, salt in cast("list[tuple[str, bytes, bytes]]", rows)}
+
+
+def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> list[Row]:
+    """Add the items of a scope; answers its entries."""
+    for row in tx.do(Select("items", where=where, order=("id", "version"))):
+        item = Item._make(cast("Any", row))
+        if item.kind != "receipt" and item.body is not None:
+            haul.items[item.id] = item
+    whole = (*where, ("receipt_id", "=", None))
+    return tx.do(Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt")))
+
+
+def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
+    """The owners of the documents that were supplied for items of a scope alone: they go with them."""
+    owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
+    found = tx.do(Select("items", where=(*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None))))
+    items = [Item._make(cast("Any", row)) for row in found]
+    return tuple(sorted({owner for item in items for owner in owned[item.kind](item)}))
+
+
+def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
+    """The conditions that mean the selector's scope, which must exist and be unambiguous."""
+    where: tuple[Condition, ...] = ()
+    if selector.user_id is not None:
+        where = (*where, ("user_id", "in", names_of(tx, selector.user_id)))
+    if selector.session_id is not None:
+        where = (*where, ("session_id", "=", selector.session_id))
+    if selector.document:
+        where = (*where, ("session_id", "in", selector.document))
+    sessions = tx.do(Select("sessions", where=where, columns=("user_id", "session_id"), limit=2))
+    if not sessions:
+        raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
+    if selector.session_id is not None and selector.user_id is None:
+        if len(sessions) > 1:
+            raise InvalidInput(
+                f"several users have a session {selector.session_id!r}", path="$.user_id", hint="give user_id as well"
+            )
+        where = (*where, ("user_id", "=", sessions[0][0]))
+    return where
+
+
+def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
+    """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
+    if is_reserved(user_id):
+        return (user_id,)
+    owners: set[str] = set()
+    for prefix in RESERVED_PREFIXES:
+        where: tuple[Condition, ...] = (("user_id", ">=", prefix), ("user_id", "<", prefix + "\x7f"))
+        owners |= {cast("str", row[0]) for row in reader.stream(Select("sessions", where=where, columns=("user_id",)))}
+    return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
+
+
+def _close(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+    """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
+    _add_origins(tx, haul)
+    _close_over_links(ctx, tx, haul)
+    while _add_of_runs(ctx, tx, haul):
+        _close_over_links(ctx, tx, haul)
+
+
+def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+    """Follow lineage: an item that cannot stand without what it lost is lost too, and so on.
+
+    One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
+    The `state_patch` entries that carried what went go with it.
+    """
+    lost = set(haul.ids)
+    own: dict[str, set[str]] = {}
+    kept: dict[str, Change] = {}
+    frontier = [*lost, *_take_carriers(tx, haul, lost, own, haul.items)]
+    while frontier:
+        reached = derived_from(tx, frontier, users_of(tx, frontier))
+        frontier = []
+        asked: list[str] = []
+        for id_ in sorted(reached - lost):
+            item = latest(tx, id_)
+            if item is None or item.body is None:
+                continue
+            asked.append(id_)
+            left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
+            if left is None:
+                lost.add(id_)
+                kept.pop(id_, None)
+                haul.items[id_] = item
+                frontier.append(id_)
+            else:
+                if id_ not in kept:
+                    frontier.append(id_)
+                kept[id_] = _rewritten(item, left)
+        frontier += _take_carriers(tx, haul, lost, own, asked)
+    haul.kept = list(kept.values())
+
+
+def _add_origins(tx: Transaction, haul: _Haul) -> None:
+    """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
+    for item in list(haul.items.values()):
+        for id_ in origins_of(item):
+            origin = latest(tx, id_)
+            if origin is not None and origin.body is not None:
+                haul.items.setdefault(id_, origin)
+
+
+def _add_of_runs(ctx: Context, tx: Transaction, haul: _Haul) -> bool:
+    """Add the items that tell of a whole run that lost an event; says whether there were any."""
+    ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
+    runs: set[str] = set()
+    for chunk in _chunks(list(haul.entries)):
+        rows = tx.do(Select("entries", where=(("id", "in", tuple(chunk)),), columns=("run_id",)))
+        runs.update(cast("str", row[0]) for row in rows)
+    fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs) for id_of in ids_of]
+    items = {item.id: item for item in fallen if item is not None and item.body is not None}
+    new = items.keys() - haul.items.keys()
+    haul.items |= items
+    for carrier in carriers_of(tx, items):
+        haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
+    return bool(new)
+
+
+def _take_carriers(
+    tx: Transaction, haul: _Haul, lost: set[str], own: dict[str, set[str]], item_ids: Iterable[str]
+) -> list[str]:
+    """Add the entries that carried what these items lost; `own` has them by item, which is judged without them."""
+    taken: list[str] = []
+    for carrier in carriers_of(tx, item_ids):
+        if carrier.entry_id not in lost and (carrier.item_id in lost or carrier.has_lost(lost)):
+            haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
+            lost.add(carrier.entry_id)
+            own.setdefault(carrier.item_id, set()).add(carrier.entry_id)
+            taken.append(carrier.entry_id)
+    return taken
+
+
+def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]) -> Rewritten | None:
+    """What the item's derivation leaves of it. Of a kind that nobody declares, nothing."""
+    derivation = ctx.derivations.get(item.kind)
+    if derivation is None:
+        return None
+    left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    return Rewritten(left, item.status, cast("Trust", item.trust)) if isinstance(left, dict) else left
+
+
+def _rewritten(item: Item, left: Rewritten) -> Change:
+    return Change(
+        id=item.id,
+        kind=item.kind,
+        status=left.status,
+        body=left.body,
+        created_at=item.created_at,
+        trust=left.trust,
+        name=item.name,
+        user_id=item.user_id,
+        agent_id=item.agent_id,
+        session_id=item.session_id,
+        run_id=item.run_id,
+    )
+
+
+def _sample_needles(haul: _Haul) -> None:
+    """Byte strings that stood beside the content and nowhere else: the salts."""
+    salts = [salt for _, salt in haul.entries.values()]
+    step = max(1, len(salts) // NEEDLES_MAX)
+    haul.needles = salts[::step][:NEEDLES_MAX]
+
+
+# -- how it goes --------------------------------------------------------------------------------------
+
+
+def _clear(tx: Transaction, spec: Table, ids: Sequence[str], receipt_id: str) -> int:
+    """Do to a table's rows of these subjects what the table declares."""
+    if spec.forget == "keep":
+        return 0
+    assert spec.subject is not None
+    values: dict[str, Value] = {column.name: None for column in spec.columns if column.content or column.cleared}
+    if "receipt_id" in column_names(spec):
+        values["receipt_id"] = receipt_id
+    count = 0
+    for chunk in _chunks(ids):
+        where: tuple[Condition, ...] = ((spec.subject, "in", tuple(chunk)),)
+        count += tx.do(Delete(spec.name, where)) if spec.forget == "drop" else tx.do(Patch(spec.name, where, values))
+    return count
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for at in range(0, len(ids), CHUNK):
+        yield ids[at : at + CHUNK]

@@ -1,1 +1,0 @@
-"""Forgetting: content erased wherever it was derived to, with a receipt."""

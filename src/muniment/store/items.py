@@ -1,0 +1,197 @@
+"""Items: every record derived from the ledger, as versions that are only ever added.
+
+The newest version is the state. Lineage is written beside it (`lineage`), the id to `ids` when it is first seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any, NamedTuple, cast
+
+from muniment.core.canonical import canonical_text
+from muniment.core.hashing import digest_of
+from muniment.core.ports.engine import Condition, Get, Insert, KeyTaken, Reader, Select, Transaction
+from muniment.core.vocabulary import Trust
+from muniment.errors import DuplicateId, Forgotten, IntegrityFailure, InvalidJson
+from muniment.store.lineage import put_lineage, put_links
+
+__all__ = [
+    "Change",
+    "Item",
+    "Rewritten",
+    "add_item",
+    "digest_name",
+    "item_of",
+    "latest",
+    "latest_of_run",
+    "write_changes",
+]
+
+
+class Item(NamedTuple):
+    """A row of `items`."""
+
+    id: str
+    version: int
+    kind: str
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    run_id: str | None
+    status: str
+    name: str | None
+    created_at: str
+    trust: str
+    body: str | None
+    receipt_id: str | None
+
+    def plain(self) -> dict[str, Any]:
+        """The body as plain data; raises `Forgotten` where it was erased."""
+        if self.body is None:
+            raise Forgotten(
+                f"the {self.kind} {self.id} was forgotten",
+                hint=f"receipt {self.receipt_id} says when and by which request",
+                details={"id": self.id, "receipt_id": self.receipt_id},
+            )
+        try:
+            value, end = _read(self.body)
+            if _MAY_BE_HALF.search(self.body):
+                canonical_text(value)
+        except (ValueError, RecursionError, InvalidJson) as error:
+            raise self._damaged(str(error)) from None
+        if end != len(self.body) or type(value) is not dict:
+            raise self._damaged("the body is not one object")
+        return value
+
+    def _damaged(self, why: str) -> IntegrityFailure:
+        return IntegrityFailure(
+            f"the {self.kind} {self.id} is not as it was written: {why}",
+            hint="`muniment verify` tells whether the ledger holds; what was derived from it can be rebuilt",
+            details={"id": self.id, "version": self.version},
+        )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice")
+    return made
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("a number without end")
+    return number
+
+
+_read = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite).raw_decode
+"""Strict where it costs nothing that can be seen: what we write holds none of it, what was tampered with may."""
+_MAY_BE_HALF = re.compile(r"\\u[dD]")
+"""How half of a surrogate pair is written, which has no form in UTF-8; or a backslash before these letters."""
+
+
+class Change(NamedTuple):
+    """A new version of an item, still without its number."""
+
+    id: str
+    kind: str
+    status: str
+    body: dict[str, Any]
+    created_at: str
+    trust: Trust
+    sources: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    """Sources too, where they are many: events of this user."""
+    name: str | None = None
+    """A `digest_name`."""
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+
+
+class Rewritten(NamedTuple):
+    """What is left of an item that lost a source, where its status or trust may have changed as well."""
+
+    body: dict[str, Any]
+    status: str
+    trust: Trust
+
+
+def digest_name(name: str) -> str:
+    """What `Item.name` holds for a name: enough to look it up, no word of it."""
+    return digest_of(name)[:32]
+
+
+def item_of(change: Change, version: int) -> Item:
+    return Item(
+        id=change.id,
+        version=version,
+        kind=change.kind,
+        user_id=change.user_id,
+        agent_id=change.agent_id,
+        session_id=change.session_id,
+        run_id=change.run_id,
+        status=change.status,
+        name=change.name,
+        created_at=change.created_at,
+        trust=change.trust,
+        body=canonical_text(change.body),
+        receipt_id=None,
+    )
+
+
+def latest(reader: Reader, item_id: str) -> Item | None:
+    """The newest version of an item."""
+    rows = reader.do(Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1))
+    return Item._make(cast("Any", rows[0])) if rows else None
+
+
+def latest_of_run(reader: Reader, kind: str, user_id: str, run_id: str) -> Item | None:
+    """The newest item of a kind that a run of this user has; None where it has none, or it was forgotten."""
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", run_id))
+    rows = reader.do(Select("items", where=where, order=("created_at", "id", "version"), descending=True, limit=1))
+    item = Item._make(cast("Any", rows[0])) if rows else None
+    return None if item is None or item.body is None or item.user_id != user_id else item
+
+
+def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
+    """Add each change as the next version of its item, with its lineage."""
+    return [_write_change(tx, change) for change in changes]
+
+
+def _write_change(tx: Transaction, change: Change) -> Item:
+    before = latest(tx, change.id)
+    if before is None:
+        if tx.do(Get("ids", (change.id,))) is not None:
+            raise _taken(change)
+        return add_item(tx, change)
+    if before.kind != change.kind:
+        raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path=f"$.{change.kind}_id")
+    return _write(tx, change, before.version + 1)
+
+
+def add_item(tx: Transaction, change: Change) -> Item:
+    """The first version of an item. An id of another tenant cannot be seen, only collided with (X-09)."""
+    try:
+        tx.do(Insert("ids", [(change.id, change.kind)]))
+    except KeyTaken:
+        raise _taken(change) from None
+    return _write(tx, change, 1)
+
+
+def _write(tx: Transaction, change: Change, version: int) -> Item:
+    item = item_of(change, version)
+    tx.do(Insert("items", [item]))
+    put_links(tx, change.id, change.sources)
+    put_lineage(tx, change.id, change.user_id or "", change.turns)
+    return item
+
+
+def _taken(change: Change) -> DuplicateId:
+    hint = "leave it out to have one minted"
+    return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)

@@ -1,1 +1,0 @@
-"""Items: every record derived from the ledger, as versions that are only ever added."""

@@ -1,0 +1,202 @@
+"""How far a reader of a user's changes has come: told in full while it is watched, and in a short text that it can
+come back with, to whichever process.
+
+The text names the sessions that were written last, and how many entries there were in all. So whoever reads it back
+either knows the exact place in every session, or knows that it does not know.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import Any, NamedTuple, cast
+
+from muniment.core.canonical import canonical_bytes, parse_json
+from muniment.core.hashing import digest_of
+from muniment.core.owners.banks import bank_owner
+from muniment.core.ports.engine import Condition, Count, Reader, Row, Select
+from muniment.core.scope import scope_of
+from muniment.errors import InvalidInput, InvalidJson
+
+__all__ = ["SEEN_MAX", "Read", "Standpoint", "Tail", "Who", "read_heads", "read_tail", "restore", "seal", "stand"]
+
+LISTED_MAX = 8
+SEEN_MAX = 64
+"""So many of the newest builds are told from those that are new."""
+_PAGE_ROWS = 256
+_FORMAT = 2
+
+
+class Who(NamedTuple):
+    """Whose changes: a user's, and those of the user's bank."""
+
+    tenant_id: str
+    user_id: str
+
+    @property
+    def owners(self) -> tuple[str, str]:
+        named = {
+            "tenant_id": self.tenant_id,
+            "user_id": self.user_id,
+            "agent_id": "a",
+            "session_id": "s",
+            "run_id": "r",
+        }
+        return self.user_id, bank_owner(scope_of(named), "user")
+
+
+class Read(NamedTuple):
+    """Up to where a session was read: the entry's number, and when it was recorded."""
+
+    seq: int
+    recorded_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Items of a kind: how many there were, and the newest of them by when they were made, id and version."""
+
+    count: int
+    newest: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
+
+    @property
+    def last(self) -> tuple[str, str, int]:
+        return max(self.newest, default=("", "", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Standpoint:
+    """All that a reader has been told."""
+
+    heads: Mapping[tuple[str, str], Read]
+    """By owner and session."""
+    builds: Tail
+    receipts: Tail
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def stand(reader: Reader, who: Who) -> Standpoint:
+    """Where things are now."""
+    return Standpoint(dict(read_heads(reader, who)), _tail(reader, who, "build"), _tail(reader, who, "receipt"))
+
+
+def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
+    """Where each session ends, by the key of the sessions."""
+    columns = ("session_id", "head_seq", "head_recorded_at")
+    for owner in who.owners:
+        for row in reader.do(Select("sessions", where=(("user_id", "=", owner),), columns=columns)):
+            session_id, seq, recorded_at = cast("tuple[str, int, str]", row)
+            yield (owner, session_id), Read(seq, recorded_at)
+
+
+def read_tail(reader: Reader, who: Who, kind: str) -> list[Row]:
+    """The newest items of a kind, by index: when made, id, version, session, run."""
+    columns = ("created_at", "id", "version", "session_id", "run_id")
+    where = _tail_where(who, kind)
+    order = ("created_at", "id", "version")
+    return reader.do(Select("items", where, order, descending=True, limit=SEEN_MAX, columns=columns))
+
+
+def _tail_where(who: Who, kind: str) -> tuple[Condition, ...]:
+    """A user's builds, which have no name; receipts are nobody's, so all of the tenant's."""
+    owner = who.user_id if kind == "build" else None
+    return ("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None)
+
+
+def _tail(reader: Reader, who: Who, kind: str) -> Tail:
+    newest = (cast("tuple[str, str, int]", row[:3]) for row in read_tail(reader, who, kind))
+    return Tail(reader.do(Count("items", _tail_where(who, kind))), frozenset(newest))
+
+
+# -- as text ------------------------------------------------------------------------------------------
+
+
+def seal(who: Who, at: Standpoint) -> str:
+    """The standpoint in a few hundred signs."""
+    listed = nlargest(LISTED_MAX, at.heads.items(), key=lambda each: (each[1].recorded_at, each[0]))
+    since = listed[-1][1].recorded_at if len(listed) < len(at.heads) else ""
+    owners = who.owners
+    plain = [
+        _FORMAT,
+        _named(who),
+        sum(read.seq for read in at.heads.values()),
+        since,
+        [[owners.index(owner), session_id, *read] for (owner, session_id), read in listed],
+        _sealed(who, at.builds),
+        _sealed(who, at.receipts),
+    ]
+    return base64.urlsafe_b64encode(canonical_bytes(plain)).decode().rstrip("=")
+
+
+def _sealed(who: Who, tail: Tail) -> str:
+    """To be known again and not read: receipts are the tenant's, and how many there are is not for each user."""
+    return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
+
+
+def _named(who: Who) -> str:
+    return digest_of(["muniment.position.v1", *who])[:12]
+
+
+def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
+    """The standpoint that was sealed; None where it cannot be told any more what came after it."""
+    total, since, listed, builds, receipts = _opened(who, position)
+    owners = who.owners
+    told = {(owners[owner], session_id): Read(seq, recorded_at) for owner, session_id, seq, recorded_at in listed}
+    heads: dict[tuple[str, str], Read] = {}
+    for name, head in read_heads(reader, who):
+        read = told.get(name) or (head if head.recorded_at <= since else _last_by(reader, name, since))
+        if read is not None:
+            heads[name] = read
+    tails = [_tail_then(reader, who, kind, said) for kind, said in (("build", builds), ("receipt", receipts))]
+    if sum(read.seq for read in heads.values()) != total or tails[0] is None or tails[1] is None:
+        return None
+    return Standpoint(heads, tails[0], tails[1])
+
+
+def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
+    """A session's last entry recorded by then: it is as many rows away as there are new ones."""
+    where: tuple[Condition, ...] = (("user_id", "=", name[0]), ("session_id", "=", name[1]))
+    after: Row | None = None
+    while True:
+        page = Select("entries", where, ("seq",), after, True, _PAGE_ROWS, ("seq", "recorded_at"))
+        rows = cast("list[tuple[int, str]]", reader.do(page))
+        for seq, recorded_at in rows:
+            if recorded_at <= since:
+                return Read(seq, recorded_at)
+        if len(rows) < _PAGE_ROWS:
+            return None
+        after = (rows[-1][0],)
+
+
+def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:
+    """The tail as it was: today's without the newest few; None where something came in between, or too many."""
+    now = _tail(reader, who, kind)
+    newest_first = sorted(now.newest, reverse=True)
+    tails = (Tail(now.count - new, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
+    return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
+
+
+def _opened(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:
+    try:
+        plain = parse_json(base64.b64decode(position + "=" * (-len(position) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, InvalidJson):
+        plain = None
+    if not _is_position(plain) or plain[:2] != [_FORMAT, _named(who)]:
+        raise InvalidInput(
+            "not a position of this user's changes", path="$.after", hint="send back `position` as it was answered"
+        )
+    return cast("tuple[int, str, list[list[Any]], str, str]", tuple(plain[2:]))
+
+
+def _is_position(plain: Any) -> bool:
+    def has(value: Any, *kinds: type) -> bool:
+        return isinstance(value, list) and tuple(map(type, value)) == kinds
+
+    return has(plain, int, str, int, str, list, str, str) and all(
+        has(each, int, str, int, str) and each[0] in (0, 1) for each in plain[4]
+    )

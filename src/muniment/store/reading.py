@@ -1,0 +1,196 @@
+"""Reading the ledger within a scope: entries by id or in order, their full content, what a pointer points to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from muniment.core.hashing import salted_digest
+from muniment.core.owners.corpora import corpus_of
+from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
+from muniment.core.ports.engine import Condition, Get, Reader, Row, Select
+from muniment.core.record import ValidationError, issues_of
+from muniment.errors import BlobCorrupt, Forgotten, InvalidInput, InvalidRecord, NotFound
+from muniment.store.context import Context
+from muniment.store.items import latest
+from muniment.store.ledger.evidence import Resolved, cut
+from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.rows import entry_of_row
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = [
+    "check_own",
+    "content_in",
+    "content_of",
+    "get_entry",
+    "list_entries",
+    "pointer_of",
+    "resolve",
+    "resolve_in",
+    "source_row",
+]
+
+PAGE_ROWS = 500
+
+
+@cache
+def _pointers() -> TypeAdapter[Pointer]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Pointer)
+
+
+def pointer_of(given: Any) -> Pointer:
+    """A pointer, its plain form, or the id of an event, which means the whole of it."""
+    if isinstance(given, EventSpan | ChunkSpan | UrlCitation):
+        return given
+    if not isinstance(given, str | Mapping):
+        raise InvalidInput(
+            f"a pointer is an event id or a pointer record, not {type(given).__name__}", path="$.pointer"
+        )
+    plain = {"event_id": given} if isinstance(given, str) else dict(given)
+    plain.setdefault("namespace", _namespace(plain))
+    try:
+        return _pointers().validate_python(plain)
+    except ValidationError as error:
+        raise InvalidRecord("not a valid pointer", issues_of(error, plain)) from None
+
+
+def _namespace(plain: Mapping[str, Any]) -> str:
+    """What a pointer points into, where it does not say: what it names says it."""
+    return "chunk" if "chunk_id" in plain else "url" if "cid" in plain else "event"
+
+
+def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
+    """The entry with this id. One of another tenant or, where a user is given, another user does not exist (LG-02)."""
+    return ctx.engine.read(tenant_id, lambda reader: entry_of_row(tenant_id, _row(reader, entry_id, user_id)))
+
+
+def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: str, path: str) -> None:
+    """An item is this user's own. Of another's not even what became of it is told: it does not exist (LG-02)."""
+    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, item_id))
+    if item is None or item.kind != kind or item.user_id != user_id:
+        raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
+
+
+def content_of(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> str:
+    """The full text of an entry, from its row or its blob, checked on the way."""
+    return ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry_id, user_id))
+
+
+def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
+    """The bytes a pointer means, with its quote checked against them (LG-03)."""
+    return ctx.engine.read(tenant_id, lambda reader: resolve_in(reader, tenant_id, pointer, user_id))
+
+
+def resolve_in(reader: Reader, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
+    return cut(pointer, _text(reader, tenant_id, source_row(reader, pointer, user_id)).encode())
+
+
+def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> Row:
+    """The entry a pointer points into: an event, or a chunk of a document, which is one as well."""
+    match pointer:
+        case EventSpan():
+            return _row(reader, pointer.event_id, user_id)
+        case ChunkSpan():
+            return _chunk_row(reader, pointer, user_id)
+        case UrlCitation():
+            raise NotFound(f"no stored page for the citation {pointer.cid!r}", path="$.cid")
+
+
+def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> Row:
+    """A chunk of the corpus the pointer names: the tenant's, or one of the user who asks."""
+    row = reader.do(Get("entries", (pointer.chunk_id,)))
+    if row is None or row[8] != "tool_result" or corpus_of(cast("str", row[1]), user_id) != pointer.corpus_id:
+        raise NotFound(
+            f"no chunk {pointer.chunk_id!r:.80} of the corpus {pointer.corpus_id!r:.80} in this scope",
+            path="$.chunk_id",
+        )
+    return row
+
+
+def list_entries(
+    ctx: Context,
+    tenant_id: str,
+    user_id: str,
+    session_id: str | None = None,
+    run_id: str | None = None,
+    after: tuple[str, int] | None = None,
+) -> Iterator[LedgerEntry]:
+    """A user's entries, session by session, in order; `after` a session's entry. Each page is one short transaction."""
+    if not isinstance(user_id, str):  # None would mean "no such user" to the store, and hide a mistake
+        raise InvalidInput("user_id should be a string", path="$.user_id")
+    return _pages(ctx, tenant_id, user_id, session_id, run_id, after)
+
+
+def _pages(
+    ctx: Context,
+    tenant_id: str,
+    user_id: str,
+    session_id: str | None,
+    run_id: str | None,
+    after: tuple[str, int] | None,
+) -> Iterator[LedgerEntry]:
+    where: tuple[Condition, ...] = (("user_id", "=", user_id),)
+    if session_id is not None:
+        where = (*where, ("session_id", "=", session_id))
+    if run_id is not None:
+        where = (*where, ("run_id", "=", run_id))
+    page = Select(
+        "entries",
+        where=where,
+        order=("user_id", "session_id", "seq"),
+        after=None if after is None else (user_id, *after),
+        limit=PAGE_ROWS,
+    )
+    fetch: Callable[[Reader], list[LedgerEntry]]
+    while True:
+        fetch = lambda reader, page=page: [entry_of_row(tenant_id, row) for row in reader.do(page)]  # type: ignore[misc] # noqa: E731
+        entries = ctx.engine.read(tenant_id, fetch)
+        yield from entries
+        if len(entries) < PAGE_ROWS:
+            return
+        last = entries[-1]
+        page = Select(
+            "entries",
+            where=where,
+            order=("user_id", "session_id", "seq"),
+            after=(last.scope.user_id, last.scope.session_id, last.seq),
+            limit=PAGE_ROWS,
+        )
+
+
+def _row(reader: Reader, entry_id: str, user_id: str | None) -> Row:
+    row = reader.do(Get("entries", (entry_id,)))
+    if row is None or (user_id is not None and row[1] != user_id):
+        raise NotFound(f"no event {entry_id!r} in this scope", path="$.id")
+    return row
+
+
+def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None) -> str:
+    return _text(reader, tenant_id, _row(reader, entry_id, user_id))
+
+
+def _text(reader: Reader, tenant_id: str, row: Row) -> str:
+    entry = entry_of_row(tenant_id, row)
+    if entry.body is None:
+        raise Forgotten(
+            f"the event {entry.id} was forgotten",
+            hint=f"receipt {entry.receipt_id} says when and by which request",
+            details={"id": entry.id, "receipt_id": entry.receipt_id},
+        )
+    if entry.body.blob is None:
+        return entry.body.content or ""
+    name = bytes.fromhex(entry.body.blob)
+    blob = reader.do(Get("blobs", (name,)))
+    data = None if blob is None else cast("bytes | None", blob[3])
+    if data is None or salted_digest(cast("bytes", row[15]), data) != name:
+        raise BlobCorrupt(
+            f"the blob of event {entry.id} is {'missing' if data is None else 'not what it was'}",
+            hint="run `muniment verify`",
+            details={"id": entry.id, "blob": entry.body.blob},
+        )
+    return data.decode()

@@ -1,1 +1,0 @@
-"""Export and import of whole scopes."""

@@ -1,0 +1,119 @@
+"""Who is in a tenant: the users with a session of their own, as far as anything of it is left."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Set
+from typing import NamedTuple, cast
+
+from muniment.core.owners.reserved import RESERVED_PREFIXES
+from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.errors import InvalidInput
+from muniment.store.context import Context
+from muniment.store.reports import UserState
+
+__all__ = ["list_users"]
+
+PAGE_USERS = 128
+
+
+class _Session(NamedTuple):
+    user_id: str
+    session_id: str
+    head_seq: int
+    head_recorded_at: str
+    created_at: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.user_id, self.session_id
+
+
+_Places = defaultdict[tuple[str, str], set[str]]
+
+
+def list_users(ctx: Context, tenant_id: str, after: str | None = None) -> Iterator[UserState]:
+    """Users by their ids, from the first or `after` one, by the key of the sessions. Each page is one transaction."""
+    if after is not None and not isinstance(after, str):
+        raise InvalidInput("after is the id of a user", path="$.after")
+    return _pages(ctx, tenant_id, after)
+
+
+def _pages(ctx: Context, tenant_id: str, after: str | None) -> Iterator[UserState]:
+    while True:
+        users, after = ctx.engine.read(tenant_id, lambda reader, after=after: _page(reader, after))  # type: ignore[misc]
+        yield from users
+        if after is None:
+            return
+
+
+def _page(reader: Reader, after: str | None) -> tuple[list[UserState], str | None]:
+    """The next users, and the last name that was looked at; None where there are no more."""
+    sessions = _next_sessions(reader, after)
+    runs, receipts = _runs_of(reader, tuple(sessions))
+    users = []
+    for user_id, own in sessions.items():
+        left = [each for each in own if runs[each.place] or _is_left(reader, each, receipts[each.place])]
+        if left:
+            users.append(_user(user_id, left, sum(len(runs[each.place]) for each in left)))
+    return users, [*sessions][-1] if len(sessions) == PAGE_USERS else None
+
+
+def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
+    return UserState(
+        user_id=user_id,
+        sessions=len(sessions),
+        runs=runs,
+        events=sum(session.head_seq for session in sessions),
+        first_seen_at=min(session.created_at for session in sessions),
+        last_seen_at=max(session.head_recorded_at for session in sessions),
+    )
+
+
+def _next_sessions(reader: Reader, after: str | None) -> dict[str, list[_Session]]:
+    """The sessions of the next users, by user. What stands under the names of corpora and banks is stepped over."""
+    found: dict[str, list[_Session]] = {}
+    for low, high in _between(RESERVED_PREFIXES):
+        where: tuple[Condition, ...] = (("user_id", ">=", low),)
+        where += () if high is None else (("user_id", "<", high),)
+        where += () if after is None else (("user_id", ">", after),)
+        for row in reader.stream(
+            Select("sessions", where=where, order=("user_id", "session_id"), columns=_Session._fields)
+        ):
+            session = _Session._make(cast("tuple[str, str, int, str, str]", row))
+            if session.user_id not in found and len(found) == PAGE_USERS:
+                return found
+            found.setdefault(session.user_id, []).append(session)
+    return found
+
+
+def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
+    """The ranges of names that begin with none of these, in order; None is without end."""
+    low = ""
+    for prefix in sorted(prefixes):
+        yield low, prefix
+        low = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    yield low, None
+
+
+def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
+    """By user and session: the runs that are there, and the receipts of those that were forgotten."""
+    runs, receipts = _Places(set), _Places(set)
+    where: tuple[Condition, ...] = (("kind", "=", "run"), ("user_id", "in", users))
+    for row in reader.stream(Select("items", where=where, columns=("user_id", "session_id", "id", "receipt_id"))):
+        user_id, session_id, run_id, receipt_id = cast("tuple[str, str, str, str | None]", row)
+        if receipt_id is None:
+            runs[user_id, session_id].add(run_id)
+        else:
+            receipts[user_id, session_id].add(receipt_id)
+    return runs, receipts
+
+
+def _is_left(reader: Reader, session: _Session, receipts: Set[str]) -> bool:
+    """Whether anything was written to a session since it was forgotten; looks at no more than that and one entry."""
+    where: tuple[Condition, ...] = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
+    newest_first = Select("entries", where=where, order=("seq",), descending=True, columns=("receipt_id",))
+    for (receipt_id,) in reader.stream(newest_first):
+        if receipt_id is None or receipt_id in receipts:
+            return receipt_id is None
+    return False

@@ -1,0 +1,437 @@
+"""Writing to the ledger: the only place where entries are made. One call, one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NamedTuple, cast
+
+from muniment.core.canonical import canonical_bytes
+from muniment.core.hashing import digest, salted_digest
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction, Value
+from muniment.core.scope import Scope
+from muniment.errors import (
+    ClockWentBack,
+    Conflict,
+    DuplicateId,
+    Forgotten,
+    IdempotencyMismatch,
+    IntegrityFailure,
+    InvalidInput,
+    MunimentError,
+    RunFinished,
+    RunLocked,
+    TooLarge,
+)
+from muniment.store.context import Context
+from muniment.store.items import Item, latest, write_changes
+from muniment.store.ledger.admission import Admitted, admit, place_blob
+from muniment.store.ledger.chain import Head, genesis, seal
+from muniment.store.ledger.records import EntryDraft, LedgerEntry
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.turns import is_turn
+
+__all__ = [
+    "Batch",
+    "append",
+    "append_in",
+    "append_many",
+    "append_prepared",
+    "check_pinned",
+    "check_run",
+    "enter_tenant",
+    "locked",
+    "opening_draft",
+    "prepare",
+]
+
+_IDS_ASKED = 1000
+
+
+def opening_draft(said: dict[str, Any]) -> EntryDraft:
+    """The `system` entry with which a run says of itself that it started, and what it is for."""
+    return EntryDraft(kind="system", role="system", content="", metadata={"event": RUN_STARTED} | said)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Everything about a call that is settled before its transaction, so that the work can be run again."""
+
+    scope: Scope
+    opening: Admitted
+    """Written first where this is the run's first write."""
+    admitted: tuple[Admitted, ...]
+    """Per draft; a blob is already named, by its salt."""
+    ids: tuple[str, ...]
+    salts: tuple[bytes, ...]
+    keys: tuple[tuple[bytes, bytes] | None, ...]
+    """Per draft (key hash, the request's bytes) where it has an idempotency key."""
+    prepared: Mapping[int, Any]
+    """By draft, what the index of turns made of it beforehand."""
+    after: str = ""
+    """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
+    repairs: bool = False
+    """May be written to a run that is locked."""
+
+
+def append(
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, repairs: bool = False
+) -> list[LedgerEntry]:
+    """Write the drafts as the next entries of the session, in order; answers their entries.
+
+    A run whose compaction failed takes nothing but what `repairs` it (CS-08).
+    """
+    batch = replace(_prepare(ctx, scope, drafts, opening), repairs=repairs)
+    try:
+        return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
+    except KeyTaken:
+        raise _which_id(ctx, batch) from None
+
+
+def append_in(
+    ctx: Context,
+    tx: Transaction,
+    scope: Scope,
+    drafts: Sequence[EntryDraft],
+    opening: Admitted,
+    after: str,
+    *,
+    repairs: bool = False,
+) -> list[LedgerEntry]:
+    """`append` within a transaction of the caller's, for drafts that depend on what it has read.
+
+    `after` is when the newest item they build on was made. A rebuild reads the ledger by `recorded_at`, so what
+    builds on an item of another session, whose clock may be ahead, must be recorded after it.
+    The caller has redacted the drafts: the door cannot tell their ids from card numbers.
+    """
+    return append_prepared(ctx, tx, prepare(ctx, scope, drafts, opening), after, repairs=repairs)
+
+
+def prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> Batch:
+    """What of `append_in` needs no transaction: the drafts admitted, salted and embedded."""
+    return _prepare(ctx, scope, drafts, opening, is_clean=True)
+
+
+def append_prepared(
+    ctx: Context, tx: Transaction, batch: Batch, after: str, *, repairs: bool = False
+) -> list[LedgerEntry]:
+    """The other part of `append_in`."""
+    return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
+
+
+def append_many(ctx: Context, tx: Transaction, batches: Sequence[tuple[Batch, str]]) -> None:
+    """`append_prepared` for several sessions, each with its `after`; what is a turn of one user is indexed at once."""
+    pending: list[_Turns] = []
+    for batch, after in batches:
+        _write(ctx, tx, replace(batch, after=after), pending)
+    for user_id in dict.fromkeys(turns.scope.user_id for turns in pending):
+        _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
+
+
+def _prepare(
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_clean: bool = False
+) -> Batch:
+    policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_clean else ctx.policy.ledger
+    if len(drafts) > policy.batch_entries_max:
+        raise TooLarge(
+            f"{len(drafts)} entries in one call are over the limit of {policy.batch_entries_max}",
+            hint="write them in several calls",
+        )
+    many = len(drafts) > 1
+    admitted: list[Admitted] = []
+    for index, draft in enumerate(drafts):
+        try:
+            admitted.append(admit(draft, policy))
+        except MunimentError as error:
+            if many and error.path:
+                error.path = f"$[{index}]{error.path[1:]}"
+            raise
+    mint = ctx.ids.new
+    salts = ctx.ids.salts(len(drafts))
+    for index, item in enumerate(admitted):
+        if item.blob is not None:
+            admitted[index] = place_blob(item, salts[index])
+    return Batch(
+        scope=scope,
+        opening=opening,
+        admitted=tuple(admitted),
+        ids=tuple([draft.id or mint("evt") for draft in drafts]),
+        salts=tuple(salts),
+        keys=tuple(_key_of(scope, draft) for draft in drafts),
+        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
+    )
+
+
+def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
+    if draft.idempotency_key is None:
+        return None
+    request = draft.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
+    request["scope"] = [scope.session_id, scope.agent_id]
+    # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
+    named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
+    return digest(named), canonical_bytes(request)
+
+
+class _Turns(NamedTuple):
+    """What of a batch can be recalled, with its texts; and what was prepared, with the ids it belongs to."""
+
+    scope: Scope
+    said: list[tuple[LedgerEntry, str]]
+    prepared: list[tuple[str, Any]]
+
+
+def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | None = None) -> list[LedgerEntry]:
+    """`pending` takes what is to be indexed, where somebody else does it for several batches."""
+    scope = batch.scope
+    earlier = _earlier(tx, batch)
+    fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
+    if not fresh and batch.admitted:
+        return [earlier[index] for index in range(len(batch.admitted))]
+    tx.do(Lock(("session", scope.user_id, scope.session_id)))
+    admitted = [batch.admitted[index] for index in fresh]
+    ids = [batch.ids[index] for index in fresh]
+    salts = [batch.salts[index] for index in fresh]
+    opens = _must_open(tx, scope, batch.opening, repairs=batch.repairs)
+    if opens:
+        admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
+    elif not admitted:
+        return []  # a run that is only to be started was
+    head = _head(tx, scope)
+    recorded_at = _recorded_at(ctx, head, batch.after)
+    rows, end = seal(
+        scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
+    )
+    _store(tx, scope, rows, admitted, end, is_new=head is None)
+    entries = [
+        entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
+        for row, item in zip(rows, admitted, strict=True)
+    ]
+    _project(ctx, tx, entries)
+    if ctx.policy.ledger.index_turns:
+        said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
+        prepared = [(batch.ids[place], batch.prepared[place]) for place in fresh if place in batch.prepared]
+        turns = _Turns(scope, said, prepared)
+        if pending is None:
+            _index(ctx, tx, [turns])
+        else:
+            pending.append(turns)
+    written = entries[1:] if opens else entries
+    if not any(batch.keys):
+        return written
+    _remember_keys(tx, batch, fresh, written)
+    by_index = earlier | dict(zip(fresh, written, strict=True))
+    return [by_index[index] for index in range(len(batch.admitted))]
+
+
+def _index(ctx: Context, tx: Transaction, pending: Sequence[_Turns]) -> None:
+    """Index the turns of one user, in the transaction that writes them."""
+    said = [each for turns in pending for each in turns.said]
+    prepared = [each for turns in pending for each in turns.prepared]
+    ctx.derived.index.add(ctx, tx, pending[0].scope, said, prepared)
+
+
+def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
+    """The entries that earlier calls wrote under the same idempotency keys (LG-06)."""
+    if not any(batch.keys):
+        return {}
+    user_id, tenant_id = batch.scope.user_id, batch.scope.tenant_id
+    for key_hash in sorted({key[0] for key in batch.keys if key}):
+        tx.do(Lock(("idempotency", user_id, key_hash.hex())))
+    found: dict[int, LedgerEntry] = {}
+    seen: set[bytes] = set()
+    for index, key in enumerate(batch.keys):
+        if key is None:
+            continue
+        if key[0] in seen:
+            raise InvalidInput("an idempotency key stands twice in one call", path=f"$[{index}].idempotency_key")
+        seen.add(key[0])
+        row = tx.do(Get("idempotency", (user_id, key[0])))
+        if row is None:
+            continue
+        entry_id, request_hash = cast("str", row[2]), row[3]
+        entry_row = tx.do(Get("entries", (entry_id,)))
+        if entry_row is None:
+            raise IntegrityFailure(
+                f"the event {entry_id!r} of an idempotency key is gone", hint="run `muniment verify`"
+            )
+        entry = entry_of_row(tenant_id, entry_row)
+        if entry.is_forgotten:
+            raise Forgotten(
+                "what this idempotency key wrote was forgotten",
+                path="$.idempotency_key",
+                details={"id": entry_id, "receipt_id": entry.receipt_id},
+            )
+        if request_hash != salted_digest(cast("bytes", entry_row[15]), key[1]):
+            raise IdempotencyMismatch(
+                "this idempotency key was used for another request",
+                path="$.idempotency_key",
+                hint="use a new key for a new request",
+                details={"id": entry_id},
+            )
+        found[index] = entry
+    return found
+
+
+def _must_open(tx: Transaction, scope: Scope, opening: Admitted, *, repairs: bool) -> bool:
+    """Is this the run's first write? Refuses a run that has ended, is locked or belongs elsewhere."""
+    run = latest(tx, scope.run_id)
+    if run is None:
+        return True
+    check_run(run, scope)
+    if run.status == "finished":
+        raise RunFinished(
+            f"the run {scope.run_id} has ended", path="$.run_id", hint="start a new run in the same session"
+        )
+    if run.status == "locked" and not repairs:
+        raise locked(run)
+    check_pinned(run, opening)
+    return False
+
+
+def check_pinned(run: Item, opening: Admitted) -> None:
+    """What a run is for was said when it started, and never changes (CS-05)."""
+    said = opening.body.get("metadata", {})
+    named = [name for name in PINNED if name in said]
+    if not named or run.body is None:
+        return
+    held = run.plain()
+    for name in named:
+        is_forgotten = name in held and held[name] is None
+        if held.get(name) != said[name] and not is_forgotten:
+            raise Conflict(
+                f"the run {run.id} was started with another {name}",
+                path=f"$.{name}",
+                hint=f"leave {name} out to take the run up again; start a new run for another {name}",
+                details={"run_id": run.id, name: held.get(name)},
+            )
+
+
+def locked(run: Item) -> RunLocked:
+    """What a run that failed its compaction answers to whoever would go on (CS-08)."""
+    diagnosis = {} if run.body is None else run.plain().get("diagnosis") or {}
+    failed = [check["message"] for check in diagnosis.get("checks", ()) if check.get("status") == "FAIL"]
+    return RunLocked(
+        f"the run {run.id} is locked: its snapshot does not hold: {'; '.join(failed) or 'see the diagnosis'}",
+        path="$.run_id",
+        hint="mem.resume(run_id, repair=True): correct by new entries, then unlock(reason)",
+        details={"run_id": run.id, "validation": diagnosis},
+    )
+
+
+def check_run(run: Item, scope: Scope) -> None:
+    """A run id stands for one run of one scope."""
+    if (run.kind, run.user_id, run.agent_id, run.session_id) != (
+        "run",
+        scope.user_id,
+        scope.agent_id,
+        scope.session_id,
+    ):
+        raise DuplicateId(
+            f"the id {scope.run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted"
+        )
+
+
+def _head(tx: Transaction, scope: Scope) -> Head | None:
+    row = tx.do(Get("sessions", (scope.user_id, scope.session_id)))
+    return None if row is None else Head(cast("int", row[2]), cast("bytes", row[3]), cast("str", row[4]))
+
+
+def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
+    """The clock's reading, held where it stepped back a little, refused where it stepped back far."""
+    now = ctx.clock()
+    text = format_instant(now)
+    last = max("" if head is None else head.recorded_at, after)
+    if text > last or (text == last and not after):
+        return text
+    back = parse_instant(last) - parse_instant(now)
+    if back > timedelta(milliseconds=ctx.policy.ledger.clock_back_ms_max):
+        raise ClockWentBack(
+            f"the clock reads {text}, but this session was last written at {last}",
+            hint="set the clock right; to record something of the past, give its ts",
+            details={"clock": text, "recorded_at": last},
+        )
+    return format_instant(parse_instant(last) + timedelta(microseconds=1)) if last == after else last
+
+
+def _store(
+    tx: Transaction, scope: Scope, rows: list[Row], admitted: list[Admitted], end: Head, *, is_new: bool
+) -> None:
+    tx.do(Insert("ids", [(row[0], "event") for row in rows]))
+    tx.do(Insert("entries", rows))
+    blobs: list[Row] = [
+        (bytes.fromhex(item.body["blob"]), row[0], len(item.blob), item.blob)
+        for row, item in zip(rows, admitted, strict=True)
+        if item.blob is not None
+    ]
+    if blobs:
+        tx.do(Insert("blobs", blobs))
+    if is_new:
+        enter_tenant(tx, end.recorded_at)
+        tx.do(
+            Insert(
+                "sessions",
+                [(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)],
+            )
+        )
+    else:
+        advance_head(tx, scope.user_id, scope.session_id, end)
+
+
+def enter_tenant(tx: Transaction, created_at: str) -> None:
+    """The tenant's first session enters it. Put, since two first sessions may come at once."""
+    if tx.do(Get("tenants", ())) is None:
+        tx.do(Put("tenants", [(created_at,)]))
+
+
+def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> None:
+    tx.do(
+        Patch(
+            "sessions",
+            (("user_id", "=", user_id), ("session_id", "=", session_id)),
+            {"head_seq": end.seq, "head_hash": end.hash, "head_recorded_at": end.recorded_at},
+        )
+    )
+
+
+def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> None:
+    """Every derivation that listens to an entry's kind sees it, in order, in this transaction."""
+
+    def lookup(item_id: str) -> Item | None:
+        return latest(tx, item_id)
+
+    for entry in entries:
+        for project in ctx.listeners.get(entry.kind, ()):
+            changes = project(entry, lookup)
+            if changes:
+                write_changes(tx, changes)
+
+
+def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: list[LedgerEntry]) -> None:
+    rows: list[Row] = []
+    for index, entry in zip(fresh, written, strict=True):
+        key = batch.keys[index]
+        if key is not None:
+            rows.append((batch.scope.user_id, key[0], entry.id, salted_digest(batch.salts[index], key[1])))
+    if rows:
+        tx.do(Insert("idempotency", rows))
+
+
+def _which_id(ctx: Context, batch: Batch) -> DuplicateId:
+    """A key was taken: name the caller's id that did it."""
+    given = [(index, item.draft.id) for index, item in enumerate(batch.admitted) if item.draft.id is not None]
+    names = tuple(dict.fromkeys(id_ for _, id_ in given))
+    taken: set[Value] = set()
+    for at in range(0, len(names), _IDS_ASKED):
+        asked = Select("ids", where=(("id", "in", names[at : at + _IDS_ASKED]),), columns=("id",))
+        rows = ctx.engine.read(batch.scope.tenant_id, lambda reader, asked=asked: reader.do(asked))  # type: ignore[misc]
+        taken.update(row[0] for row in rows)
+    seen: set[str] = set()
+    for index, id_ in given:
+        if id_ in taken or id_ in seen or len(given) == 1:
+            path = f"$[{index}].id" if len(batch.admitted) > 1 else "$.id"
+            return DuplicateId(f"the id {id_!r} is taken", path=path, hint="leave id out to have one minted")
+        seen.add(id_)
+    return DuplicateId("an id of this call is taken", path="$.id", hint="leave ids out to have them minted")

@@ -1,0 +1,137 @@
+"""Run regression tests (RC-19) on any agent, over any executor, and say what came of them.
+
+An agent is a callable of a spec that gives an `Output` or a text; or the outputs are there already, by test id. What an
+agent does wrong is a result, not an exception: a crash, a timeout, something that is no output. Results stand in the
+order of the specs, whatever order they finished in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from muniment.contracts.rules import RegressionTestSpec
+from muniment.core.canonical import canonical_bytes
+from muniment.core.outside.calling import submitted, wait_for
+from muniment.errors import InvalidRecord
+from muniment.verify.outputs import Output
+from muniment.verify.regression.junit import JUnitCase, to_junit
+from muniment.verify.regression.specs import CaseResult, CaseStatus, broken, grade
+
+__all__ = ["Agent", "RegressionReport", "run_regression"]
+
+Agent = Callable[[RegressionTestSpec], Output | str]
+
+_JUNIT: Mapping[CaseStatus, Any] = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "error",
+    "timeout": "error",
+    "not_graded": "skipped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionReport:
+    """The results of a run, in the order of its specs."""
+
+    name: str
+    results: tuple[CaseResult, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Is every graded test as expected, and was at least one graded?"""
+        graded = [result for result in self.results if result.status != "not_graded"]
+        return bool(graded) and all(result.ok for result in graded)
+
+    def counts(self) -> dict[str, int]:
+        return {status: sum(result.status == status for result in self.results) for status in _JUNIT}
+
+    def to_json(self, *, timings: bool = False) -> bytes:
+        """Canonical JSON. Without timings, the same results give the same bytes."""
+        rows = [result.to_dict() for result in self.results]
+        for row in rows if not timings else ():
+            row.pop("duration_ms", None)
+        return canonical_bytes({"name": self.name, "ok": self.ok, "counts": self.counts(), "results": rows})
+
+    def to_junit(self, *, timings: bool = False) -> bytes:
+        return to_junit(self.name, [_junit_case(result, timings) for result in self.results])
+
+
+def _junit_case(result: CaseResult, timings: bool) -> JUnitCase:
+    seconds = result.duration_ms / 1000 if timings and result.duration_ms is not None else None
+    message = f"{result.status}: {result.message}" if result.status == "timeout" else result.message
+    return JUnitCase(f"{result.test_type}.{result.severity}", result.test_id, _JUNIT[result.status], message, seconds)
+
+
+def run_regression(
+    specs: Iterable[RegressionTestSpec],
+    agent: Agent | Mapping[str, Output | str],
+    *,
+    executor: Executor | None = None,
+    timeout_s: float | None = None,
+    name: str = "regression",
+) -> RegressionReport:
+    """Every spec on the agent, or on the outputs that are given by test id.
+
+    Without an executor the cases run one after another in a thread of their own. A thread cannot be stopped: a case
+    that runs past `timeout_s` is told of as a timeout and left behind. Give a process pool for agents that hang.
+    """
+    asked = tuple(specs)
+    if isinstance(agent, Mapping):
+        return RegressionReport(name, tuple(_given(spec, agent) for spec in asked))
+    own = ThreadPoolExecutor(1, "regression") if executor is None else None
+    try:
+        used = executor if executor is not None else own
+        assert used is not None
+        futures = [submitted(used, _work, agent, spec) for spec in asked]
+        late = wait_for(futures, timeout_s)
+    finally:
+        if own is not None:
+            own.shutdown(wait=False, cancel_futures=True)
+    results = [
+        broken(spec, "timeout", late[number].words) if number in late else _finished(spec, futures[number])
+        for number, spec in enumerate(asked)
+    ]
+    return RegressionReport(name, tuple(results))
+
+
+def _work(agent: Agent, spec: RegressionTestSpec) -> tuple[Any, float]:
+    """What runs on the executor; on a process pool, in another process."""
+    start = monotonic()
+    answer = agent(spec)
+    return answer, (monotonic() - start) * 1000
+
+
+def _finished(spec: RegressionTestSpec, future: Future[Any]) -> CaseResult:
+    if future.cancelled():
+        return broken(spec, "error", "cancelled before it ran")
+    error = future.exception()
+    if error is not None:
+        return broken(spec, "error", _plain(f"{type(error).__name__}: {error}"[:1000]))
+    answer, duration_ms = future.result()
+    return _graded(spec, answer, duration_ms)
+
+
+def _plain(text: str) -> str:
+    """Text that UTF-8 can hold: what an agent says of its crash may be anything."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _given(spec: RegressionTestSpec, outputs: Mapping[str, Output | str]) -> CaseResult:
+    if spec.test_id not in outputs:
+        return broken(spec, "error", "no output was given")
+    return _graded(spec, outputs[spec.test_id], None)
+
+
+def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None) -> CaseResult:
+    if not isinstance(answer, Output | str):
+        return broken(spec, "error", f"gave {type(answer).__name__}, not an output", duration_ms)
+    try:
+        output = Output.from_wire({"text": answer}) if isinstance(answer, str) else answer
+        return grade(spec, output, duration_ms)
+    except InvalidRecord as error:
+        return broken(spec, "error", str(error), duration_ms)
