@@ -9,7 +9,7 @@ import pytest
 
 from muniment.contracts.semantics import check_semantics
 from muniment.contracts.validation import validate
-from muniment.core.rfc3339 import parse_rfc3339
+from muniment.core.instants import parse_rfc3339
 
 NOW = "2026-05-01T12:00:00Z"
 FACT = {"fact_id": "f1", "fact_key": "user.city", "value": "Berlin", "status": "active", "sources": ["e1"]}

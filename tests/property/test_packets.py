@@ -15,9 +15,8 @@ from muniment.contracts.validation import validate
 from muniment.core.canonical import parse_json
 from muniment.core.outside.token_counters import EstimateCounter
 from muniment.core.policy.compose import ComposePolicy
-from muniment.packets.compose.assembly import write_packet
 from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.page.matrix import SECTIONS
 from muniment.packets.pool import ComposeRequest, Pool
 from muniment.packets.rendering import render

@@ -13,7 +13,7 @@ from typing import Any
 from muniment.contracts.kinds import check_kind
 from muniment.core.canonical import canonical_text, child_path
 from muniment.core.hashing import digest_of
-from muniment.core.rfc3339 import Instant, parse_rfc3339
+from muniment.core.instants import Instant, parse_rfc3339
 from muniment.errors import Issue
 
 __all__ = ["RunInvariants", "check_packet", "check_patterning", "check_semantics", "check_snapshot", "evidence_ids"]

@@ -1,15 +1,14 @@
-"""Time stamps as text: one fixed-width UTC form that sorts as it reads, and the one parser for what people write.
-
-`2026-05-01T12:00:00.000000Z`. Input may be any ISO 8601 date-time, or a date; without an offset it is read as UTC.
-"""
+"""Time stamps: one fixed-width UTC form that sorts as it reads, a parser of what people write, RFC 3339 exactly."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 from muniment.errors import InvalidInput
 
-__all__ = ["format_instant", "parse_instant"]
+__all__ = ["Instant", "format_instant", "parse_instant", "parse_rfc3339"]
 
 
 def format_instant(moment: datetime) -> str:
@@ -36,3 +35,34 @@ def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
             path=path,
             hint="write ISO 8601, such as 2026-05-01T12:00:00Z",
         ) from None
+
+
+_DATE_TIME = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))",
+    re.ASCII,
+)
+
+
+class Instant(NamedTuple):
+    """Seconds since year 1 in UTC, then the fraction's digits without trailing zeros: tuples of these order as time."""
+
+    seconds: int
+    fraction: str
+
+
+def parse_rfc3339(text: str) -> Instant | None:
+    """The instant a date-time names, or None when it names none."""
+    match = _DATE_TIME.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    fraction, sign, offset_hours, offset_minutes = match.groups()[6:]
+    if hour > 23 or minute > 59 or second > 60 or int(offset_hours or 0) > 23 or int(offset_minutes or 0) > 59:
+        return None
+    try:
+        days = date(year, month, day).toordinal()
+    except ValueError:
+        return None
+    offset = (int(offset_hours or 0) * 60 + int(offset_minutes or 0)) * 60
+    seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+    return Instant(seconds + (offset if sign == "-" else -offset), (fraction or "").rstrip("0"))

@@ -86,7 +86,7 @@ def _fact_hits(reader: Reader, scope: Scope, query: str, now: str) -> list[Hit]:
     if not items:
         return []
     from muniment.memory.recall.matching import read_wanted
-    from muniment.packets.pooling import fact_match, match_facts
+    from muniment.packets.gathering import fact_match, match_facts
 
     wanted = read_wanted(query)
     return [

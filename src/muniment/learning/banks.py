@@ -14,10 +14,9 @@ from muniment.core.ports.engine import Condition, Lock, Select
 from muniment.errors import NotFound
 from muniment.learning.kept import STORES, StoredMemory, Tally
 from muniment.learning.rule_state import CanaryPlan
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, lock_memory, lock_shared
 from muniment.store.ledger.memory_events import MEMORY_KEPT
 from muniment.store.ledger.records import EntryDraft, ToolCall
-from muniment.store.locks import lock_memory, lock_shared
 from muniment.store.writing import append_in, opening_draft
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.memory.searching import check_search, find_turns
+from muniment.store.items import lock_shared
 from muniment.store.ledger.memory_events import MEMORY_RECALLED
-from muniment.store.locks import lock_shared
 
 if TYPE_CHECKING:
     from muniment.contracts.learned_memory import MemoryHint

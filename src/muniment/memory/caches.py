@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from muniment.memory.recall.stored import StoredIndex
+from muniment.memory.recall.index import StoredIndex
 
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn

@@ -26,10 +26,9 @@ from muniment.memory.patches import (
     write_patches,
 )
 from muniment.memory.remembering import FactRequest, lock_fact, plan_fact
-from muniment.store.items import Item, digest_name, latest
+from muniment.store.items import Item, digest_name, latest, lock_item
 from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
 from muniment.store.ledger.records import EntryDraft
-from muniment.store.locks import lock_item
 from muniment.store.reading import content_in
 
 __all__ = ["Proposed", "decide_candidate", "list_candidates", "propose"]

@@ -15,8 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from muniment.core.evidence_ids import LEDGER_CORPUS
-from muniment.core.hashing import digest
+from muniment.core.hashing import LEDGER_CORPUS, digest
 from muniment.core.numbers import whole
 from muniment.core.owners.corpora import is_corpus, owner_of
 from muniment.core.owners.reserved import is_reserved

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from muniment.memory.recall.records import Hit
 from muniment.memory.searching import Found
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["turn_hit"]
 

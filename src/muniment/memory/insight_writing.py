@@ -26,7 +26,7 @@ from muniment.memory.patches import (
     write_patches,
 )
 from muniment.memory.remembering import FactRequest, plan_fact, request_fact
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, lock_item, lock_shared
 from muniment.store.ledger.memory_events import (
     INSIGHT_JUDGED,
     INSIGHT_PROMOTED,
@@ -35,7 +35,6 @@ from muniment.store.ledger.memory_events import (
     PROCEDURE_USED,
     PROCEDURE_WRITTEN,
 )
-from muniment.store.locks import lock_item, lock_shared
 
 __all__ = [
     "is_expired",

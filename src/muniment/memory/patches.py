@@ -2,7 +2,7 @@
 
 The entry's metadata says what is to be (`event`, the item's `id`, its parts), with every decision already taken, so
 that the projections that read it need no policy and no clock. Locks are taken in one order: session, the user's
-memory, items, memory that users share, fact keys (`store.locks`).
+memory, items, memory that users share, fact keys (`store.items`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from muniment.errors import (
 from muniment.memory.facts.records import QuoteRef
 from muniment.store.carriers import CITING
 from muniment.store.context import Context
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.locks import lock_memory
 from muniment.store.reading import content_in
 from muniment.store.writing import append_in
 

@@ -32,10 +32,9 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.store.items import digest_name
+from muniment.store.items import digest_name, lock_shared
 from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
 from muniment.store.ledger.records import EntryDraft
-from muniment.store.locks import lock_shared
 
 __all__ = [
     "FactRequest",

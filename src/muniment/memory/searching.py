@@ -15,10 +15,10 @@ from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
 from muniment.memory.recall.dense import weigh_dense
+from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, rank
 from muniment.memory.recall.segments import Segment, drop_turns
-from muniment.memory.recall.stored import StoredIndex
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context

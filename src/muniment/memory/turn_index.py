@@ -1,4 +1,5 @@
 """Words and vectors of turns as the store knows them (`store.derivation.TurnIndex`): written, forgotten with them."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Select, Transaction
+from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.score import Dense
-from muniment.memory.recall.stored import StoredIndex
 from muniment.memory.recall.vectors import (
     VectorBlock,
     decode_vectors,

@@ -11,30 +11,25 @@ from typing import Any, cast
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.canonical import check_text, read_canonical
 from muniment.core.hashing import digest
-from muniment.core.instants import format_instant, parse_instant
+from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.numbers import whole
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Select, Transaction
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import ValidationError, issues_of
-from muniment.core.rfc3339 import parse_rfc3339
 from muniment.core.scope import Scope
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
 from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
-from muniment.packets.answers import Resolution, resolve
-from muniment.packets.compose.assembly import write_packet
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
-from muniment.packets.messages import to_anthropic, to_openai
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import ComposeRequest, GivenRules, Pool
-from muniment.packets.rendering import Rendered, guard
+from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, latest, latest_of_run
+from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.locks import lock_memory
 
 __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
 

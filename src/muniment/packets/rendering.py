@@ -1,4 +1,4 @@
-"""A packet as text for its purpose. The second guard at the wall: it trusts no composer (MP-03, MP-12)."""
+"""A packet as text for its purpose and as messages; the second guard at the wall, which trusts no composer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from muniment.contracts.memory_packet import MemoryPacket, Purpose
 from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import child_path
 from muniment.errors import InvalidRecord, Issue
+from muniment.packets.page.answers import CitedSentence, Resolution, resolve
 from muniment.packets.page.layout import lay_out, sheet_of
 
-__all__ = ["Rendered", "guard", "render"]
+__all__ = ["CitedSentence", "Rendered", "Resolution", "guard", "render", "resolve", "to_anthropic", "to_openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,17 @@ def _holds_state(value: Any) -> bool:
     if isinstance(value, Mapping):
         return "validation_state" in value or any(map(_holds_state, value.values()))
     return isinstance(value, list | tuple) and any(map(_holds_state, value))
+
+
+def to_openai(rendered: Rendered) -> list[dict[str, Any]]:
+    """A system message with the context, and the question as the last user message. What is empty is left out."""
+    messages = [{"role": "system", "content": rendered.text}] if rendered.text else []
+    if rendered.query:
+        messages.append({"role": "user", "content": rendered.query})
+    return messages
+
+
+def to_anthropic(rendered: Rendered) -> list[dict[str, Any]]:
+    """One user message: the context as its first block, the question as its last. (`system` is not a role there.)"""
+    blocks = [{"type": "text", "text": text} for text in (rendered.text, rendered.query) if text]
+    return [{"role": "user", "content": blocks}] if blocks else []

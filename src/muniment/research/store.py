@@ -31,10 +31,9 @@ from muniment.research.run_records import (
     Stage,
     StageMove,
 )
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import EntryDraft
-from muniment.store.locks import lock_memory
 from muniment.store.reading import content_in
 from muniment.store.writing import append_in
 

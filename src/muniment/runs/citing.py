@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.core.evidence_ids import LEDGER_CORPUS, derive_evidence_id, quote_hash
+from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
 from muniment.core.owners.corpora import owner_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.core.evidence_ids import LEDGER_CORPUS
+from muniment.core.hashing import LEDGER_CORPUS
 from muniment.core.ports.engine import Condition, Select
 from muniment.memory.recall.matching import match_text
 from muniment.store.items import Item

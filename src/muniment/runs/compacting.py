@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, cast
 
-from muniment.core.evidence_ids import LEDGER_CORPUS
+from muniment.core.hashing import LEDGER_CORPUS
 from muniment.core.ports.engine import Condition, Insert, Lock, Select
 from muniment.errors import Conflict, MunimentError, RunFinished
 from muniment.memory.patches import draft_patch
@@ -17,11 +17,10 @@ from muniment.runs.compaction.triggers import due
 from muniment.runs.compaction.validation import Known, entries_named, validate, validation_of
 from muniment.runs.resuming import Loaded, count_tail, is_whole, load_log, load_snapshot, run_item, tail_of
 from muniment.runs.steps import ENDS
-from muniment.store.items import Change, latest, write_changes
+from muniment.store.items import Change, latest, lock_memory, write_changes
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN
-from muniment.store.locks import lock_memory
 from muniment.store.turns import text_of
 from muniment.store.writing import append_in, locked
 

@@ -30,10 +30,8 @@ from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput, NotFound, UnknownScope
 from muniment.store.carriers import carriers_of, origins_of
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, Rewritten, latest, write_changes
+from muniment.store.items import Change, Item, Rewritten, derived_from, latest, lock_memory, lock_shared, write_changes
 from muniment.store.ledger.records import Erased, Receipt
-from muniment.store.lineage import derived_from
-from muniment.store.locks import lock_memory, lock_shared
 from muniment.store.turns import users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]

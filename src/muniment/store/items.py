@@ -1,32 +1,35 @@
-"""Items: every record derived from the ledger, as versions that are only ever added.
-
-The newest version is the state. Lineage is written beside it (`lineage`), the id to `ids` when it is first seen.
-"""
+"""Items: every record derived from the ledger, as versions that are only ever added; their lineage and their locks."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text
 from muniment.core.hashing import digest_of
-from muniment.core.ports.engine import Condition, Get, Insert, KeyTaken, Reader, Select, Transaction
+from muniment.core.ports.engine import Condition, Get, Insert, KeyTaken, Lock, Put, Reader, Row, Select, Transaction
 from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, IntegrityFailure, InvalidJson
-from muniment.store.lineage import put_lineage, put_links
 
 __all__ = [
     "Change",
     "Item",
     "Rewritten",
     "add_item",
+    "derived_from",
     "digest_name",
     "item_of",
     "latest",
     "latest_of_run",
+    "links_of",
+    "lock_item",
+    "lock_memory",
+    "lock_shared",
+    "put_lineage",
+    "put_links",
     "write_changes",
 ]
 
@@ -195,3 +198,62 @@ def _write(tx: Transaction, change: Change, version: int) -> Item:
 def _taken(change: Change) -> DuplicateId:
     hint = "leave it out to have one minted"
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
+
+
+_ASKED = 500
+_BETWEEN = "\n"
+"""No id holds a control character."""
+
+
+def put_links(tx: Transaction, item_id: str, sources: Iterable[str]) -> None:
+    links: list[Row] = [(source, item_id) for source in sources]
+    if links:
+        tx.do(Put("links", links))
+
+
+def put_lineage(tx: Transaction, item_id: str, user_id: str, turns: Sequence[str]) -> None:
+    """The turns of this user that the item was made from: all of them, once."""
+    if turns:
+        tx.do(Put("lineages", [(item_id, user_id, _BETWEEN.join(turns))]))
+
+
+def links_of(reader: Reader, item_id: str) -> list[Row]:
+    """What the item was made from, as rows of `links` in their order, wherever it is written."""
+    links = reader.do(Select("links", where=(("item_id", "=", item_id),)))
+    lineage = reader.do(Get("lineages", (item_id,)))
+    if lineage is None:
+        return links
+    turns = cast("str", lineage[2]).split(_BETWEEN)
+    return sorted({*links, *((turn, item_id) for turn in turns)}, key=lambda row: cast("tuple[str, str]", row))
+
+
+def derived_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> set[str]:
+    """The items that were made from one of these; `users` are those whose turns are among them."""
+    found: set[str] = set()
+    for at in range(0, len(ids), _ASKED):
+        asked = Select("links", where=(("source_id", "in", tuple(ids[at : at + _ASKED])),), columns=("item_id",))
+        found.update(cast("str", row[0]) for row in reader.do(asked))
+    wanted = frozenset(ids)
+    for user_id in users:
+        for item_id, _, turns in reader.stream(Select("lineages", where=(("user_id", "=", user_id),))):
+            if not wanted.isdisjoint(cast("str", turns).split(_BETWEEN)):
+                found.add(cast("str", item_id))
+    return found
+
+
+_SHARED = ""
+"""No user has this name."""
+
+
+def lock_memory(tx: Transaction, *user_ids: str) -> None:
+    for user_id in sorted(set(user_ids)):
+        tx.do(Lock(("memory", user_id)))
+
+
+def lock_shared(tx: Transaction) -> None:
+    tx.do(Lock(("memory", _SHARED)))
+
+
+def lock_item(tx: Transaction, *item_ids: str) -> None:
+    for item_id in sorted(set(item_ids)):
+        tx.do(Lock(("item", item_id)))

@@ -32,10 +32,9 @@ from muniment.store.carriers import carriers_of
 from muniment.store.context import Context
 from muniment.store.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
-from muniment.store.items import latest, write_changes
+from muniment.store.items import latest, links_of, write_changes
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.records import Erased, Receipt
-from muniment.store.lineage import links_of
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
 from muniment.store.writing import enter_tenant

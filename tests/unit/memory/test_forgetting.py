@@ -12,7 +12,7 @@ from muniment.contracts.memory_packet import Fact
 from muniment.errors import Forgotten, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.packets.pooling import load_stores
+from muniment.packets.gathering import load_stores
 
 Bytes = Callable[[], bytes]
 Maker = Callable[..., Memory]

@@ -15,8 +15,8 @@ from muniment.core.outside.system import TickingClock
 from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.packets.gathering import load_stores
 from muniment.packets.pool import InsightCandidate, ProcedureCandidate
-from muniment.packets.pooling import load_stores
 
 Counts = Callable[[Memory], dict[str, int]]
 

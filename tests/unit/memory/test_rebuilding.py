@@ -17,7 +17,7 @@ from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.memory.recall.matching import NOTHING, read_wanted
-from muniment.packets.pooling import load_stores, load_working_state
+from muniment.packets.gathering import load_stores, load_working_state
 from muniment.store.engines.memory.engine import MemoryEngine
 
 Maker = Callable[..., Memory]

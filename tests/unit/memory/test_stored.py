@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.errors import IntegrityFailure
-from muniment.memory.recall import stored
-from muniment.memory.recall.index import MemoryIndex, Passage, passage_hashes
+from muniment.memory.recall import index as stored
+from muniment.memory.recall.index import MemoryIndex, Passage, StoredIndex, passage_hashes
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.segments import (
     IndexedTurn,
@@ -27,7 +27,6 @@ from muniment.memory.recall.segments import (
     encode_segment,
     merge_segments,
 )
-from muniment.memory.recall.stored import StoredIndex
 
 NOW = date(2026, 6, 1)
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

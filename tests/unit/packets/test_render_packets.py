@@ -9,8 +9,7 @@ import pytest
 
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.errors import InvalidRecord
-from muniment.packets.messages import to_anthropic, to_openai
-from muniment.packets.rendering import Rendered, render
+from muniment.packets.rendering import Rendered, render, to_anthropic, to_openai
 
 INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
 PACKET: dict[str, Any] = {

@@ -32,7 +32,9 @@ URL = "https://example.org/a"
 
 def output(*urls: str | tuple[str, str | None]) -> Reading:
     pairs = [(url, None) if isinstance(url, str) else url for url in urls]
-    return cast(Reading, SimpleNamespace(urls=[SimpleNamespace(url=url, title=title, start=0) for url, title in pairs]))
+    return cast(
+        "Reading", SimpleNamespace(urls=[SimpleNamespace(url=url, title=title, start=0) for url, title in pairs])
+    )
 
 
 def look(text: str = "It rained.", **facts: Any) -> Look:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.evidence_ids import derive_evidence_id, quote_hash
+from muniment.core.hashing import derive_evidence_id, quote_hash
 from muniment.core.pointer import Span
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.runs.compaction.folding import RunFold

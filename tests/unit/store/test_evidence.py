@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from muniment.core.evidence_ids import derive_evidence_id, quote_hash
+from muniment.core.hashing import derive_evidence_id, quote_hash
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation
 from muniment.errors import InvalidInput, QuoteMismatch

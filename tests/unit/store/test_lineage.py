@@ -10,7 +10,7 @@ import muniment
 from muniment.core.ports.engine import Delete, Get, Reader, Select
 from muniment.errors import Forgotten
 from muniment.handles.memory import Memory
-from muniment.store.lineage import derived_from, links_of, put_links
+from muniment.store.items import derived_from, links_of, put_links
 
 SECRET = "The spare key lies under the third flower pot."
 

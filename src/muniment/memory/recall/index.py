@@ -1,14 +1,8 @@
-"""What ranking needs to know of a scope: a few arrays over its turns, and postings of their words.
-
-Turns are numbered 0…N-1 (*ordinals*) in the order (session by its start, place in the session), so the neighbours of a
-turn are the ordinals beside it that belong to the same session. A turn's terms are stored once, for itself; context is
-spread from neighbours when a query is scored. Statistics are those of the scope alone.
-
-`ScopeIndex` is the interface; `MemoryIndex` builds one from passages. Engines keep others, with the same arrays.
-"""
+"""What ranking knows of a scope: arrays over its turns and postings of their terms, in memory or over segments."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC, date, datetime
@@ -17,10 +11,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.text.analyzer import analyze, ascii_words, term_hashes
+from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.attributes import marks
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import date_terms
+from muniment.memory.recall.segments import ROLES as STORED_ROLES
+from muniment.memory.recall.segments import Segment, join_names
 
 __all__ = [
     "ONLY_ASKS",
@@ -32,6 +28,7 @@ __all__ = [
     "MemoryIndex",
     "Passage",
     "ScopeIndex",
+    "StoredIndex",
     "passage_hashes",
     "passage_terms",
     "role_number",
@@ -198,3 +195,212 @@ class MemoryIndex(Kept):
 
     def terms(self, ordinal: int) -> frozenset[int]:
         return self._terms[ordinal]
+
+
+POSTINGS_KEPT = 1 << 20
+"""Postings that were looked up are kept until there are so many of them: a search asks for a term several times."""
+TERMS_KEPT = 4096
+"""The same for terms of turns."""
+_ROLE_NAMES = {f"{term_hash(role):016x}": role for role in STORED_ROLES}
+"""Who speaks without a name goes by their role."""
+Names = Callable[[Sequence[str]], Sequence[str]]
+"""From ids of turns to the names of those who spoke them."""
+
+
+class StoredIndex(Kept):
+    """The turns of one user. Built once for a state of the segments, then only read, by any thread."""
+
+    def __init__(self, segments: Sequence[Segment], names: Names) -> None:
+        super().__init__()
+        self._segments = segments
+        self._starts = [0]
+        for segment in segments:
+            self._starts.append(self._starts[-1] + len(segment))
+        sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
+        voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
+        ts = _joined(segments, "ts").astype(np.int64, copy=False)
+        rank = _ranks(sessions, session, ts)
+        order = _order(rank, _joined(segments, "seq"))
+        self._order = order
+        self._place: Ints | None = None
+        """Ordinals by number in the order of writing; None where the two are the same."""
+        if order is not None:
+            rank, ts = rank[order], ts[order]
+            voices, speaker = _by_first_turn(voices, speaker[order])
+            self._place = np.empty(len(order), np.int32)
+            self._place[order] = np.arange(len(order), dtype=np.int32)
+        self.session: Ints = rank.astype(np.int32)
+        self.ts: Ints = ts
+        self.role: Ints = self._ordered("role").astype(np.int8)
+        self.length: Ints = self._ordered("length").astype(np.int32)
+        self.speaker: Ints = speaker.astype(np.int32)
+        self.speakers: Sequence[str] = self._named(voices, names)
+        self._directory = _Directory(segments)
+        self._postings: dict[int, tuple[Ints, Ints]] = {}
+        self._postings_kept = 0
+        self._terms: dict[int, frozenset[int]] = {}
+        self._aligned: tuple[Hashable, Ints | slice | None] | None = None
+
+    def _named(self, voices: Sequence[str], names: Names) -> tuple[str, ...]:
+        """Who speaks, in order: a role by its hash, anybody else by what the ledger says of their first turn."""
+        named = [_ROLE_NAMES.get(voice) for voice in voices]
+        unknown = [number for number, name in enumerate(named) if name is None]
+        if unknown:
+            first = [self.id(int((self.speaker == number).argmax())) for number in unknown]
+            for number, name in zip(unknown, names(first), strict=True):
+                named[number] = name
+        return tuple([name or "" for name in named])
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def _ordered(self, name: str) -> Ints:
+        joined = _joined(self._segments, name)
+        return joined if self._order is None else joined[self._order]
+
+    def _find(self, ordinal: int) -> tuple[Segment, int]:
+        """The segment that holds a turn, and its number there."""
+        number = ordinal if self._order is None else int(self._order[ordinal])
+        block = bisect_right(self._starts, number) - 1
+        return self._segments[block], number - self._starts[block]
+
+    def id(self, ordinal: int) -> str:
+        """The event that the turn is."""
+        segment, number = self._find(ordinal)
+        return segment.ids[number]
+
+    def ids(self) -> list[str]:
+        """All events, in ordinal order."""
+        flat = [id_ for segment in self._segments for id_ in segment.ids]
+        return flat if self._order is None else [flat[number] for number in self._order.tolist()]
+
+    def aligned(self, state: Hashable, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
+        """For each turn its place among the ids of `blocks`, end to end: rows kept elsewhere, in ordinal order.
+
+        None where one is missing. `state` names what stands in the blocks: for the same one, nothing is compared again.
+        """
+        aligned = self._aligned
+        if aligned is None or aligned[0] != state:
+            aligned = self._aligned = state, self._places(blocks)
+        return aligned[1]  # not what another thread may have put there meanwhile
+
+    def _places(self, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
+        if self._order is None and [segment.ids for segment in self._segments] == blocks:
+            return slice(None)  # written together, and in the order of the turns
+        places = {id_: place for place, id_ in enumerate(id_ for ids in blocks for id_ in ids)}
+        found = [places.get(id_, -1) for id_ in self.ids()]
+        return None if -1 in found else np.array(found, np.int64)
+
+    def prepare(self, terms: Sequence[int]) -> None:
+        fresh = [term for term in terms if term not in self._postings]
+        if fresh:
+            self._fetched(fresh)
+
+    def postings(self, term: int) -> tuple[Ints, Ints]:
+        found = self._postings.get(term)
+        return self._fetched([term])[0] if found is None else found
+
+    def _fetched(self, terms: Sequence[int]) -> list[tuple[Ints, Ints]]:
+        found = [self._looked_up(places) if places else _EMPTY for places in self._directory.places(terms)]
+        if self._postings_kept > POSTINGS_KEPT:
+            self._postings, self._postings_kept = {}, 0
+        self._postings.update(zip(terms, found, strict=True))
+        self._postings_kept += sum([len(ordinals) + 16 for ordinals, _ in found])
+        return found
+
+    def _looked_up(self, places: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
+        docs: list[Ints] = []
+        counts: list[Ints] = []
+        for block, begin, end in places:
+            terms = self._segments[block].terms
+            start = self._starts[block]
+            docs.append(terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end])
+            counts.append(terms.counts[begin:end])
+        numbers = docs[0] if len(docs) == 1 else np.concatenate(docs)
+        counted = (counts[0] if len(counts) == 1 else np.concatenate(counts)).astype(np.int32)
+        if self._place is None:
+            return numbers.view(np.int32), counted
+        ordinals = self._place[numbers]
+        sort = np.argsort(ordinals)
+        return ordinals[sort], counted[sort]
+
+    def terms(self, ordinal: int) -> frozenset[int]:
+        found = self._terms.get(ordinal)
+        if found is None:
+            segment, number = self._find(ordinal)
+            found = segment.terms_of(number)
+            if len(self._terms) >= TERMS_KEPT:
+                self._terms = {}
+            self._terms[ordinal] = found
+        return found
+
+
+class _Directory:
+    """Where the postings of each term lie, over all segments: one look instead of one for each of them."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        tables = [segment.terms for segment in segments]
+        self._hashes = _flat([table.hashes for table in tables], np.uint64)
+        self._offsets = tables[0].offsets if len(tables) == 1 else None
+        """Of the one segment; of several, what follows."""
+        if self._offsets is None:
+            order = np.argsort(self._hashes, kind="stable")  # runs that are sorted already: a merge
+            self._hashes = self._hashes[order]
+            self._begins = _flat([table.offsets[:-1] for table in tables])[order]
+            self._ends = _flat([table.offsets[1:] for table in tables])[order]
+            sizes = [len(table.hashes) for table in tables]
+            self._blocks = np.repeat(np.arange(len(tables), dtype=np.int32), sizes)[order]
+
+    def places(self, terms: Sequence[int]) -> list[list[tuple[int, int, int]]]:
+        """For each term its (segment, from, to) in the order of the segments."""
+        wanted = np.array(terms, np.uint64)
+        lefts = self._hashes.searchsorted(wanted)
+        rights = self._hashes.searchsorted(wanted, side="right")
+        if self._offsets is not None:
+            spans = zip(self._offsets[lefts].tolist(), self._offsets[rights].tolist(), strict=True)
+            return [[(0, begin, end)] if begin < end else [] for begin, end in spans]
+        return [self._between(left, right) for left, right in zip(lefts.tolist(), rights.tolist(), strict=True)]
+
+    def _between(self, left: int, right: int) -> list[tuple[int, int, int]]:
+        if left == right:
+            return []
+        columns = (self._blocks, self._begins, self._ends)
+        return list(zip(*[column[left:right].tolist() for column in columns], strict=True))
+
+
+def _flat(arrays: Sequence[Ints], kind: type[np.integer] = np.uint32) -> Ints:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
+
+
+def _joined(segments: Sequence[Segment], name: str) -> Ints:
+    return _flat([getattr(segment, name) for segment in segments], np.int64)
+
+
+def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> Ints:
+    """The place of each turn's session among all: by its first time stamp, then its id."""
+    if len(sessions) < 2:
+        return np.zeros(len(session), np.int64)
+    starts = np.full(len(sessions), np.iinfo(np.int64).max)
+    np.minimum.at(starts, session, ts)
+    by_start = sorted(zip(starts.tolist(), sessions, range(len(sessions)), strict=True))
+    ranks = np.empty(len(sessions), np.int64)
+    ranks[[number for _, _, number in by_start]] = np.arange(len(sessions))
+    return ranks[session]
+
+
+def _by_first_turn(names: Sequence[str], numbers: Ints) -> tuple[tuple[str, ...], Ints]:
+    """Names, and the numbers of them that turns have, renumbered by the first turn of each."""
+    first = np.empty(len(names), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of a number that is met again, the last one stays
+    order = np.argsort(first)
+    renumbered = np.empty(len(names), numbers.dtype)
+    renumbered[order] = np.arange(len(names))
+    return tuple([names[number] for number in order.tolist()]), renumbered[numbers]
+
+
+def _order(rank: Ints, seq: Ints) -> Ints | None:
+    """Numbers of turns in ordinal order; None where they were written in it."""
+    place = (rank << 32) + seq  # a sequence number has 32 bits
+    return None if (place[1:] > place[:-1]).all() else np.argsort(place, kind="stable")

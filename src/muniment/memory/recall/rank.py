@@ -15,8 +15,7 @@ from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact
 from muniment.memory.recall.newest import newest_first, superseded
 from muniment.memory.recall.query import Query, read_query
-from muniment.memory.recall.reasons import Reasons
-from muniment.memory.recall.said import Said
+from muniment.memory.recall.reasons import Reasons, Said
 from muniment.memory.recall.score import Dense, Scores, score
 
 __all__ = ["Ranked", "rank", "top"]

@@ -16,7 +16,7 @@ from muniment.core.text.attributes import QUANTITY
 from muniment.core.text.when import Window
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
-from muniment.memory.recall.said import terms_of
+from muniment.memory.recall.reasons import terms_of
 from muniment.memory.recall.words import score_words
 
 __all__ = ["USER", "Dense", "Scores", "held_by", "score", "stand_in"]

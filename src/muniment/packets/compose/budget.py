@@ -1,20 +1,20 @@
-"""What may still be spent: the whole budget, each section's cap, and the price of a line (MP-14).
-
-Prices are counted line by line, once each, with a mark of two digits; the page as a whole is counted at the end.
-"""
+"""What may still be spent, the price of a line, and how a text is made shorter: never by other words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 from muniment.contracts.memory_packet import PacketBudget
 from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.sentences import sentence_spans
 from muniment.packets.page.layout import PREAMBLE, Page, joined
 from muniment.packets.page.matrix import BLOCK_NAMES, SECTIONS, BlockName, Section
 
-__all__ = ["OVERHEAD", "TYPICAL_MARK", "Purse", "Usage", "measure", "typical_mark"]
+__all__ = ["OVERHEAD", "TYPICAL_MARK", "Fits", "Purse", "Usage", "cut_text", "cut_value", "measure", "typical_mark"]
 
 OVERHEAD = "overhead"
 """The key of `section_usage` for what belongs to no section: the line that explains the marks, and seams."""
@@ -160,3 +160,62 @@ def _sum_of(lines: Sequence[str], counter: TokenCounter) -> int:
 
 def _unmarked(line: str) -> str:
     return _MARK.sub(TYPICAL_MARK, line) if "[" in line else line
+
+
+Fits = Callable[[str], bool]
+
+_SCAN_CHARS_MAX = 200_000
+"""Further into one turn nobody looks for the best sentence."""
+
+
+def cut_text(text: str, fits: Fits, terms: Collection[str] = ()) -> str | None:
+    """The longest stretch of whole sentences around the one that shares most terms; else its first words; else None."""
+    text = text[:_SCAN_CHARS_MAX]
+    spans = sentence_spans(text)
+    if not spans:
+        return None
+    best = _best(text, spans, frozenset(terms))
+    start, end = spans[best]
+    if not fits(text[start:end]):
+        return _cut_words(text[start:end], fits)
+    last = _furthest(len(spans) - best - 1, lambda more: fits(text[start : spans[best + more][1]]))
+    end = spans[best + last][1]
+    first = _furthest(best, lambda more: fits(text[spans[best - more][0] : end]))
+    return text[spans[best - first][0] : end]
+
+
+def cut_value(value: Any, fits: Callable[[Any], bool]) -> Any:
+    """A JSON value made shorter: text by `cut_text`, a list by its first items; None where neither helps."""
+    if isinstance(value, str):
+        return cut_text(value, fits)
+    if isinstance(value, list) and len(value) > 1:
+        kept = _furthest(len(value) - 1, lambda count: count > 0 and fits(value[:count]))
+        return value[:kept] if kept else None
+    return None
+
+
+def _best(text: str, spans: list[tuple[int, int]], terms: frozenset[str]) -> int:
+    if not terms or len(spans) == 1:
+        return 0
+    return max(range(len(spans)), key=lambda at: (len(terms & set(analyze(text[slice(*spans[at])]))), -at))
+
+
+def _cut_words(text: str, fits: Fits) -> str | None:
+    """The first words; where words are not set apart, the first signs."""
+    ends = [at for at in range(1, len(text)) if text[at].isspace() and not text[at - 1].isspace()]
+    if len(ends) < len(text) // 40:
+        ends = list(range(1, len(text)))
+    kept = _furthest(len(ends), lambda count: count > 0 and fits(text[: ends[count - 1]]))
+    return text[: ends[kept - 1]] if kept else None
+
+
+def _furthest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest count up to `most` found to hold by halving; what is returned, unless 0, was seen to hold."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

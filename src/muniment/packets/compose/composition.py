@@ -1,32 +1,44 @@
-"""The way in: place section by section in the fixed order, lay the page out, count it, give back what is too much.
-
-WM → facts → procedures → summary and quotes → episodes → insights (MP-18). Lines are priced one by one while placing;
-the page is counted as a whole before it leaves, and whatever the counter says, what leaves is within the budget.
-"""
+"""The way in: place section by section in the fixed order, lay the page out, count it, and write the packet."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from muniment.contracts.memory_packet import MemoryPacket
+from pydantic_core import to_json
+
+from muniment.contracts.memory_packet import Decision, MemoryPacket, PacketMeta, PacketScope, ToolEvidence
+from muniment.core.canonical import Written, canonical_bytes
+from muniment.core.instants import parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
-from muniment.packets.compose.assembly import assemble, determinism_of, meta_of, page_of
+from muniment.core.record import JsonObject
+from muniment.errors import InvalidInput
 from muniment.packets.compose.budget import Usage, measure
+from muniment.packets.compose.conversation import Quotes, place_short_term
 from muniment.packets.compose.episodes import place_episodes
-from muniment.packets.compose.facts import place_facts
-from muniment.packets.compose.insights import place_insights
-from muniment.packets.compose.placing import Desk
-from muniment.packets.compose.procedures import place_procedures
-from muniment.packets.compose.quotes import Quotes
-from muniment.packets.compose.short_term import place_short_term
-from muniment.packets.compose.state import place_state
-from muniment.packets.page.layout import Page
-from muniment.packets.page.matrix import BLOCK_NAMES, Section
+from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
+from muniment.packets.compose.placing import Desk, Placed, Said, emitted_ts
+from muniment.packets.compose.state import place_state, state_of
+from muniment.packets.page.layout import SUPERSEDED, Page, Quoted, Sheet, lay_out
+from muniment.packets.page.lines import StateUnit, claim_evidence
+from muniment.packets.page.matrix import BLOCK_NAMES, BLOCKS, BlockName, Section
 from muniment.packets.pool import ComposeRequest, Pool
 
-__all__ = ["Composed", "compose"]
+__all__ = [
+    "SORT_KEYS",
+    "Composed",
+    "assemble",
+    "citations_of",
+    "cited_by",
+    "compose",
+    "determinism_of",
+    "meta_of",
+    "page_of",
+    "write_packet",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +114,279 @@ def _report(desk: Desk, usage: Usage) -> dict[str, Any]:
         "degradations": desk.tally.degradations,
         **({"omissions": omissions} if omissions else {}),
     }
+
+
+SORT_KEYS: JsonObject = {
+    "facts": ["query_match", "confidence", "recorded_at", "fact_id"],
+    "procedures": ["priority", "usage", "recorded_at", "procedure_id"],
+    "quotes": ["score", "id"],
+    "episodes": ["query_match", "cue", "recency_score", "episode_id"],
+    "insights": ["validated", "confidence", "recorded_at", "id"],
+}
+
+
+def meta_of(request: ComposeRequest) -> PacketMeta:
+    """What was asked, as it stands in the packet; a cue's time that names no instant is the caller's error."""
+    asked = request.cues.time_range
+    for key in ("start", "end"):
+        text = getattr(asked, key, None)
+        if text is not None and parse_rfc3339(text) is None:
+            raise InvalidInput(
+                f"{text!r:.60} names no instant",
+                path=f"$.cues.time_range.{key}",
+                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
+            )
+    cues: dict[str, Any] = {"cues": request.cues} if request.cues.to_wire() else {}
+    return PacketMeta(
+        schema_version="v1",
+        scope=PacketScope(**{key: getattr(request.scope, key) for key in type(request.scope).model_fields}),
+        generated_at=request.now,
+        purpose=request.purpose,
+        task_type=request.task_type,
+        budget=request.budget,
+        policy_id=request.policy_id,
+        **cues,
+    )
+
+
+def page_of(desk: Desk) -> Page:
+    """What was placed, laid out: the page that `render` makes of the packet."""
+
+    def quoted(block: BlockName) -> list[Quoted]:
+        said: list[Said] = [placed.item for placed in desk.items(block)]
+        return [Quoted(turn.id, desk.who(turn.id) or turn.role, text, emitted_ts(turn.ts)) for turn, text in said]
+
+    def held(block: BlockName) -> list[Any]:
+        return [placed.item for placed in desk.items(block)]
+
+    return lay_out(
+        Sheet(
+            purpose=desk.purpose,
+            state=state_of(desk),
+            facts=[candidate.fact for candidate in held("facts")],
+            procedures=held("procedures"),
+            summary=_summary(desk),
+            quotes=quoted("quotes"),
+            superseded=dict(_superseded(desk)),
+            loops=held("loops"),
+            window=quoted("window"),
+            tools=held("tools"),
+            episodes=held("episodes"),
+            insights=held("insights"),
+            allows_insights=allows_insights(desk),
+            cited=cited_by(desk),
+            who=desk.who,
+        )
+    )
+
+
+def assemble(desk: Desk, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:
+    """The packet as plain data, under its wire names: what is checked and written."""
+    return {
+        "meta": meta,
+        "short_term": _short_term(desk),
+        "long_term": _long_term(desk),
+        "insight": _insight(desk),
+        "citations": citations_of(desk),
+        "budget_report": report,
+        "explain": {
+            "selected": desk.tally.selected,
+            "omitted": desk.tally.omitted,
+            "filters": _filters(desk),
+            "conflicts": [*desk.tally.conflicts, *map(_note, _superseded(desk))],
+            "determinism": determinism,
+        },
+    }
+
+
+def write_packet(wire: dict[str, Any]) -> bytes:
+    """A packet of `assemble` as canonical JSON.
+
+    Its long lists hold texts, and objects of texts and whole numbers whose keys stand in order: of these any writer
+    makes the same bytes, and the fastest one does.
+    """
+    short, report, explain = dict(wire["short_term"]), dict(wire["budget_report"]), dict(wire["explain"])
+    for part, names in ((short, ("key_quotes",)), (report, ("omissions",)), (explain, ("selected", "omitted"))):
+        part.update({name: _written(part[name]) for name in names if name in part})
+    written = {"short_term": short, "budget_report": report, "explain": explain}
+    return canonical_bytes({**wire, **written, "citations": _written(wire["citations"])})
+
+
+def _written(rows: Sequence[Any]) -> Written:
+    return Written(to_json(rows).decode())
+
+
+def _short_term(desk: Desk) -> dict[str, Any]:
+    """Lists that are empty are left out, as the document lets them."""
+    lists: dict[str, list[Any]] = {
+        "key_quotes": [_quoted(placed.item, "quote") for placed in desk.items("quotes")],
+        "conversation_window": [_quoted(placed.item, "content") for placed in desk.items("window")],
+        "open_loops": _plain(desk, "loops"),
+        "last_tool_evidence": _plain(desk, "tools"),
+    }
+    return {
+        "working_state": state_of(desk).to_wire(),
+        "rolling_summary": _summary(desk),
+        **{name: items for name, items in lists.items() if items},
+    }
+
+
+def _plain(desk: Desk, block: BlockName) -> list[dict[str, Any]]:
+    return [placed.item.to_wire() for placed in desk.items(block)]
+
+
+def _quoted(said: Said, field: str) -> dict[str, str]:
+    turn = said.turn
+    quoted = {"evidence_id": turn.id, field: said.text, "role": turn.role}
+    if emitted_ts(turn.ts) is not None:
+        quoted["ts"] = turn.ts
+    return quoted
+
+
+def _long_term(desk: Desk) -> dict[str, Any]:
+    facts = [(each.fact.to_wire(), each.is_preference) for each in (placed.item for placed in desk.items("facts"))]
+    preferences = [fact for fact, is_preference in facts if is_preference]
+    return {
+        "facts": [fact for fact, _ in facts],
+        "procedures": _plain(desk, "procedures"),
+        "episodes": _plain(desk, "episodes"),
+        **({"preferences": preferences} if preferences else {}),
+    }
+
+
+def _insight(desk: Desk) -> dict[str, Any]:
+    items = _plain(desk, "insights")
+    return {
+        "usage_policy": {"allow_in_responder": allows_insights(desk)},
+        "hypotheses": [item for item in items if item["type"] == "hypothesis"],
+        "strategy_sketches": [item for item in items if item["type"] == "strategy"],
+        "patterns": [item for item in items if item["type"] == "pattern"],
+    }
+
+
+def _summary(desk: Desk) -> str:
+    return "\n".join(placed.item[1] for placed in desk.items("summary"))
+
+
+def _superseded(desk: Desk) -> list[tuple[str, str | None]]:
+    """Which evidence of quotes and facts is outdated, and by which quote, if that one is here too."""
+    if not desk.newer:
+        return []
+    quotes = [placed.item.turn.id for placed in desk.items("quotes")]
+    told = chain(quotes, *(placed.item.fact.sources for placed in desk.items("facts")))
+    outdated = dict.fromkeys(evidence_id for evidence_id in told if evidence_id in desk.newer)
+    present = set(quotes)
+    return [(each, by if (by := desk.newer[each]) in present else None) for each in outdated]
+
+
+def _note(outdated: tuple[str, str | None]) -> JsonObject:
+    evidence_id, by = outdated
+    named: JsonObject = (
+        {"evidence_id": evidence_id} if by is None else {"evidence_id": evidence_id, "superseded_by": by}
+    )
+    return {"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named}
+
+
+def _filters(desk: Desk) -> JsonObject:
+    policy = desk.policy
+    return {
+        "purpose": desk.purpose,
+        "now": desk.request.now,
+        "facts": {"status": "active", "valid": "now", "confidence_min": policy.confidence_min},
+        "time_window": {
+            "episode_window_days": policy.episode_window_days,
+            "raw_days": policy.raw_days,
+            "phase_days": policy.phase_days,
+            "milestone_days": policy.milestone_days,
+        },
+        "top_k": {
+            "facts": policy.facts_max,
+            "procedures": policy.procedures_max,
+            "episodes": policy.episodes_max,
+            "insights": policy.insights_max,
+            "quotes": policy.quotes_max,
+            "window_turns": policy.window_turns,
+            "tool_evidence": policy.tool_evidence_max,
+        },
+        "near_duplicate": policy.near_duplicate,
+        "barred_trust": list(getattr(policy, f"barred_trust_{desk.purpose}")),
+        "quote_instruction_like": policy.quote_instruction_like,
+        "insights_in_responder": policy.allow_validated_insights_in_responder,
+    }
+
+
+def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:
+    return {
+        "policy_id": request.policy_id,
+        "policy_digest": policy_digest,
+        "sort_keys": SORT_KEYS,
+        "token_counter": {"name": counter.name, "is_exact": counter.is_exact},
+    }
+
+
+_UNKNOWN: str = "event"
+"""The type of evidence that is named but is not itself in the pool."""
+
+
+def citations_of(desk: Desk) -> list[dict[str, str]]:
+    """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
+    times = _times(desk)
+    return [_citation(desk, name, times) for name in cited_by(desk)]
+
+
+def cited_by(desk: Desk) -> dict[str, None]:
+    """The evidence ids that what was placed names, in the order of the page."""
+    ids: dict[str, None] = {}
+    for block in BLOCKS:
+        for placed in desk.items(block.name):
+            if type(placed.item) is Said:  # most of them
+                ids[placed.item.turn.id] = None
+            else:
+                ids.update(dict.fromkeys(_named(placed)))
+    return ids
+
+
+def _named(placed: Placed) -> Iterator[str]:
+    item = placed.item
+    if isinstance(item, StateUnit):
+        if isinstance(item.value, Decision) and item.value.evidence_id is not None:
+            yield item.value.evidence_id
+        elif isinstance(item.value, ToolEvidence):
+            yield item.value.ref
+        elif (evidence_id := claim_evidence(item)) is not None:
+            yield evidence_id
+    elif isinstance(item, ToolEvidence):
+        yield item.ref
+    elif placed.block == "summary":
+        yield item[0].evidence_id
+    elif placed.block == "facts":
+        yield from item.fact.sources
+    elif placed.block == "loops":
+        if item.evidence_id is not None:
+            yield item.evidence_id
+    else:
+        yield from item.sources or ()
+
+
+def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]:
+    kind, ts, who = _UNKNOWN, times.get(name), desk.who(name)
+    if (turn := desk.turns.get(name)) is not None:
+        kind, ts = turn.kind, turn.ts
+    elif who and (line := desk.lines.get(name)) is not None:
+        kind = "tool_result" if line.role == "tool" else "message"
+    elif any(tool.ref == name for tool in desk.pool.tools):
+        kind = "tool_result"
+    cited = {"id": name}
+    if who:
+        cited["summary"] = who  # who said it: quotes have no field for a name
+    if ts is not None and emitted_ts(ts) is not None:
+        cited["ts"] = ts
+    cited["type"] = kind
+    return cited
+
+
+def _times(desk: Desk) -> dict[str, str]:
+    """When what is no turn of the pool was said."""
+    found = {line.evidence_id: line.ts for episode in desk.pool.episodes for line in episode.lines}
+    found |= {line.evidence_id: line.ts for line in desk.pool.summary}
+    return found | {tool.ref: tool.ts for tool in desk.pool.tools}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from muniment.contracts.memory_packet import Episode, TimeSpan
-from muniment.core.rfc3339 import Instant, parse_rfc3339
+from muniment.core.instants import Instant, parse_rfc3339
 from muniment.memory.turn import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.explain import Reason, Rung, names_of

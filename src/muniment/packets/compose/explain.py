@@ -1,4 +1,4 @@
-"""Why this and not that (MP-15): every candidate is selected or omitted, once, and each step down is written."""
+"""Why this and not that: every candidate is selected or omitted, once, and each step down is written."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
-from muniment.core.rfc3339 import Instant, parse_rfc3339
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen
 from muniment.core.vocabulary import Trust

@@ -1,4 +1,4 @@
-"""A flow map as a PNG picture, drawn by matplotlib (the extra `plots`); `rules.flowmap.heatmap` draws SVG with nothing."""
+"""A flow map as a PNG picture, drawn by matplotlib, the extra `plots`; for SVG see `rules.flowmap.heatmap`."""
 
 from __future__ import annotations
 

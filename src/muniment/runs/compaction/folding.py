@@ -16,8 +16,7 @@ from collections.abc import Iterable
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.contracts.snapshot import SourceCoverage
-from muniment.core.evidence_ids import LEDGER_CORPUS
-from muniment.core.hashing import digest_of
+from muniment.core.hashing import LEDGER_CORPUS, digest_of
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.core.record import JsonObject
 from muniment.runs.compaction.transitions import (

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from muniment.contracts.evidence import EvidencePointer
 from muniment.contracts.semantics import RunInvariants, check_snapshot
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
+from muniment.core.instants import parse_rfc3339
 from muniment.core.policy.compaction import CompactionPolicy
-from muniment.core.rfc3339 import parse_rfc3339
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.agreement import compare_logs
 from muniment.runs.compaction.folding import corpus_of

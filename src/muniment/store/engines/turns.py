@@ -59,7 +59,7 @@ class View(ABC):
         try:
             if run is None:
                 raise InvalidInput(f"{type(op).__name__} cannot be done here", hint="a reader only reads")
-            return cast(R, run(self, op))
+            return cast("R", run(self, op))
         except (MunimentError, KeyTaken) as error:
             self.failure = error
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muniment.core.evidence_ids import LEDGER_CORPUS, derive_evidence_id, quote_hash
+from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span, UrlCitation
 from muniment.errors import QuoteMismatch
 

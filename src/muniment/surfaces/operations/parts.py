@@ -9,8 +9,8 @@ from muniment.contracts.memory_packet import Fact
 from muniment.core.ports.engine import Reader
 from muniment.core.record import JsonObject, Record
 from muniment.errors import Forbidden, InvalidInput, UnknownScope
-from muniment.packets.answers import Resolution
 from muniment.packets.builds import list_builds
+from muniment.packets.rendering import Resolution
 from muniment.surfaces.operations.handles import BuildInputs
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ class TableRows:
         if not ordered:
             all_places = [*places, *[self.shape.position[name] for name in rest]]
             rows = iter(
-                sorted(rows, key=lambda row: [cast(Any, row[p]) for p in all_places], reverse=select.descending)
+                sorted(rows, key=lambda row: [cast("Any", row[p]) for p in all_places], reverse=select.descending)
             )
         found = list(rows) if select.limit is None else [row for _, row in zip(range(select.limit), rows, strict=False)]
         if output == self.shape.names:
@@ -215,7 +215,7 @@ class TableRows:
                 best = (score, path, led)
         assert best is not None
         (_, ordered), path, led = best
-        prefix = tuple([path.wrap(name, cast(Value, equal[name])) for name in path.columns[:led]])
+        prefix = tuple([path.wrap(name, cast("Value", equal[name])) for name in path.columns[:led]])
         if led < len(path.columns) and path.columns[led] in among:
             name = path.columns[led]
             values = sorted({path.wrap(name, value) for value in cast("tuple[Value, ...]", among[name])})
@@ -245,7 +245,7 @@ class TableRows:
             name = path.columns[led]
             for column, comparison, value in where:
                 if column == name and comparison in ("<", "<=", ">", ">="):
-                    bound = (*prefix, path.wrap(name, cast(Value, value)))
+                    bound = (*prefix, path.wrap(name, cast("Value", value)))
                     place = bisect_left(path.entries, bound if comparison in ("<", ">=") else (*bound, _TOP))
                     low, high = (low, min(high, place)) if comparison[0] == "<" else (max(low, place), high)
         if after is not None and order:

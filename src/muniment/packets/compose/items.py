@@ -1,0 +1,349 @@
+"""Which facts, procedures and insights stand in a packet: those that hold now, for this task and for this reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
+from muniment.core.instants import Instant, parse_rfc3339
+from muniment.core.text.duplicates import Seen
+from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
+from muniment.packets.compose.explain import Reason, names_of
+from muniment.packets.compose.placing import Desk, Placed, instant_order
+from muniment.packets.page.lines import fact_line, insight_line, procedure_line, shown, superseded_note
+from muniment.packets.page.matrix import may_show
+from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
+
+__all__ = [
+    "DEFAULT_CONFIDENCE",
+    "allows_insights",
+    "place_facts",
+    "place_insights",
+    "place_procedures",
+    "unfit_validity",
+]
+
+DEFAULT_CONFIDENCE = 0.5
+"""The document's, for a fact that says nothing of it."""
+_LEVELS = {"user": 0, "agent": 1, "tenant": 2}
+
+NamedFact = tuple[str, FactCandidate]
+
+
+def place_facts(desk: Desk) -> None:
+    """Matching facts while the section lasts; of the others at most `facts_max` and `unmatched_share`."""
+    names = names_of("fact", (each.fact.fact_id for each in desk.pool.facts))
+    named = list(zip(names, desk.pool.facts, strict=True))
+    chosen = sorted(_not_overridden(desk, list(_eligible(desk, named))), key=_fact_worth)
+    seen = Seen(desk.policy.near_duplicate)
+    desk.purse.price_many(_line(desk, each.fact) for _, each in chosen)
+    unmatched_max = desk.share_beside_hits(desk.policy.unmatched_share)
+    unmatched = unmatched_tokens = 0
+    for at, (name, each) in enumerate(chosen):
+        price, text = desk.purse.price(_line(desk, each.fact)), f"{each.fact.fact_key}: {shown(each.fact.value)}"
+        is_matched = each.score > 0
+        if (other := seen.find(text)) is not None:
+            desk.tally.omit(name, "near_duplicate", of=other)
+        elif not is_matched and unmatched >= desk.policy.facts_max:
+            desk.tally.omit(name, "count_limit", limit=desk.policy.facts_max)
+        elif price > desk.purse.room("facts"):
+            desk.tally.omit(name, "over_budget", tokens=price)
+        elif not is_matched and unmatched_tokens + price > unmatched_max:
+            desk.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
+        else:
+            desk.place(Placed(name, "facts", price, each, (at,)), each.score, _rules(each))
+            seen.add(text, name)
+            unmatched += not is_matched
+            unmatched_tokens += 0 if is_matched else price
+            if each.stale_dependency:
+                said = f"{each.fact.fact_key} rests on a fact that no longer holds"
+                desk.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def _line(desk: Desk, fact: Fact) -> str:
+    """As it may stand on the page: with a note where all it rests on is outdated."""
+    is_outdated = fact.sources and all(source in desk.newer for source in fact.sources)
+    return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
+
+
+def _rules(each: FactCandidate) -> Iterator[str]:
+    yield "active"
+    yield "valid_now"
+    if each.score > 0:
+        yield "query_match"
+    if each.is_preference:
+        yield "preference"
+
+
+def _fact_worth(named: NamedFact) -> tuple[float, float, int, str, str]:
+    """Match with the query, confidence, recency, id (MP-15: these are the sort keys that explain names)."""
+    _, each = named
+    recorded = instant_order(each.recorded_at)
+    confidence = each.fact.confidence if each.fact.confidence is not None else DEFAULT_CONFIDENCE
+    return (-max(each.score, 0.0), -confidence, -recorded.seconds, each.fact.fact_id, named[0])
+
+
+# -- filters ------------------------------------------------------------------------------------------
+
+
+def _eligible(desk: Desk, named: list[NamedFact]) -> Iterator[NamedFact]:
+    newest: dict[str, int] = {}
+    for _, each in named:
+        newest[each.fact.fact_id] = max(each.version, newest.get(each.fact.fact_id, 0))
+    taken: set[str] = set()
+    for name, each in named:
+        fact = each.fact
+        reason = _unfit_fact(desk, each)
+        if each.version < newest[fact.fact_id]:
+            desk.tally.omit(name, "superseded", version=each.version, by=newest[fact.fact_id])
+        elif fact.fact_id in taken:
+            desk.tally.omit(name, "duplicate")
+        elif reason is not None:
+            desk.tally.omit(name, reason)
+            if reason == "disputed":
+                _note_dispute(desk, each)
+        else:
+            taken.add(fact.fact_id)
+            yield name, each
+
+
+def _unfit_fact(desk: Desk, each: FactCandidate) -> Reason | None:
+    fact = each.fact
+    if fact.status != "active":
+        return fact.status
+    if (reason := unfit_validity(fact, desk.now)) is not None:
+        return reason
+    if (reason := desk.bars(each.trust)) is not None:
+        return reason
+    if desk.wall.bars_id(fact.fact_id, *fact.sources) or desk.wall.bars_value([fact.value, fact.notes]):
+        return "insight_wall"  # MP-12: promotion that skipped validation
+    for source in fact.sources:
+        if (reason := desk.bars_evidence(source)) == "instruction_like":
+            return reason
+    confidence = fact.confidence if fact.confidence is not None else DEFAULT_CONFIDENCE
+    return "low_confidence" if confidence < desk.policy.confidence_min else None
+
+
+def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
+    """Instants are compared, not strings; until exactly now is still valid. What cannot be read does not hold."""
+    if fact.validity is None:
+        return None
+    for text, reason in ((fact.validity.valid_from, "not_yet_valid"), (fact.validity.valid_to, "expired")):
+        if text is None:
+            continue
+        moment = parse_rfc3339(text)
+        if moment is None or (moment > now if reason == "not_yet_valid" else moment < now):
+            return "not_yet_valid" if reason == "not_yet_valid" else "expired"
+    return None
+
+
+# -- conflicts ----------------------------------------------------------------------------------------
+
+
+def _not_overridden(desk: Desk, named: list[NamedFact]) -> Iterator[NamedFact]:
+    """MP-08: of one key, only the nearest scope level speaks."""
+    nearest: dict[str, Fact] = {}
+    for _, each in named:
+        held = nearest.setdefault(each.fact.fact_key, each.fact)
+        if _level(each.fact) < _level(held):
+            nearest[each.fact.fact_key] = each.fact
+    for name, each in named:
+        winner = nearest[each.fact.fact_key]
+        if _level(winner) == _level(each.fact):
+            yield name, each
+            continue
+        desk.tally.omit(name, "overridden", by=f"fact:{winner.fact_id}")
+        said = f"{each.fact.fact_key}: {_name(winner)} level overrides {_name(each.fact)} level"
+        desk.tally.conflict("override", said, (winner.fact_id, each.fact.fact_id))
+
+
+def _name(fact: Fact) -> str:
+    return fact.scope_level or "user"
+
+
+def _level(fact: Fact) -> int:
+    return _LEVELS[_name(fact)]
+
+
+def _note_dispute(desk: Desk, each: FactCandidate) -> None:
+    """Both sides of a dispute by id, so that a reader can look; the disputed value is not shown."""
+    key = each.fact.fact_key
+    others = tuple(
+        other.fact.fact_id
+        for other in desk.pool.facts
+        if other.fact.fact_key == key and other.fact.fact_id != each.fact.fact_id and other.fact.status == "active"
+    )
+    desk.tally.conflict("disputed", f"{key}: a disputed value is left out", (*others, each.fact.fact_id))
+
+
+NamedProcedure = tuple[str, ProcedureCandidate]
+
+
+def place_procedures(desk: Desk) -> None:
+    names = names_of("procedure", (each.procedure.procedure_id for each in desk.pool.procedures))
+    fit: list[NamedProcedure] = []
+    taken: set[str] = set()
+    for name, each in zip(names, desk.pool.procedures, strict=True):
+        procedure = each.procedure
+        if not may_show("procedures", desk.purpose):
+            desk.tally.omit(name, "purpose")
+        elif procedure.procedure_id in taken:
+            desk.tally.omit(name, "duplicate")
+        elif (reason := desk.bars(each.trust)) is not None:
+            desk.tally.omit(name, reason)
+        elif procedure.task_type != desk.request.task_type:
+            desk.tally.omit(name, "task_type", task_type=procedure.task_type)
+        elif (unmet := _unmet(desk, procedure)) is not None:
+            desk.tally.omit(name, "task_type", unmet=f"applicability.{unmet}")
+        else:
+            taken.add(procedure.procedure_id)
+            fit.append((name, each))
+    for at, (name, each) in enumerate(sorted(fit, key=_procedure_worth)):
+        if at >= desk.policy.procedures_max:
+            desk.tally.omit(name, "count_limit", limit=desk.policy.procedures_max)
+        else:
+            _place(desk, name, each, at)
+
+
+def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
+    _, each = named
+    recorded = instant_order(each.recorded_at).seconds
+    return (-(each.procedure.priority or 0), -each.usage, -recorded, each.procedure.procedure_id, named[0])
+
+
+def _place(desk: Desk, name: str, each: ProcedureCandidate, at: int) -> None:
+    """Whole, or with what fits of its content (raw → summary)."""
+    procedure = each.procedure
+    price = desk.purse.price(procedure_line(procedure, typical_mark))
+    room = desk.purse.room("procedures")
+    if price > room:
+        shorter = _shortened(desk, procedure, room) if room >= desk.policy.cut_tokens_min else None
+        if shorter is None:
+            desk.tally.omit(name, "over_budget", tokens=price)
+            return
+        kept = desk.purse.price(procedure_line(shorter, typical_mark))
+        desk.tally.step_down(name, "procedures", "raw→summary", f"{kept} of {price} tokens kept")
+        procedure, price = shorter, kept
+    rules = ("task_type", f"priority={procedure.priority or 0}", f"usage={each.usage}")
+    desk.place(Placed(name, "procedures", price, procedure, (at,)), float(procedure.priority or 0), rules)
+
+
+def _shortened(desk: Desk, procedure: Procedure, room: int) -> Procedure | None:
+    """Keys in order while they fit, the first that does not cut shorter."""
+    kept: dict[str, Any] = {}
+
+    def fits(content: dict[str, Any]) -> bool:
+        return desk.purse.price(procedure_line(_with(procedure, content), typical_mark)) <= room
+
+    for key, value in sorted(procedure.content.items()):
+        if not fits({**kept, key: value}):
+            shorter = cut_value(value, lambda part, key=key: fits({**kept, key: part}))  # type: ignore[misc]
+            if shorter is None:
+                continue
+            value = shorter
+        kept[key] = value
+    return _with(procedure, kept) if kept else None
+
+
+def _with(procedure: Procedure, content: dict[str, Any]) -> Procedure:
+    return procedure.model_copy(update={"content": content})
+
+
+# -- applicability ------------------------------------------------------------------------------------
+
+
+def _unmet(desk: Desk, procedure: Procedure) -> str | None:
+    """The first of tags, roles, conditions that is stated and does not hold here."""
+    stated = procedure.applicability or {}
+    cues = desk.request.cues
+    given = {word.casefold() for word in (*(cues.tags or ()), *(cues.entities or ()), *(cues.keywords or ()))}
+    tags = _texts(stated.get("tags"))
+    if tags and given.isdisjoint(tag.casefold() for tag in tags):
+        return "tags"
+    roles = _texts(stated.get("roles"))
+    if roles and not {desk.purpose, desk.request.scope.agent_id} & set(roles):
+        return "roles"
+    conditions = stated.get("conditions")
+    if isinstance(conditions, dict):
+        state = desk.pool.working_state
+        known = {**((state.slots or {}) if state is not None else {}), **(cues.model_extra or {})}
+        if any(known.get(key) != wanted for key, wanted in conditions.items()):
+            return "conditions"
+    elif (wanted := _texts(conditions)) and not given.issuperset(each.casefold() for each in wanted):
+        return "conditions"
+    return None
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+_DEFAULT_CONFIDENCE = 0.3
+_TYPES = ("hypothesis", "strategy", "pattern")
+
+NamedInsight = tuple[str, InsightCandidate]
+
+
+def allows_insights(desk: Desk) -> bool:
+    """What `usage_policy.allow_in_responder` says in this packet."""
+    return desk.policy.allow_validated_insights_in_responder
+
+
+def place_insights(desk: Desk) -> None:
+    names = names_of("insight", (each.insight.id for each in desk.pool.insights))
+    fit: list[NamedInsight] = []
+    taken: set[str] = set()
+    for name, each in zip(names, desk.pool.insights, strict=True):
+        if (reason := _unfit_insight(desk, each)) is not None:
+            desk.tally.omit(name, reason, validation_state=each.insight.validation_state)
+        elif each.insight.id in taken:
+            desk.tally.omit(name, "duplicate")
+        else:
+            taken.add(each.insight.id)
+            fit.append((name, each))
+    for at, (name, each) in enumerate(sorted(fit, key=_insight_worth)):
+        price = desk.purse.price(insight_line(each.insight, typical_mark))
+        if at >= desk.policy.insights_max:
+            desk.tally.omit(name, "count_limit", limit=desk.policy.insights_max)
+        elif price > desk.purse.room("insights"):
+            desk.tally.omit(name, "over_budget", tokens=price)
+        else:
+            order = (_TYPES.index(each.insight.type), at)
+            rules = (each.insight.validation_state, "not_expired")
+            desk.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
+
+
+def _unfit_insight(desk: Desk, each: InsightCandidate) -> Reason | None:
+    item = each.insight
+    if item.validation_state == "rejected":
+        return "insight_wall"  # never shows, to nobody
+    if not may_show("insights", desk.purpose):
+        return "purpose"
+    if desk.purpose == "responder" and not (allows_insights(desk) and item.validation_state == "validated"):
+        return "insight_wall"
+    if _is_expired(desk, each):
+        return "expired"
+    return desk.bars(each.trust) or next(filter(None, map(desk.bars_evidence, item.sources or ())), None)
+
+
+def _is_expired(desk: Desk, each: InsightCandidate) -> bool:
+    """`run_end`, which is also what null and absence mean, falls with the run; what cannot be read has fallen."""
+    text = each.insight.expires_at
+    if text is None or text == "run_end":
+        return each.run_is_finished
+    moment = parse_rfc3339(text)
+    return moment is None or moment < desk.now
+
+
+def _confidence(item: InsightItem) -> float:
+    return item.confidence if item.confidence is not None else _DEFAULT_CONFIDENCE
+
+
+def _insight_worth(named: NamedInsight) -> tuple[bool, float, int, str, str]:
+    name, each = named
+    recorded = instant_order(each.recorded_at).seconds
+    is_open = each.insight.validation_state != "validated"
+    return (is_open, -_confidence(each.insight), -recorded, each.insight.id, name)
