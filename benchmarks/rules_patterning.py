@@ -36,7 +36,7 @@ from benchmarks.data import default_data
 from benchmarks.harness import RESULTS, report
 from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.student import mean_bounds
+from muniment.core.stats.bounds import mean_bounds
 from muniment.errors import IllConditioned
 from muniment.rules.measuring import TrainAndEvaluate, run_patterning
 from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of

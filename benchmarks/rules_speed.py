@@ -33,7 +33,7 @@ from benchmarks.harness import report
 from benchmarks.learning_speed import PASS, WORDS, Clocked, compare
 from muniment.learning.kept import StoredMemory
 from muniment.rules.promotion.activation import rule_in
-from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
 from muniment.rules.rule_cache import RuleCache
 from muniment.rules.rulebook_reading import names_for

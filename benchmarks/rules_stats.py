@@ -32,11 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import RESULTS, report
-from muniment.core.stats.beta import Beta
-from muniment.core.stats.comparison import STAKES, Comparison
+from muniment.core.stats.bounds import Beta, normal_quantile, p_lb95, wilson_bounds
 from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import confidence_sequence
-from muniment.core.stats.wilson import normal_quantile, p_lb95, wilson_bounds
+from muniment.core.stats.sequential import STAKES, Comparison, confidence_sequence
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from muniment.contracts.rules import RuleRecord
 from muniment.errors import Conflict, GateFailed, InvalidInput, MunimentError, WrongStage
 from muniment.learning.banks import memory_drafts, write_bank
 from muniment.learning.kept import StoredMemory
-from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import rule_digest
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 OWNER = "bank:user:ana"

@@ -53,8 +53,31 @@ from muniment.runs.projection import (
     run_without,
 )
 from muniment.store.context import Context
-from muniment.store.derivation import Derivation, Derived, declare
+from muniment.store.derivation import Derivation, Derived, Project, Without, declare
 from muniment.store.items import Item
+from muniment.store.ledger.memory_events import (
+    CANDIDATE_EVENTS,
+    DOCUMENT_EVENTS,
+    DRAFT_MADE,
+    FACT_EVENTS,
+    FOLD_MADE,
+    INSIGHT_EVENTS,
+    MEMORY_KEPT,
+    MEMORY_RECALLED,
+    PLAN_ENDED,
+    PLAN_MADE,
+    PROCEDURE_EVENTS,
+    RULE_REPORTED,
+    RULE_TESTED,
+    RULEBOOK_CHANGED,
+    RULES_SELECTED,
+    RUN_LOGGED,
+    SOURCE_CHECKED,
+    STATE_PATCHED,
+    STUDY_CHANGED,
+    WORKING_SET_CHANGED,
+)
+from muniment.store.ledger.run_events import FAILURE_RECORDED, OUTPUT_VERIFIED, RUN_EVENTS
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -89,37 +112,45 @@ _KEPT: frozenset[EntryKind] = frozenset({"state_patch", "tool_result"})
 """A learned record whose text changes is a turn, which a search finds; one whose figures change is not."""
 _LEARNED: tuple[MemoryKind, ...] = ("reasoning", "seed", "tactic", "trace_capsule")
 
+
+def _patched(
+    kind: str, without: Without, project: Project, *events: str, listens: frozenset[EntryKind] = _PATCHES, **more: Any
+) -> Derivation:
+    """A kind that is made from the entries by which a run or a bank tells of these events."""
+    return Derivation(kind, without, listens, frozenset(events), project, **more)
+
+
 DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
     Derivation("receipt", without=_unchanged),
     Derivation("build", without=erased),
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
-    Derivation("working_state", state_without, _PATCHES, project_state, copies=False),
-    Derivation("fact", fact_without, _PATCHES, project_fact, copies=False),
-    Derivation("procedure", procedure_without, _PATCHES, project_procedure, copies=False),
-    Derivation("insight", insight_without, _PATCHES, project_insight, copies=False),
-    Derivation("candidate", candidate_without, _PATCHES, project_candidate, copies=False),
-    Derivation("claim", erased, _PATCHES, project_claim),
-    Derivation("conflict", erased, _PATCHES, project_conflict),
-    Derivation("failure", erased, _PATCHES, project_failure),
-    Derivation("verification", erased, _PATCHES, project_verification),
-    Derivation("document", document_without, _PATCHES, project_document, copies=False),
-    Derivation("question", erased, _PATCHES, project_question),
-    Derivation("study", erased, _PATCHES, project_study, owners=_study_owners, erase_files=_erase_study_files),
-    Derivation("source_check", erased, _PATCHES, project_source_check),
-    *(Derivation(kind, erased, _KEPT, project_memory(kind)) for kind in _LEARNED),
-    Derivation("rule", erased, _KEPT, project_rule),
-    Derivation("event_log", erased, _PATCHES, project_event_log, id_of_run=trace_id_of),
-    Derivation("fold", erased, _PATCHES, project_fold),
-    Derivation("draft", erased, _PATCHES, project_draft),
-    Derivation("plan", erased, _PATCHES, project_plan),
-    Derivation("recall", erased, _PATCHES, project_recall),
-    Derivation("rulebook", erased, _PATCHES, project_rulebook),
-    Derivation("rule_report", erased, _PATCHES, project_report),
-    Derivation("rule_test", erased, _PATCHES, project_test),
-    Derivation("rule_selection", erased, _PATCHES, project_selection),
-    Derivation("rule_use", erased, _PATCHES, project_rule_use),
-    Derivation("working_set", erased, _PATCHES, project_working_set),
+    _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False),
+    _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False),
+    _patched("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False),
+    _patched("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False),
+    _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),
+    _patched("claim", erased, project_claim, *RUN_EVENTS),
+    _patched("conflict", erased, project_conflict, *RUN_EVENTS),
+    _patched("failure", erased, project_failure, FAILURE_RECORDED),
+    _patched("verification", erased, project_verification, OUTPUT_VERIFIED),
+    _patched("document", document_without, project_document, *DOCUMENT_EVENTS, copies=False),
+    _patched("question", erased, project_question, *RUN_EVENTS),
+    _patched("study", erased, project_study, STUDY_CHANGED, owners=_study_owners, erase_files=_erase_study_files),
+    _patched("source_check", erased, project_source_check, SOURCE_CHECKED),
+    *(_patched(kind, erased, project_memory(kind), MEMORY_KEPT, listens=_KEPT) for kind in _LEARNED),
+    _patched("rule", erased, project_rule, MEMORY_KEPT, listens=_KEPT),
+    _patched("event_log", erased, project_event_log, RUN_LOGGED, id_of_run=trace_id_of),
+    _patched("fold", erased, project_fold, FOLD_MADE),
+    _patched("draft", erased, project_draft, DRAFT_MADE),
+    _patched("plan", erased, project_plan, PLAN_MADE, PLAN_ENDED),
+    _patched("recall", erased, project_recall, MEMORY_RECALLED),
+    _patched("rulebook", erased, project_rulebook, RULEBOOK_CHANGED),
+    _patched("rule_report", erased, project_report, RULE_REPORTED),
+    _patched("rule_test", erased, project_test, RULE_TESTED),
+    _patched("rule_selection", erased, project_selection, RULES_SELECTED),
+    _patched("rule_use", erased, project_rule_use, RUN_LOGGED),
+    _patched("working_set", erased, project_working_set, WORKING_SET_CHANGED),
 )
 
 

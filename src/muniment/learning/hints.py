@@ -14,7 +14,7 @@ from muniment.contracts.learned_memory import MemoryHint
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import InjectionBudget, LearnPolicy
 from muniment.core.predicates import RUN_FEATURES, parse
-from muniment.core.stats.beta import Prior, posterior
+from muniment.core.stats.bounds import Prior, posterior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
 from muniment.learning.kept import Store, StoredMemory

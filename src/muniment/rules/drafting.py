@@ -18,8 +18,7 @@ from muniment.memory.patches import draft_patch
 from muniment.rules.judged_runs import Examples
 from muniment.rules.promotion.activation import rule_in, staged
 from muniment.rules.promotion.consolidation import Consolidated, consolidate, rule_of
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.gate import judge_gate
+from muniment.rules.promotion.gate import judge_gate, rule_digest
 from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
 from muniment.rules.promotion.tests import MadeTests, is_micro, with_tests
 from muniment.rules.promotion.tests import make_tests as tests_for

@@ -11,7 +11,7 @@ from muniment.contracts.rules import RuleRecord
 from muniment.errors import InvalidInput
 from muniment.learning.kept import StoredMemory
 from muniment.rules.projection import is_earned, is_persons_own
-from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import rule_digest
 from muniment.store.items import Item
 
 if TYPE_CHECKING:

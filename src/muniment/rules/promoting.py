@@ -15,14 +15,13 @@ from muniment.learning.plans import version_of
 from muniment.learning.rule_state import CanaryPlan, RuleStage
 from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
-from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.reports import report_change, report_narrowing, report_promotion
 from muniment.rules.promotion.rollback import plan_rollback
 from muniment.rules.promotion.trials import CanaryVerdict, judge_canary, start_canary
 from muniment.rules.rulebook.publishing import published
-from muniment.rules.rulebook.statistics import RuleStats, stats_of
-from muniment.rules.rulebook.uses import window
+from muniment.rules.rulebook.statistics import RuleStats, stats_of, window
 from muniment.rules.rulebook_reading import (
     ENDED,
     list_reports,
@@ -36,7 +35,7 @@ from muniment.store.ledger.foreign import is_id
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.stats.comparison import Comparison
+    from muniment.core.stats.sequential import Comparison
     from muniment.learning.kept import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision, RuleUse
 

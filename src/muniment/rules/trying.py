@@ -15,9 +15,9 @@ from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.errors import InvalidInput
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents
 from muniment.rules.promotion.clashes import Clash, find_clashes
+from muniment.rules.promotion.consolidation import applies
 from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
 from muniment.rules.promotion.gate import outcome_of
-from muniment.rules.promotion.places import applies
 from muniment.rules.promotion.records import TestOutcome
 from muniment.rules.promotion.trials import ReplayPair
 from muniment.rules.rulebook.candidates import rule_line

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["Cache", "Context"]
 
@@ -57,6 +58,7 @@ class Context:
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
+        self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
@@ -86,14 +88,23 @@ class Context:
         return self._load_derived()
 
     @cached_property
-    def listeners(self) -> Mapping[str, tuple[Project, ...]]:
-        """Kind of entry → the projections that want to see it."""
-        heard: dict[str, tuple[Project, ...]] = {}
-        for derivation in self.derivations.values():
-            for kind in derivation.listens:
-                if derivation.project is not None:
-                    heard[kind] = (*heard.get(kind, ()), derivation.project)
-        return heard
+    def _events(self) -> frozenset[str]:
+        return frozenset().union(*(each.events or () for each in self.derivations.values()))
+
+    def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
+        """The projections that want to see an entry, in the order in which they are declared."""
+        told = entry.metadata.get("event")
+        event = told if isinstance(told, str) and told in self._events else None
+        key = (entry.kind, event)
+        if key not in self._heard:
+            self._heard[key] = tuple(
+                each.project
+                for each in self.derivations.values()
+                if each.project is not None
+                and entry.kind in each.listens
+                and (each.events is None or event in each.events)
+            )
+        return self._heard[key]
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:

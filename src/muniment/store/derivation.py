@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
 
-__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "TurnIndex", "declare"]
+__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "TurnIndex", "Without", "declare"]
 
 Lookup = Callable[[str], Item | None]
+Without = Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
 Project = Callable[["LedgerEntry", Lookup], list[Change]]
 
 
@@ -32,9 +33,12 @@ class Derivation:
     """One kind of item. A kind that nobody declares cannot be written."""
 
     kind: str
-    without: Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
+    without: Without
     """What is left of an item when sources of it are forgotten: a body with nothing of theirs in it, or None."""
     listens: frozenset[EntryKind] = frozenset()
+    """The kinds of entry that it may be made from …"""
+    events: frozenset[str] | None = None
+    """… and which of them, by the event that they tell of; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
     copies: bool = True

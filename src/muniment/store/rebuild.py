@@ -62,7 +62,7 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
     order = ("recorded_at", "user_id", "session_id", "seq")
     for row in reader.stream(Select("entries", where=(("receipt_id", "=", None),), order=order)):
         entry = entry_of_row(tenant_id, row)
-        for project in ctx.listeners.get(entry.kind, ()):
+        for project in ctx.listeners(entry):
             for change in project(entry, lookup):
                 add(change)
     return wanted, links

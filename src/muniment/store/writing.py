@@ -403,7 +403,7 @@ def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> N
         return latest(tx, item_id)
 
     for entry in entries:
-        for project in ctx.listeners.get(entry.kind, ()):
+        for project in ctx.listeners(entry):
             changes = project(entry, lookup)
             if changes:
                 write_changes(tx, changes)

@@ -7,14 +7,22 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from muniment.core.predicates.contradictions import contradiction
-from muniment.core.predicates.evaluation import Truth
-from muniment.core.predicates.features import RUN_FEATURES
-from muniment.core.predicates.functions import FUNCTIONS, like
-from muniment.core.predicates.nodes import Call, Compare, Field, Junction, Listing, Node, Not, Value, joined
+from muniment.core.predicates.evaluation import FUNCTIONS, Truth, like
 from muniment.core.predicates.parser import parse_tree
-from muniment.core.predicates.predicate import Predicate, parse, predicate_of
-from muniment.core.predicates.printing import print_tree
+from muniment.core.predicates.predicate import Predicate, contradiction, parse, predicate_of
+from muniment.core.predicates.schema import RUN_FEATURES
+from muniment.core.predicates.tree import (
+    Call,
+    Compare,
+    Field,
+    Junction,
+    Listing,
+    Node,
+    Not,
+    Value,
+    joined,
+    print_tree,
+)
 from muniment.errors import InvalidInput, TooLarge
 
 PATHS = [tuple(path.split(".")) for path in RUN_FEATURES.features] + [("x_features", "a"), ("x_features", "b c", "名")]

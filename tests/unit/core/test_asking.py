@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from muniment.core.predicates import building as build
-from muniment.core.predicates.contradictions import contradiction
-from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate
-from muniment.core.predicates.features import RUN_FEATURES
-from muniment.core.predicates.functions import like
-from muniment.core.predicates.predicate import all_hold, parse, predicate_of
+from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate, like
+from muniment.core.predicates.predicate import all_hold, contradiction, parse, predicate_of
+from muniment.core.predicates.schema import RUN_FEATURES
 from muniment.errors import InvalidInput
 
 RUN: dict[str, Any] = {

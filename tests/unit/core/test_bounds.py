@@ -9,10 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.stats.beta import Beta, Prior, beta_bounds, incomplete_beta, log_beta, posterior, prob_greater
+from muniment.core.stats.bounds import (
+    Beta,
+    Bounds,
+    Prior,
+    beta_bounds,
+    difference_bounds,
+    incomplete_beta,
+    log_beta,
+    normal_quantile,
+    p_lb95,
+    posterior,
+    prob_greater,
+    runs_needed,
+    wilson_bounds,
+)
 from muniment.core.stats.counts import Tally
 from muniment.core.stats.sequential import confidence_sequence
-from muniment.core.stats.wilson import Bounds, difference_bounds, normal_quantile, p_lb95, runs_needed, wilson_bounds
 from muniment.errors import InvalidInput
 
 

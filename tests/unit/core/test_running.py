@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.stats.counts import Tally, Window
-from muniment.core.stats.ema import Ema
+from muniment.core.stats.counts import Ema, Tally, Window
 from muniment.errors import InvalidInput
 
 outcomes = st.lists(st.booleans(), max_size=60)

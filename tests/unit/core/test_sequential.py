@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.core.stats.comparison import STAKES, Comparison
 from muniment.core.stats.counts import Tally
 from muniment.core.stats.sequential import (
+    STAKES,
+    Comparison,
     confidence_sequence,
     difference_sequence,
     evidence_above,

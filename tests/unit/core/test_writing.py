@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from muniment.core.predicates.features import RUN_FEATURES
-from muniment.core.predicates.nodes import Compare, Field, Junction, Value
 from muniment.core.predicates.parser import LENGTH_MAX
 from muniment.core.predicates.predicate import parse
-from muniment.core.predicates.schema import Feature, Schema
+from muniment.core.predicates.schema import RUN_FEATURES, Feature, Schema
+from muniment.core.predicates.tree import Compare, Field, Junction, Value
 from muniment.errors import InvalidInput, TooLarge
 
 CANONICAL = [

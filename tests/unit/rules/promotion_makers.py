@@ -7,14 +7,13 @@ from typing import Any
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
-from muniment.core.stats.comparison import Comparison
+from muniment.core.stats.sequential import Comparison
 from muniment.learning.kept import StoredMemory
 from muniment.rules.promotion.activation import staged
 from muniment.rules.promotion.clashes import find_clashes
 from muniment.rules.promotion.consolidation import rule_of
-from muniment.rules.promotion.digest import rule_digest
 from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
-from muniment.rules.promotion.gate import judge_gate, outcome_of
+from muniment.rules.promotion.gate import judge_gate, outcome_of, rule_digest
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, TestOutcome
 from muniment.rules.promotion.tests import make_tests, with_tests
 from muniment.rules.promotion.trials import ReplayPair, judge_replay, start_canary

@@ -17,7 +17,7 @@ from muniment.learning.kept import StoredMemory, Tally
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
-from muniment.rules.promotion.digest import rule_digest
+from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import PromotionReport
 from muniment.rules.promotion.tests import with_tests
 

@@ -10,9 +10,16 @@ from promotion_makers import HOME, LATER, NOW, advice, draft, memory_of, rule
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.errors import InvalidInput
 from muniment.learning.kept import StoredMemory
-from muniment.rules.promotion.consolidation import Consolidated, consolidate, next_version, rule_of
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.places import applies, are_apart, place_of
+from muniment.rules.promotion.consolidation import (
+    Consolidated,
+    applies,
+    are_apart,
+    consolidate,
+    next_version,
+    place_of,
+    rule_of,
+)
+from muniment.rules.promotion.gate import rule_digest
 
 LARGE = 'x_features.size == "large"'
 SEARCH = "tool:search"

@@ -10,8 +10,7 @@ from promotion_makers import NOW, POLICY, Gated, draft, rule
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.core.policy.rules import GatePolicy
 from muniment.rules.promotion.clashes import Clash
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.gate import faults_of, judge_gate, reasons_of
+from muniment.rules.promotion.gate import faults_of, judge_gate, reasons_of, rule_digest
 from muniment.rules.promotion.records import GateReport, LintFinding
 from muniment.rules.promotion.tests import is_micro, with_tests
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.comparison import Comparison
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import InvalidInput, MunimentError, WrongStage
 from muniment.rules.patterning.stages import (
     Trial,

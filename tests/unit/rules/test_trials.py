@@ -9,7 +9,7 @@ import pytest
 from promotion_makers import NOW, POLICY, Gated, compared
 
 from muniment.core.policy.rules import CanaryPolicy, GatePolicy, RulePolicy
-from muniment.core.stats.comparison import Comparison
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.records import RuleUse

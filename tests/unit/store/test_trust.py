@@ -10,9 +10,9 @@ import pytest
 from muniment.core.trust import lowest_trust
 from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput
+from muniment.store.ledger.admission import trust_of
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import ROLES, Role
-from muniment.store.ledger.trust import trust_of
 
 
 @pytest.mark.req("LG-08")

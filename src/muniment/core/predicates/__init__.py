@@ -9,7 +9,7 @@ everywhere. It holds only where it is true.
 The syntax is CEL's where both have a thing; there are no macros, no regular expressions and no own functions.
 """
 
-from muniment.core.predicates.features import RUN_FEATURES
 from muniment.core.predicates.predicate import Predicate, all_hold, parse
+from muniment.core.predicates.schema import RUN_FEATURES
 
 __all__ = ["RUN_FEATURES", "Predicate", "all_hold", "parse"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from muniment.core.predicates.building import equal
-from muniment.core.predicates.predicate import predicate_of
+from muniment.core.predicates.predicate import equal, predicate_of
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 from muniment.learning.fold.contrast import Separation

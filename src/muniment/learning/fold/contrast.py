@@ -14,7 +14,7 @@ from math import exp, fsum, log
 from typing import NamedTuple
 
 from muniment.core.policy.learning import FoldPolicy
-from muniment.core.stats.beta import Beta, log_beta
+from muniment.core.stats.bounds import Beta, log_beta
 from muniment.learning.fold.features import VERDICT_GROUPS, features_of, group_of, telling
 from muniment.learning.kept import RunFacts, Tally
 

@@ -12,8 +12,8 @@ from typing import Any
 from muniment.core.policy.learning import PraxisPolicy
 from muniment.core.record import JsonObject
 from muniment.core.stats import counts
+from muniment.core.stats.bounds import wilson_bounds
 from muniment.core.stats.sequential import confidence_sequence
-from muniment.core.stats.wilson import wilson_bounds
 from muniment.learning.fold.distill import learnt_of
 from muniment.learning.kept import RunFacts, StoredMemory, Tally
 

@@ -13,8 +13,8 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.stats.bounds import Bounds, difference_bounds, normal_quantile, wilson_bounds
 from muniment.core.stats.counts import Tally
-from muniment.core.stats.wilson import Bounds, difference_bounds, normal_quantile, wilson_bounds
 from muniment.rules.flowmap.cells import (
     Change,
     arm_keys,

@@ -13,7 +13,7 @@ import numpy as np
 
 from muniment.core.hashing import digest_of
 from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.wilson import Bounds, normal_quantile
+from muniment.core.stats.bounds import Bounds, normal_quantile
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.aggregate import (
     Gain,

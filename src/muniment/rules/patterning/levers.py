@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from muniment.contracts.patterning import PatterningProbe
 from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.inputs import check_number
+from muniment.core.stats.counts import check_number
 from muniment.errors import InvalidInput
 
 __all__ = ["Levers", "Matrix", "Step", "Vector", "moved", "named", "planned_steps", "read_levers"]

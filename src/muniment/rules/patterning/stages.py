@@ -19,9 +19,9 @@ import numpy as np
 
 from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.comparison import Comparison
-from muniment.core.stats.inputs import check_number
-from muniment.core.stats.student import MeanBounds, mean_bounds
+from muniment.core.stats.bounds import MeanBounds, mean_bounds
+from muniment.core.stats.counts import check_number
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import InvalidInput, WrongStage
 from muniment.rules.patterning.levers import Vector
 from muniment.rules.patterning.observables import better_sign, read_values, target_of, units

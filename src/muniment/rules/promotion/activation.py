@@ -16,13 +16,13 @@ from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.kept import StoredMemory
 from muniment.learning.rule_state import CanaryPlan, RuleStage
 from muniment.learning.ttl import has_expired
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.gate import faults_of, holds
-from muniment.rules.promotion.places import is_within, place_of
+from muniment.rules.promotion.consolidation import is_within, place_of
+from muniment.rules.promotion.gate import faults_of, holds, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.trials import comparison_of, replay_faults
 
 __all__ = ["activated", "is_borne_out", "narrowed", "restored", "retired", "rule_in", "staged"]
+
 
 _BEFORE: dict[RuleStage, tuple[RuleStage, ...]] = {
     "drafted": ("drafted", "gated", "replayed", "canary"),

@@ -12,13 +12,18 @@ from collections.abc import Iterable, Sequence
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.hashing import digest_of
 from muniment.core.policy.rules import GatePolicy
+from muniment.core.record import Record
 from muniment.rules.promotion.clashes import Clash
-from muniment.rules.promotion.digest import policy_digest, rule_digest
 from muniment.rules.promotion.examples import Graded
-from muniment.rules.promotion.records import GateCheck, GateReport, LintFinding, TestOutcome
+from muniment.rules.promotion.records import (
+    GateCheck,
+    GateReport,
+    LintFinding,
+    TestOutcome,
+)
 from muniment.rules.promotion.tests import is_micro, task_of
 
-__all__ = ["faults_of", "holds", "judge_gate", "outcome_of", "reasons_of"]
+__all__ = ["faults_of", "holds", "judge_gate", "outcome_of", "policy_digest", "reasons_of", "rule_digest"]
 
 _SHOWN = 5
 
@@ -223,3 +228,13 @@ def _few(several: Iterable[str]) -> str:
     shown = list(several)
     more = len(shown) - _SHOWN
     return "; ".join(shown[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def rule_digest(rule: RuleRecord) -> str:
+    """Over type, title, body and applicability: not over metrics, evidence, tests, status, version or lifecycle."""
+    return digest_of(["rule", rule.type, rule.title, rule.body, rule.applicability.to_wire()])
+
+
+def policy_digest(policy: Record) -> str:
+    """Of a policy with its defaults written out: two that say the same have the same."""
+    return digest_of(policy.model_dump(mode="json"))

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import RulePolicy
-from muniment.core.stats.comparison import Comparison
+from muniment.core.stats.sequential import Comparison
 from muniment.learning.rule_state import CanaryPlan
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.gate import reasons_of
+from muniment.rules.promotion.gate import reasons_of, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.trials import CanaryVerdict, comparison_of
 

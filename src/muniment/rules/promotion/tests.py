@@ -20,8 +20,8 @@ from muniment.core.hashing import digest_of, short_id
 from muniment.core.policy.rules import GatePolicy
 from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.rules.promotion.consolidation import conditions_of
 from muniment.rules.promotion.examples import Example, Grade, bad_outputs, is_vacuous, leak_of
-from muniment.rules.promotion.places import conditions_of
 from muniment.rules.promotion.stances import feature_of, tool_of
 from muniment.verify.outputs import Output
 

@@ -13,13 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
-from muniment.core.stats.comparison import Comparison, Decision
-from muniment.core.stats.sequential import difference_sequence
-from muniment.core.stats.wilson import Bounds
+from muniment.core.stats.bounds import Bounds
+from muniment.core.stats.sequential import Comparison, Decision, difference_sequence
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.gate import faults_of
+from muniment.rules.promotion.gate import faults_of, rule_digest
 from muniment.rules.promotion.records import GateReport, ReplayReport, RuleUse
 from muniment.verify.buckets import parse_bucket_key
 

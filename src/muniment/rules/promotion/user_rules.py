@@ -16,8 +16,8 @@ from muniment.core.vocabulary import RuleType, ScopeLevel
 from muniment.errors import Conflict, DuplicateId, InvalidInput, InvalidRecord, Issue, TooLarge
 from muniment.learning.kept import StoredMemory
 from muniment.learning.ttl import expires_at, has_expired, parse_ttl
-from muniment.rules.promotion.digest import rule_digest
-from muniment.rules.promotion.places import can_hold, place_of
+from muniment.rules.promotion.consolidation import can_hold, place_of
+from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import LintFinding
 
 __all__ = ["check_user_change", "user_memory", "user_rule"]

@@ -14,7 +14,7 @@ from pydantic import Field
 from muniment.contracts.run_records import RunCost, VerifierResult
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Absent, Integer, Record
-from muniment.core.stats.wilson import wilson_bounds
+from muniment.core.stats.bounds import wilson_bounds
 from muniment.core.vocabulary import Level, RunMode
 from muniment.rules.rollouts.standing import is_confirmed
 from muniment.rules.rollouts.synthesis import needs_repair

@@ -14,7 +14,7 @@ from math import log, log1p
 from typing import NamedTuple
 
 from muniment.core.policy.routing import RoutePolicy
-from muniment.core.stats.wilson import wilson_bounds
+from muniment.core.stats.bounds import wilson_bounds
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.records import TIERS, Expected, Tier
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import JsonObject
-from muniment.core.stats.wilson import wilson_bounds
+from muniment.core.stats.bounds import wilson_bounds
 from muniment.rules.routing.log_rows import NOT_EXECUTED, LogRow
 from muniment.rules.routing.records import ClusterCount, Observables, Rate, RouteReason
 

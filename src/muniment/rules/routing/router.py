@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import JsonObject
-from muniment.core.stats.wilson import p_lb95, runs_needed, wilson_bounds
+from muniment.core.stats.bounds import p_lb95, runs_needed, wilson_bounds
 from muniment.core.vocabulary import RunMode
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.ladders import (

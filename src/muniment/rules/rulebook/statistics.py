@@ -1,28 +1,98 @@
-"""Statistics of a rule (RC-16): a fold over its judged runs, in their order, exact however the runs are split up.
-
-`with` are the runs that had the rule, `without` those that left it out, by hash. They are compared within a phase
-alone, the trial (canary against baseline) and the hold (active against holdout): what changes between the two, such as
-the tasks that come in, is no merit of the rule. Three comparisons are told apart: of each phase, in the order of the
-runs, and of matched runs of one task. Fewer judged runs than the policy's are `unknown`, whatever they say.
-"""
+"""Statistics of a rule: its judged runs in their order, their arms and phases, and an exact fold over them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
+from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.rules import RulePolicy
-from muniment.core.stats.comparison import Comparison
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.ema import Ema
+from muniment.core.stats.counts import Ema, Tally
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import Conflict, InvalidInput
 from muniment.learning.rule_state import Arm
 from muniment.rules.promotion.records import RuleUse
 from muniment.rules.rulebook.differences import Delta, Rate, delta_of, rate_of
-from muniment.rules.rulebook.uses import NO_RUNS, PHASE_OF, PHASES, WITH, ArmCounts, Phase, use_order, window
 
-__all__ = ["ArmCounts", "Cluster", "Phase", "RuleStats", "stats_of", "use_order", "window"]
+__all__ = [
+    "NO_RUNS",
+    "PHASES",
+    "PHASE_OF",
+    "WITH",
+    "ArmCounts",
+    "Cluster",
+    "Phase",
+    "RuleStats",
+    "stats_of",
+    "use_order",
+    "window",
+]
+
+NO_RUNS = Tally()
+Phase = Literal["trial", "hold"]
+PHASES: Mapping[Phase, tuple[Arm, Arm]] = MappingProxyType(
+    {"trial": ("canary", "baseline"), "hold": ("active", "holdout")}
+)
+"""The arm that has the rule, and the one that has not."""
+PHASE_OF: dict[Arm, Phase] = {arm: phase for phase, arms in PHASES.items() for arm in arms}
+WITH = frozenset(arms[0] for arms in PHASES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCounts:
+    """What the runs of an arm came to."""
+
+    runs: Tally = NO_RUNS
+    confirmed: int = 0
+    violated: int = 0
+    attempts: int = 0
+    cost: float = 0
+
+    def add(self, use: RuleUse) -> ArmCounts:
+        return ArmCounts(
+            self.runs.add(use.passed),
+            self.confirmed + use.confirmed,
+            self.violated + use.violated,
+            self.attempts + use.attempts,
+            self.cost + use.cost,
+        )
+
+    def merge(self, other: ArmCounts) -> ArmCounts:
+        return ArmCounts(
+            self.runs.merge(other.runs),
+            self.confirmed + other.confirmed,
+            self.violated + other.violated,
+            self.attempts + other.attempts,
+            self.cost + other.cost,
+        )
+
+    def mean(self, name: Literal["confirmed", "violated", "attempts", "cost"]) -> float | None:
+        """Of a run; None where there was none."""
+        total: float = getattr(self, name)
+        return total / self.runs.n if self.runs.n else None
+
+
+def use_order(use: RuleUse) -> tuple[str, str]:
+    """In what order runs count: their instants, then their ids."""
+    return format_instant(parse_instant(use.at, path="$.at")), use.trace_id
+
+
+def window(uses: Iterable[RuleUse], start: str | datetime | None, end: str | datetime | None) -> list[RuleUse]:
+    """The runs with start ≤ at < end; either end may be open. Statistics of none are unknown."""
+    first = None if start is None else parse_instant(start, path="$.start")
+    past = None if end is None else parse_instant(end, path="$.end")
+    if first is not None and past is not None and first >= past:
+        raise InvalidInput(f"a window from {start} to {end}", path="$.end", hint="a window ends after it starts")
+    found = []
+    for use in uses:
+        at = parse_instant(use.at, path="$.at")
+        if (first is None or first <= at) and (past is None or at < past):
+            found.append(use)
+    return found
+
 
 _CLUSTERS_MAX = 5
 

@@ -1,4 +1,4 @@
-"""The door: a draft goes in, an admitted body comes out: redacted, measured, flagged, its trust settled."""
+"""Admission: a draft goes in, an admitted body comes out: redacted, measured, flagged, its trust settled."""
 
 from __future__ import annotations
 
@@ -9,14 +9,37 @@ from muniment.core.canonical import canonical_bytes, canonical_text
 from muniment.core.hashing import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.policy import LedgerPolicy
-from muniment.core.vocabulary import Trust
+from muniment.core.trust import TRUST_RANK
+from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Role
 from muniment.store.ledger.secrets import may_hold_secret, redact_value
-from muniment.store.ledger.trust import trust_of
 
-__all__ = ["REDACTED", "Admitted", "admit", "place_blob"]
+__all__ = ["REDACTED", "Admitted", "admit", "place_blob", "trust_of"]
+
+_BY_ROLE: dict[Role, Trust] = {
+    "user": "user",
+    "system": "user",
+    "developer": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+def trust_of(role: Role, claimed: Trust | None) -> Trust:
+    """The trust the role gives, or a lower one that the caller claims."""
+    given = _BY_ROLE[role]
+    if claimed is None:
+        return given
+    if TRUST_RANK[claimed] < TRUST_RANK[given]:
+        raise InvalidInput(
+            f"the role {role!r} has trust {given!r}; a caller can lower it, not raise it to {claimed!r}",
+            path="$.trust",
+            hint=f"leave trust out, or give one of {', '.join(TRUST_ORDER[TRUST_RANK[given] :])}",
+        )
+    return claimed
+
 
 REDACTED = "redacted"
 

@@ -213,8 +213,7 @@ def report(rule_id: str, where: Where, as_json: bool) -> None:
 def _read(book: Rulebook, rule_id: str, policy: RulePolicy) -> _Reading:
     from muniment.contracts.rules import RuleRecord
     from muniment.rules.promotion.consolidation import consolidate
-    from muniment.rules.promotion.digest import rule_digest
-    from muniment.rules.promotion.gate import faults_of
+    from muniment.rules.promotion.gate import faults_of, rule_digest
     from muniment.rules.promotion.records import GateReport, ReplayReport
     from muniment.rules.promotion.trials import replay_faults
 

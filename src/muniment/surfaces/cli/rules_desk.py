@@ -292,7 +292,7 @@ def rate_text(tally: Tally) -> str:
 
 def span_of(tally: Tally, thin_n: int) -> tuple[str, str]:
     """A pass rate as a picture, and its 95 % bounds; unknown where there are few runs."""
-    from muniment.core.stats.wilson import wilson_bounds
+    from muniment.core.stats.bounds import wilson_bounds
 
     if tally.n < thin_n:
         return " " * 20, f"unknown: under {thin_n} runs"

@@ -56,7 +56,7 @@ def guarded(ctx: Context, request: Request | None, item_id: str | None, wanted: 
     """The context under which a request is carried out; the store's own where there is nothing to hold."""
     if request is None and wanted is None:
         return ctx
-    for name in ("counter", "derived", "listeners"):
+    for name in ("counter", "derived"):
         getattr(ctx, name)  # made once, by the context that stays
     own = copy.copy(ctx)
     noted = _NotedIds(ctx.ids)

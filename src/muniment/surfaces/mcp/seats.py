@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput
-from muniment.store.ledger.trust import trust_of
+from muniment.store.ledger.admission import trust_of
 from muniment.store.reading import check_own
 
 if TYPE_CHECKING:

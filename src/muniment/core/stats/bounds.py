@@ -1,31 +1,164 @@
-"""The Beta posterior of a pass rate: mean, quantiles, and the chance that one rate is above another.
-
-The regularised incomplete beta function is computed here (Lentz's continued fraction behind a prefactor that loses no
-digits for large counts), to about 1e-12; nothing is sampled.
-"""
+"""Intervals: Wilson's of a pass rate, honest for few runs, Student's of a mean, and the Beta posterior of a rate."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf, lgamma, log, log1p, pi
-from typing import NamedTuple
+from functools import lru_cache
+from math import erfc, exp, fsum, hypot, inf, lgamma, log, log1p, pi, sqrt
+from typing import Any, NamedTuple
 
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.inputs import check_number, check_open_rate
-from muniment.core.stats.wilson import Bounds
+from muniment.core.stats.counts import Tally, check_counts, check_number, check_open_rate
 from muniment.errors import InvalidInput
 
 __all__ = [
     "JEFFREYS",
     "Beta",
+    "Bounds",
+    "MeanBounds",
     "Prior",
     "beta_bounds",
+    "difference_bounds",
     "incomplete_beta",
     "log_beta",
     "log_share_above",
+    "mean_bounds",
+    "normal_quantile",
+    "p_lb95",
     "posterior",
     "prob_greater",
+    "runs_needed",
+    "student_quantile",
+    "wilson_bounds",
 ]
+
+_Z95 = 1.959963984540054
+
+
+class Bounds(NamedTuple):
+    """Where a rate lies; from 0 to 1 where nothing is known."""
+
+    lower: float
+    upper: float
+
+
+def wilson_bounds(passes: int, n: int, confidence: float = 0.95) -> Bounds:
+    """The two-sided score interval; it always holds the observed rate."""
+    check_counts(passes, n)
+    z = _two_sided_z(confidence)
+    if n == 0:
+        return Bounds(0.0, 1.0)
+    p_hat, square = passes / n, z * z
+    centre = passes + square / 2
+    spread = z * sqrt(passes * (n - passes) / n + square / 4)
+    lower = (centre - spread) / (n + square) if passes else 0.0
+    upper = (centre + spread) / (n + square) if passes < n else 1.0
+    return Bounds(min(lower, p_hat), max(upper, p_hat))
+
+
+def p_lb95(tally: Tally) -> float | None:
+    """The contract's lower bound; None where nothing was run: unknown, and not nought."""
+    return wilson_bounds(tally.passes, tally.n).lower if tally.n else None
+
+
+def runs_needed(target: float, after: Tally | None = None, confidence: float = 0.95) -> int:
+    """How many further straight passes bring the lower bound to `target`, at best.
+
+    A decision that waits for more than it will ever get says "not enough runs" instead: 0.85 takes 22.
+    """
+    if not 0 <= check_number("target", target) < 1:
+        raise InvalidInput(f"no number of runs reaches {target!r}", hint="a target from 0 to below 1")
+    seen = after or Tally()
+
+    def reached(more: int) -> bool:
+        return wilson_bounds(seen.passes + more, seen.n + more, confidence).lower >= target
+
+    if reached(0):
+        return 0
+    enough = 1
+    while not reached(enough):
+        enough *= 2
+    short = enough // 2
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        short, enough = (short, middle) if reached(middle) else (middle, enough)
+    return enough
+
+
+def difference_bounds(candidate: Tally, baseline: Tally, confidence: float = 0.95) -> Bounds:
+    """Bounds on candidate − baseline by Newcombe's hybrid of two score intervals; −1 to 1 where an arm is empty."""
+    mine = wilson_bounds(candidate.passes, candidate.n, confidence)
+    other = wilson_bounds(baseline.passes, baseline.n, confidence)
+    p_mine, p_other = candidate.p_hat, baseline.p_hat
+    if p_mine is None or p_other is None:
+        return Bounds(-1.0, 1.0)
+    gap = p_mine - p_other
+    return Bounds(
+        max(-1.0, gap - hypot(p_mine - mine.lower, other.upper - p_other)),
+        min(1.0, gap + hypot(mine.upper - p_mine, p_other - other.lower)),
+    )
+
+
+def _two_sided_z(confidence: float) -> float:
+    level = check_open_rate("confidence", confidence)
+    return _Z95 if level == 0.95 else normal_quantile((1 + level) / 2)
+
+
+@lru_cache(maxsize=64)
+def normal_quantile(p: float) -> float:
+    """Where the standard normal distribution function is `p`, by bisection."""
+    level = check_open_rate("p", p)
+    low, high = -40.0, 40.0
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return middle
+        if erfc(-middle / sqrt(2)) / 2 < level:
+            low = middle
+        else:
+            high = middle
+
+
+class MeanBounds(NamedTuple):
+    """A mean of n values, its standard error and an interval; the last three are None where n is 1."""
+
+    mean: float
+    error: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+
+    def to_wire(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def mean_bounds(values: Sequence[float], confidence: float = 0.95) -> MeanBounds:
+    """The mean of independent values that are roughly normal, with its two-sided interval."""
+    seen = [check_number("a value", value) for value in values]
+    if not seen:
+        raise InvalidInput("the mean of no values", hint="give at least one")
+    n = len(seen)
+    mean = fsum(seen) / n
+    if n == 1:
+        return MeanBounds(mean, None, None, None, n)
+    error = sqrt(fsum((value - mean) ** 2 for value in seen) / (n - 1) / n)
+    reach = student_quantile((1 + check_open_rate("confidence", confidence)) / 2, n - 1) * error
+    return MeanBounds(mean, error, mean - reach, mean + reach, n)
+
+
+@lru_cache(maxsize=256)
+def student_quantile(p: float, freedom: int) -> float:
+    """Where Student's distribution function with so many degrees of freedom is `p`, through t² = ν·x / (1 − x)."""
+    level = check_open_rate("p", p)
+    if type(freedom) is not int or freedom < 1:
+        raise InvalidInput(f"{freedom!r} degrees of freedom", hint="a whole number, 1 or more")
+    if level == 0.5:
+        return 0.0
+    tail = 2 * min(level, 1 - level)
+    rest = Beta(freedom / 2, 0.5).quantile(tail)  # 1 − x, which is small where t is large
+    size = sqrt(freedom * (1 - rest) / rest)
+    return size if level > 0.5 else -size
+
 
 _TINY = 1e-300
 _FRACTION_STEPS = 100_000
