@@ -1,10 +1,14 @@
 # `make demo` and `make test` set up everything they need on a machine that has only Python >= 3.11.
+# The demo needs the core alone, so it installs little; the server a little more, and tests and checks all the rest.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+STAMP_CORE := $(VENV)/.installed-core
+STAMP_SERVER := $(VENV)/.installed-server
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 # A third of the suite's time is waiting, for servers, locks and processes: one worker more than there are cores.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
@@ -14,17 +18,27 @@ unexport PYTHONDONTWRITEBYTECODE
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
 .PHONY: demo test suite beside integrations browser inspector chromium lint format bench bench-quick soak serve \
-	schemas openapi reference stubs clean setup
+	schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/pip:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@touch $(STAMP)
 
-demo: setup
+$(STAMP_CORE): pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) .
+	@touch $@
+
+$(STAMP_SERVER): pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) '.[server,mcp]'
+	@touch $@ $(STAMP_CORE)
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/pip
+	$(INSTALL) '.[dev]'
+	@touch $@ $(STAMP_CORE) $(STAMP_SERVER)
+
+demo: $(STAMP_CORE)
 	@$(BIN)/muniment demo
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
@@ -68,6 +82,7 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_aio_stub.py --check
 	$(BIN)/python tools/make_reference.py --check
+	$(BIN)/python tools/make_requirements.py --check
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -101,7 +116,7 @@ soak: setup
 		tests/unit/memory/test_corpora.py tests/fault/test_serve_kill.py tests/unit/store/test_transfer.py \
 		tests/surfaces/test_cli_recall.py
 
-serve: setup inspector
+serve: $(STAMP_SERVER) inspector
 	$(BIN)/muniment serve
 
 schemas: setup
@@ -113,6 +128,9 @@ openapi: setup
 
 reference: setup
 	$(BIN)/python tools/make_reference.py
+
+requirements: setup
+	$(BIN)/python tools/make_requirements.py
 
 stubs: setup
 	$(BIN)/python tools/make_aio_stub.py

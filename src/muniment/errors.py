@@ -302,8 +302,8 @@ class RunFinished(Conflict):
     usual_hint = "open another run with mem.run(...)"
 
 
-class RunLocked(Conflict):
-    """`details["validation"]` says what did not hold (CS-08)."""
+class RunLocked(Conflict):  # CS-08
+    """`details["validation"]` says what did not hold."""
 
     code = "run_locked"
     usual_hint = "the details say what did not hold; `muniment run` opens it again"
@@ -504,8 +504,8 @@ class ModelMalformed(ModelFailure):
     usual_hint = "check that the address is that of an OpenAI-compatible /chat/completions that takes a JSON schema"
 
 
-class SandboxFailure(MunimentError):
-    """Nothing was run. `code` is the reason code a verifier gives with UNKNOWN (RC-17)."""
+class SandboxFailure(MunimentError):  # RC-17
+    """Nothing was run. `code` is the reason code a verifier gives with UNKNOWN."""
 
     code = "sandbox_failure"
     status = 503

@@ -21,7 +21,7 @@ from muniment.surfaces.cli.main import COMMANDS
 from muniment.surfaces.settings import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DRAWINGS = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
@@ -109,6 +109,13 @@ def test_commands_in_pages_exist(page: Path) -> None:
     named = re.findall(r"^muniment ([a-z][\w-]*)", shell, re.MULTILINE)
     named += re.findall(r"^    muniment ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
     assert set(named) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_in_pages_exist(page: Path) -> None:
+    targets = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    named = re.findall(r"(?:`|^ {4})make ([a-z][\w-]*)", page.read_text("utf-8"), re.MULTILINE)
+    assert set(named) <= set(targets)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

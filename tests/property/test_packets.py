@@ -38,7 +38,7 @@ def composed(request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter
     return compose(request, pool, policy, counter, "digest")
 
 
-@pytest.mark.req("MP-01", "MP-07", "MP-09", "MP-13", "MP-14", "MP-15")
+@pytest.mark.req("MP-01", "MP-07", "MP-09", "MP-13", "MP-14", "MP-15", "TM-04")
 @relaxed
 @given(request=requests(), pool=pools(), policy=policies(), counter=st.sampled_from(COUNTERS))
 def test_every_packet_validates_fits_cites_and_explains(

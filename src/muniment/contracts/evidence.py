@@ -5,8 +5,8 @@ from muniment.core.record import ObjectArrayOrText, OpenRecord
 __all__ = ["EvidencePointer"]
 
 
-class EvidencePointer(OpenRecord):
-    """A reference to stored bytes; never the bytes themselves (CS-03)."""
+class EvidencePointer(OpenRecord):  # CS-03
+    """A reference to stored bytes; never the bytes themselves."""
 
     evidence_id: str
     chunk_id: str

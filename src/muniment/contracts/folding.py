@@ -19,8 +19,8 @@ __all__ = [
 FoldTriggerKind = Literal["end_of_run", "phase_shift", "ws_overflow", "budget_hit", "fail_cluster", "manual"]
 
 
-class FoldTrigger(OpenRecord):
-    """Why a fold took place (RC-10); `budget_hit` besides §4.5's list."""
+class FoldTrigger(OpenRecord):  # RC-10
+    """Why a fold took place: the contract's reasons, and `budget_hit`."""
 
     kind: Absent[FoldTriggerKind] = None
     details: str | None = None
@@ -58,8 +58,8 @@ class ActionSafety(OpenRecord):
     max_bytes: Integer | None = None
 
 
-class MemoryAction(OpenRecord):
-    """One operation on one store (RC-06)."""
+class MemoryAction(OpenRecord):  # RC-06
+    """One operation on one store."""
 
     op: MemoryOp
     target_store: Literal["ReasoningBank", "Rulebook", "ReuseBuffer", "TraceCapsule"]
@@ -69,8 +69,8 @@ class MemoryAction(OpenRecord):
     safety: Absent[ActionSafety] = None
 
 
-class MemoryActionPlan(RulecraftRecord):
-    """What shall be done to the stores, all or nothing (RC-11)."""
+class MemoryActionPlan(RulecraftRecord):  # RC-11
+    """What shall be done to the stores, all or nothing."""
 
     plan_id: str
     created_at: str

@@ -56,8 +56,8 @@ class Reward(OpenRecord):
     consistency: Number | None = None
 
 
-class Puct(OpenRecord):
-    """What a PUCT selection was computed from (RC-21)."""
+class Puct(OpenRecord):  # RC-21
+    """What a PUCT selection was computed from."""
 
     c: Number | None = None
     Q_method: Literal["max_reward", "mean_reward"] | None = None
@@ -92,8 +92,8 @@ class ReuseCounters(OpenRecord):
     last_used_at: str | None = None
 
 
-class ReuseStateRecord(RulecraftRecord):
-    """A seed: a short state to start again from. Never holds a secret (LG-10)."""
+class ReuseStateRecord(RulecraftRecord):  # LG-10
+    """A seed: a short state to start again from. Never holds a secret."""
 
     state_id: str
     created_at: str
@@ -136,8 +136,8 @@ class TacticMetrics(OpenRecord):
     fail_n: Integer | None = None
 
 
-class ConditionalTactic(RulecraftRecord):
-    """When this, try that (kind `ConditionalTacticRecord`, RC-13). Not a rule, and never promoted as one."""
+class ConditionalTactic(RulecraftRecord):  # RC-13
+    """When this, try that (kind `ConditionalTacticRecord`). Not a rule, and never promoted as one."""
 
     tactic_id: str
     created_at: str
@@ -248,8 +248,8 @@ class ReasoningBank(RulecraftRecord):
 # -- recall -------------------------------------------------------------------------------------------
 
 
-class MemoryRecallRequest(RulecraftRecord):
-    """What is asked of the stores (RC-08)."""
+class MemoryRecallRequest(RulecraftRecord):  # RC-08
+    """What is asked of the stores."""
 
     request_id: str
     trace_id: str | None = None
@@ -262,8 +262,8 @@ class MemoryRecallRequest(RulecraftRecord):
     filters: JsonObject | None = None
 
 
-class MemoryHint(OpenRecord):
-    """One recalled thing, short enough to inject (RC-09). An embedded object: no schema_version."""
+class MemoryHint(OpenRecord):  # RC-09
+    """One recalled thing, short enough to inject. An embedded object: no schema_version."""
 
     memory_id: str
     source: str

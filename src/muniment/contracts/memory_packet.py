@@ -116,8 +116,8 @@ class PacketBudget(Record):
     per_section: SectionBudgets
 
 
-class PacketMeta(Record):
-    """What the packet is for, for whom, and within which budget (MP-02)."""
+class PacketMeta(Record):  # MP-02
+    """What the packet is for, for whom, and within which budget."""
 
     schema_version: Literal["v1"]
     scope: PacketScope
@@ -139,8 +139,8 @@ class PlanStep(Record):
     status: Literal["todo", "in_progress", "done"]
 
 
-class ToolEvidence(Record):
-    """A tool result by reference, with a summary; never its payload (MP-05)."""
+class ToolEvidence(Record):  # MP-05
+    """A tool result by reference, with a summary; never its payload."""
 
     ref: str
     summary: str
@@ -160,8 +160,8 @@ class Risk(OpenRecord):
     mitigation: Absent[str] = None
 
 
-class WorkingState(OpenRecord):
-    """Goal, plan and slots of the run; `state_version` is its optimistic lock (MP-04)."""
+class WorkingState(OpenRecord):  # MP-04
+    """Goal, plan and slots of the run; `state_version` is its optimistic lock."""
 
     goal: Absent[str] = None
     plan: Absent[Items[PlanStep]] = None
@@ -200,8 +200,8 @@ class OpenLoop(Record):
     evidence_id: Absent[str] = None
 
 
-class ShortTerm(Record):
-    """Working state and the run of the conversation (MP-05)."""
+class ShortTerm(Record):  # MP-05
+    """Working state and the run of the conversation."""
 
     working_state: WorkingState
     rolling_summary: str
@@ -221,8 +221,8 @@ class Validity(Record):
     valid_to: Timestamp | None = None
 
 
-class Fact(Record):
-    """A keyed, versioned, time-valid statement with its sources (MP-06). Not a `Claim`."""
+class Fact(Record):  # MP-06
+    """A keyed, versioned, time-valid statement with its sources. Not a `Claim`."""
 
     fact_id: str
     fact_key: NonEmpty
@@ -235,8 +235,8 @@ class Fact(Record):
     notes: Absent[str] = None
 
 
-class Procedure(Record):
-    """How to go about a task type (MP-10)."""
+class Procedure(Record):  # MP-10
+    """How to go about a task type."""
 
     procedure_id: str
     task_type: NonEmpty
@@ -253,8 +253,8 @@ class TimeSpan(Record):
     end: Absent[Timestamp] = None
 
 
-class Episode(Record):
-    """Something that happened, compressed by age (MP-11). Not a `ReasoningMemory`."""
+class Episode(Record):  # MP-11
+    """Something that happened, compressed by age. Not a `ReasoningMemory`."""
 
     episode_id: str
     time_range: TimeSpan
@@ -267,8 +267,8 @@ class Episode(Record):
     recency_score: Absent[Confidence] = None
 
 
-class LongTerm(Record):
-    """Facts, procedures, episodes; `preferences` repeats some of the facts (MP-09)."""
+class LongTerm(Record):  # MP-09
+    """Facts, procedures, episodes; `preferences` repeats some of the facts."""
 
     facts: Items[Fact]
     preferences: Absent[Items[Fact]] = None
@@ -279,8 +279,8 @@ class LongTerm(Record):
 # -- insight ------------------------------------------------------------------------------------------
 
 
-class UsagePolicy(Record):
-    """Whether a validated insight may stand before a responder (MP-12)."""
+class UsagePolicy(Record):  # MP-12
+    """Whether a validated insight may stand before a responder."""
 
     allow_in_responder: bool
 
@@ -311,8 +311,8 @@ class Insight(Record):
 # -- citations, budget, explanation -------------------------------------------------------------------
 
 
-class Citation(Record):
-    """One piece of evidence the packet refers to; `type` is an event kind, left open (MP-13)."""
+class Citation(Record):  # MP-13
+    """One piece of evidence the packet refers to; `type` is an event kind, left open."""
 
     id: str
     type: str
@@ -335,8 +335,8 @@ class Omission(Record):
     reason: str
 
 
-class BudgetReport(Record):
-    """How the budget was spent (MP-14)."""
+class BudgetReport(Record):  # MP-14
+    """How the budget was spent."""
 
     max_tokens: MaxTokens
     used_tokens_est: Count
@@ -360,8 +360,8 @@ class ConflictNote(OpenRecord):
     fact_ids: Absent[Items[str]] = None
 
 
-class Explain(Record):
-    """Why this and not that (MP-15)."""
+class Explain(Record):  # MP-15
+    """Why this and not that."""
 
     selected: Items[str]
     omitted: Items[OmittedItem]
@@ -370,8 +370,8 @@ class Explain(Record):
     determinism: Absent[JsonObject] = None
 
 
-class MemoryPacket(Record):
-    """The seven sections, always all of them (MP-01)."""
+class MemoryPacket(Record):  # MP-01
+    """The seven sections, always all of them."""
 
     meta: PacketMeta
     short_term: ShortTerm

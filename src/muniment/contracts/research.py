@@ -10,8 +10,8 @@ from muniment.core.record import Absent, Confidence100, Items, JsonObject, Numbe
 __all__ = ["KeyClaim", "Perspective", "Perspectives", "PromptContract", "SummaryEntry", "SummaryPack"]
 
 
-class PromptContract(OpenRecord):
-    """The limits a perspective's output is checked against (RP-02)."""
+class PromptContract(OpenRecord):  # RP-02
+    """The limits a perspective's output is checked against."""
 
     max_words: Number
     max_sources: Number
@@ -30,8 +30,8 @@ class Perspective(OpenRecord):
     expected_platforms: Absent[Items[str]] = None
 
 
-class Perspectives(OpenRecord):
-    """perspectives.json (RP-01)."""
+class Perspectives(OpenRecord):  # RP-01
+    """perspectives.json: who looks at the question from where, and what each is asked for."""
 
     schema_version: Literal["perspectives.v1"]
     run_id: str
@@ -56,8 +56,8 @@ class SummaryEntry(OpenRecord):
     key_claims: Items[KeyClaim]
 
 
-class SummaryPack(OpenRecord):
-    """summary-pack.json (RP-04). Limits are in KB on disk; tokens are an estimate (RP-05)."""
+class SummaryPack(OpenRecord):  # RP-04, RP-05
+    """summary-pack.json: all that a synthesis reads. Limits are in KB on disk; tokens are an estimate."""
 
     schema_version: Literal["summary_pack.v1"]
     run_id: str

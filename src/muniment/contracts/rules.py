@@ -95,8 +95,8 @@ class PassDelta(OpenRecord):
     delta_K: Integer | None = None
 
 
-class RuleMetrics(OpenRecord):
-    """A rule's statistics, over all and by bucket (RC-16)."""
+class RuleMetrics(OpenRecord):  # RC-16
+    """A rule's statistics, over all and by bucket."""
 
     utility_q_ema: Absent[Number] = None
     pass_p_hat: Number | None = None
@@ -115,8 +115,8 @@ class RuleLifecycle(OpenRecord):
     retire_candidate: Absent[bool] = None
 
 
-class RuleRecord(RulecraftRecord):
-    """One version of one rule (RC-14)."""
+class RuleRecord(RulecraftRecord):  # RC-14
+    """One version of one rule."""
 
     rule_id: str
     version: str
@@ -151,8 +151,8 @@ class CandidateConstraints(OpenRecord):
     prompt_profile: Absent[str] = None
 
 
-class CandidateSelectRequest(RulecraftRecord):
-    """Which rules shall be injected? (RC-15)"""
+class CandidateSelectRequest(RulecraftRecord):  # RC-15
+    """Which rules shall be injected?"""
 
     request_id: str
     x_ref: str
@@ -226,8 +226,8 @@ class DraftTests(OpenRecord):
     counterexample_tests: Absent[Items[str]] = None
 
 
-class DistillDraft(RulecraftRecord):
-    """A proposed rule with its evidence and predicted failures (RC-18)."""
+class DistillDraft(RulecraftRecord):  # RC-18
+    """A proposed rule with its evidence and predicted failures."""
 
     draft_id: str
     source_trace_ids: Items[str]
@@ -238,8 +238,8 @@ class DistillDraft(RulecraftRecord):
     tests: DraftTests
 
 
-class TestAssertion(OpenRecord):
-    """What can be graded without a judge (RC-19)."""
+class TestAssertion(OpenRecord):  # RC-19
+    """What can be graded without a judge."""
 
     __test__ = False  # not a pytest class
 

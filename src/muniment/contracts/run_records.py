@@ -65,8 +65,8 @@ class VerifierScores(OpenRecord):
     safety_score: Number | None = None
 
 
-class VerifierResult(RulecraftRecord):
-    """One verification of one answer. Whether it is a PASS is RC-01's one function, never a field."""
+class VerifierResult(RulecraftRecord):  # RC-01
+    """One verification of one answer. Whether it is a PASS is worked out by one function, never a field."""
 
     verifier_id: str
     verdict: Verdict
@@ -117,8 +117,8 @@ class FGFCMetrics(OpenRecord):
     strict_acc: Number | None = None
 
 
-class FGFCReport(RulecraftRecord):
-    """A fine-grained fact check: where an answer is wrong, how, and by what evidence (RC-17)."""
+class FGFCReport(RulecraftRecord):  # RC-17
+    """A fine-grained fact check: where an answer is wrong, how, and by what evidence."""
 
     mode: Absent[Literal["infi_check_v1"]] = None
     unitization: Absent[Literal["sentence", "atomic_claim"]] = None
@@ -153,8 +153,8 @@ class CompactionPolicy(OpenRecord):
     format: str | None = None
 
 
-class RolloutSummary(RulecraftRecord):
-    """One attempt in a few lines; synthesis reads these and nothing else (RC-20)."""
+class RolloutSummary(RulecraftRecord):  # RC-20
+    """One attempt in a few lines; synthesis reads these and nothing else."""
 
     summary_id: str
     trace_id: str
@@ -214,8 +214,8 @@ class ReuseSelectBlock(OpenRecord):
     puct: Absent[Puct] = None
 
 
-class TreeSearchBlock(OpenRecord):
-    """What a guided tree search did (RC-22)."""
+class TreeSearchBlock(OpenRecord):  # RC-22
+    """What a guided tree search did."""
 
     enabled: bool | None = None
     algo: str | None = None
@@ -237,8 +237,8 @@ class PraxisBlock(OpenRecord):
     notes: str | None = None
 
 
-class MemoryRecallBlock(OpenRecord):
-    """What a recall brought and what of it was used (RC-08)."""
+class MemoryRecallBlock(OpenRecord):  # RC-08
+    """What a recall brought and what of it was used."""
 
     enabled: bool | None = None
     method: str | None = None
@@ -361,8 +361,8 @@ class ReprBlock(OpenRecord):
     summary_vec_ids: Items[str] | None = None
 
 
-class EventLog(RulecraftRecord):
-    """The summary of one run (RC-12, RC-27), joined to its TraceCapsule by trace_id."""
+class EventLog(RulecraftRecord):  # RC-12, RC-27
+    """The summary of one run, joined to its TraceCapsule by trace_id."""
 
     trace_id: str
     x_ref: str
@@ -401,8 +401,8 @@ class TraceRefs(OpenRecord):
     verifier_ref: str | None = None
 
 
-class TraceCapsule(RulecraftRecord):
-    """The context of a run, in references and not in text (RC-12)."""
+class TraceCapsule(RulecraftRecord):  # RC-12
+    """The context of a run, in references and not in text."""
 
     trace_id: str
     created_at: str

@@ -34,7 +34,7 @@ def check_semantics(kind: str, data: Any) -> list[Issue]:
 
 
 def _issue(clause: str, path: str, message: str) -> Issue:
-    return Issue(path, f"{message} ({clause})", clause)
+    return Issue(path, message, clause)
 
 
 # -- MemoryPacket -------------------------------------------------------------------------------------

@@ -23,15 +23,15 @@ __all__ = [
 ]
 
 
-class SnapshotCounts(OpenRecord):
-    """What happened since the last compaction (CS-10)."""
+class SnapshotCounts(OpenRecord):  # CS-10
+    """What happened since the last compaction."""
 
     steps_since_last_compaction: Integer
     counted_events_since_last_compaction: Integer
 
 
-class Claim(OpenRecord):
-    """A statement of the run with its duty of evidence (CS-06); `status` is an open string. Not a `Fact`."""
+class Claim(OpenRecord):  # CS-06
+    """A statement of the run with its duty of evidence; `status` is an open string. Not a `Fact`."""
 
     claim_id: str
     status: str
@@ -39,8 +39,8 @@ class Claim(OpenRecord):
     evidence_refs: Items[EvidencePointer]
 
 
-class ClaimConflict(OpenRecord):
-    """Two sides that cannot both be right (CS-07)."""
+class ClaimConflict(OpenRecord):  # CS-07
+    """Two sides that cannot both be right."""
 
     conflict_id: str
     description: str
@@ -57,8 +57,8 @@ class RunFailure(OpenRecord):
     why: str
 
 
-class SourceCoverage(OpenRecord):
-    """Which sources and chunks were seen and cited (CS-04)."""
+class SourceCoverage(OpenRecord):  # CS-04
+    """Which sources and chunks were seen and cited."""
 
     source_ids_seen: Items[str]
     chunk_ids_seen: Items[str]
@@ -83,16 +83,16 @@ class SnapshotCheck(OpenRecord):
     message: str
 
 
-class SnapshotValidation(OpenRecord):
-    """What the writer's own validation said (CS-09)."""
+class SnapshotValidation(OpenRecord):  # CS-09
+    """What the writer's own validation said."""
 
     status: Literal["PASS", "FAIL"]
     checks: Items[SnapshotCheck]
     failure_action_taken: Literal["NONE", "RETRY", "SYSTEM_ERROR"]
 
 
-class CompactionSnapshot(OpenRecord):
-    """One immutable snapshot of a run (CS-01)."""
+class CompactionSnapshot(OpenRecord):  # CS-01
+    """One immutable snapshot of a run."""
 
     snapshot_id: str
     run_id: str

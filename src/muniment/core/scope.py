@@ -31,8 +31,8 @@ IdText = Annotated[
 """A name or id: 1 to 256 characters, none of them a control character, in no more than 768 bytes of UTF-8."""
 
 
-class Scope(Record):
-    """The full address of an entry. Reads see one tenant and one user; nothing crosses either (LG-02)."""
+class Scope(Record):  # LG-02
+    """The full address of an entry. Reads see one tenant and one user; nothing crosses either."""
 
     tenant_id: IdText = Field(default=DEFAULT_TENANT)
     user_id: IdText

@@ -150,7 +150,7 @@ class Bank:
         bucket_key: str | None = None,
         estimator: FlowEstimatorKind | None = None,
     ) -> FlowMapSnapshot:
-        """Where the runs that were logged in a window go wrong, and what interventions bring (RC-23).
+        """Where the runs that were logged in a window go wrong, and what interventions bring.
 
         Of one bucket, or of all. Logs are read one by one, in memory that does not grow with their number.
         """
@@ -231,7 +231,7 @@ class Bank:
     def select_seed(
         self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
-        """The seed to start from by PUCT, of a bucket or of all, with every term of every seed (RC-21)."""
+        """The seed to start from by PUCT, of a bucket or of all, with every term of every seed."""
         from muniment.learning.recalling import bucket_given
         from muniment.learning.reuse.puct import SeedState, select_seed
         from muniment.learning.ttl import has_expired

@@ -181,7 +181,7 @@ class Memory(MemoryLearning):
     ) -> Run:
         """A run in a scope. Session and run ids are minted unless given; a run id that exists is taken up again.
 
-        `grants` are the levels above the user's at which it may write (MP-08). What a run is for (`objective`,
+        `grants` are the levels above the user's at which it may write. What a run is for (`objective`,
         `done_definition`) and what it may use (`budgets`, such as tokens or steps) is said when it starts and pinned.
         """
         if isinstance(user_id, str) and is_reserved(user_id):
@@ -348,7 +348,7 @@ class Memory(MemoryLearning):
         return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
 
     def synthesis_input(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> SynthesisInput:
-        """What a synthesis of this research run may read: the pack and its summaries, and nothing else (RP-06)."""
+        """What a synthesis of this research run may read: the pack and its summaries, and nothing else."""
         return self.open_research(run_id, tenant_id=tenant_id).synthesis_input()
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:

@@ -108,7 +108,7 @@ class MemoryLearning:
         since: str | datetime | None = None,
         until: str | datetime | None = None,
     ) -> RateReport:
-        """How often outcomes stay unknown, formats break, failures recur; and what that asks for (RC-04)."""
+        """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
         from muniment.rules.route import Routing
 
         _, owner = _bank_named(user_id, agent_id, tenant_id)

@@ -77,8 +77,8 @@ class StoredMemory(Record):
     """Of an active rule: the report of the promotion that made it so. Of one on trial: that of the gate it passed."""
 
 
-class IntentParts(Record):
-    """What kind of work a run is: stable from run to run (RC-07)."""
+class IntentParts(Record):  # RC-07
+    """What kind of work a run is: stable from run to run."""
 
     domain_tag: Absent[str] = None
     task_family: Absent[str] = None

@@ -63,7 +63,7 @@ def _smuggled(wire: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _unvalidated(value: Mapping[str, Any] | Sequence[Any], place: tuple[str | int, ...]) -> Iterator[Issue]:
     if isinstance(value, Mapping) and value.get("validation_state", "validated") != "validated":
-        said = f"a responder packet holds nothing {value['validation_state']!r:.40} (MP-12)"
+        said = f"a responder packet holds nothing {value['validation_state']!r:.40}"
         yield Issue(f"{reduce(child_path, place, '$')}.validation_state", said, "MP-12")
     parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, part in parts:

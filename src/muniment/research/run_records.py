@@ -107,8 +107,8 @@ BreachKind = Literal[
 ]
 
 
-class Breach(Record):
-    """One way in which an output breaks its contract (RP-02)."""
+class Breach(Record):  # RP-02
+    """One way in which an output breaks its contract."""
 
     kind: BreachKind
     message: NonEmpty
@@ -183,8 +183,8 @@ class SourceCheck(Record):
     checked_at: str
 
 
-class Citation(Record):
-    """A line of citations.jsonl: one source of the run (RP-03)."""
+class Citation(Record):  # RP-03
+    """A line of citations.jsonl: one source of the run."""
 
     schema_version: Literal["citation.v1"] = "citation.v1"
     cid: IdText
@@ -206,8 +206,8 @@ class Citation(Record):
     notes: Absent[str] = None
 
 
-class CheckedClaim(Record):
-    """A sentence of an output with the citations beside it, after the check (RP-08)."""
+class CheckedClaim(Record):  # RP-08
+    """A sentence of an output with the citations beside it, after the check."""
 
     perspective_id: IdText
     claim: NonEmpty
@@ -268,8 +268,8 @@ class GatesFile(Record):
     gates: Items[GateResult]
 
 
-class ResearchManifest(Record):
-    """manifest.json: what the run is and where it stands. `revision` grows by one with every change (RP-07)."""
+class ResearchManifest(Record):  # RP-07
+    """manifest.json: what the run is and where it stands. `revision` grows by one with every change."""
 
     schema_version: Literal["research_manifest.v1"] = "research_manifest.v1"
     run_id: IdText
@@ -306,8 +306,8 @@ def _source_line(source: JsonObject) -> str:
     return f"- [{source.get('short') or source.get('cid')}] {source.get('url')}{title}"
 
 
-class SynthesisInput(Record):
-    """All that a synthesis may read (RP-06): the pack, and its summaries by path."""
+class SynthesisInput(Record):  # RP-06
+    """All that a synthesis may read: the pack, and its summaries by path."""
 
     pack: SummaryPack
     summaries: dict[str, str]

@@ -26,8 +26,8 @@ ClaimStatus = Literal["candidate", "verified", "retracted"]
 CLAIM_STATUSES: tuple[ClaimStatus, ...] = ("candidate", "verified", "retracted")
 
 
-class RunClaim(Claim):
-    """A claim of a run, with every entry that spoke of it: taken in turn, they make this claim again (CS-02)."""
+class RunClaim(Claim):  # CS-02
+    """A claim of a run, with every entry that spoke of it: taken in turn, they make this claim again."""
 
     claim_id: IdText
     status: ClaimStatus
@@ -94,8 +94,8 @@ class Spent(Record):
     tokens: Count
 
 
-class RunLog(Record):
-    """A run as its entries tell it, up to `seq`: the same from a snapshot and its tail as from the start (CS-12)."""
+class RunLog(Record):  # CS-12
+    """A run as its entries tell it, up to `seq`: the same from a snapshot and its tail as from the start."""
 
     run_id: IdText
     objective: str

@@ -29,8 +29,8 @@ class BrokenLink(Record):
     reason: str
 
 
-class VerifyReport(Record):
-    """All chains walked (LG-05)."""
+class VerifyReport(Record):  # LG-05
+    """All chains walked."""
 
     tenants: Count
     sessions: Count
@@ -62,8 +62,8 @@ class RebuildReport(Record):
     """Turns that were indexed again."""
 
 
-class ScrubbedFiles(Record):
-    """What a thorough scrub has done to the store's files (LG-07)."""
+class ScrubbedFiles(Record):  # LG-07
+    """What a thorough scrub has done to the store's files."""
 
     clean: bool
     """Nothing that was forgotten is left in any file of the store; False where the engine cannot know."""

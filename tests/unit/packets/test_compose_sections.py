@@ -247,7 +247,7 @@ def test_windows_cues_decay_and_compression_by_age() -> None:
     )
 
 
-@pytest.mark.req("MP-11")
+@pytest.mark.req("MP-11", "TM-05")
 @pytest.mark.parametrize(
     "cues",
     [

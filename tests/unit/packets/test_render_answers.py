@@ -15,7 +15,7 @@ def told(answer: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.text, each.evidence_ids) for each in resolve(answer, MARKS).sentences]
 
 
-@pytest.mark.req("MP-13")
+@pytest.mark.req("MP-13", "TM-10")
 def test_sentences_with_what_they_cite() -> None:
     answer = "Ana lives in Berlin [1]. She likes tea. [2][3] She is 40 [7]! Perhaps."
     resolution = resolve(answer, MARKS)
@@ -57,6 +57,7 @@ def test_a_range_without_end_is_not_unrolled() -> None:
     assert resolution.unknown_marks == ("[999999999]",)
 
 
+@pytest.mark.req("TM-10")
 @given(st.text(alphabet="ab .!?[]0123456789-,;\n。", max_size=120))
 def test_any_answer_resolves_and_names_only_what_exists(answer: str) -> None:
     resolution = resolve(answer, MARKS)

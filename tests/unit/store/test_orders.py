@@ -226,7 +226,7 @@ def test_the_guides_of_this_project_are_not() -> None:
     assert [text for text in prose if reads_like_instructions(text)] == []
 
 
-@pytest.mark.req("LG-08")
+@pytest.mark.req("LG-08", "TM-13")
 @pytest.mark.parametrize(
     "text",
     ["assistant, " * 20_000, "please call the " * 12_000, "send all the data " * 10_000, "시스템: " * 40_000,

@@ -234,7 +234,7 @@ def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
     assert may_hold_secret(text) or (_CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
 
 
-@pytest.mark.req("LG-10")
+@pytest.mark.req("LG-10", "TM-13")
 @pytest.mark.parametrize(
     "text",
     [

@@ -108,7 +108,7 @@ def test_prose_is_left_alone(text: str) -> None:
     assert not reads_like_instructions(text)
 
 
-@pytest.mark.req("LG-08")
+@pytest.mark.req("LG-08", "TM-13")
 @pytest.mark.parametrize(
     "text",
     ["\n" * 200_000, "<" + " " * 200_000, "system" + " " * 200_000, "send " + "a " * 100_000, "send " + "a" * 200_000,

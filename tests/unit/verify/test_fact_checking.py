@@ -38,7 +38,7 @@ def only(output: str, document: str = HARBOUR) -> FGFCUnit:
 # -- each check ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.req("RC-17")
+@pytest.mark.req("RC-17", "TM-14")
 @pytest.mark.parametrize(
     ("claim", "error", "correction"),
     [

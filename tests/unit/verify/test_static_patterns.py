@@ -46,6 +46,7 @@ def test_the_automaton_finds_what_re_finds(source: str, text: str) -> None:
     assert (pattern.search(text) is not None) == wanted
 
 
+@pytest.mark.req("TM-13")
 @pytest.mark.parametrize(
     ("source", "text"),
     [

@@ -22,8 +22,8 @@ class CompactionPolicy(Record):
     """Steps since the last snapshot that make one due."""
     own_words_verify: bool = False
     """May what the agent itself said verify a claim?"""
-    claim_chars_max: Positive = 2_000
-    """The longest statement, description or reason: a snapshot holds pointers, not texts (CS-03)."""
+    claim_chars_max: Positive = 2_000  # CS-03
+    """The longest statement, description or reason: a snapshot holds pointers, not texts."""
     seen_max: Positive = 256
     """Chunks a snapshot lists as seen: the most recent ones."""
     manifests_max: Positive = 18

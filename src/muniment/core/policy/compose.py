@@ -29,8 +29,8 @@ class SectionShares(Record):
     """Hypotheses and sketches; never in a responder's packet unless allowed below."""
 
 
-class ComposePolicy(Record):
-    """Counts bound what has no match with the query; tokens bound the rest (MP-18)."""
+class ComposePolicy(Record):  # MP-18
+    """Counts bound what has no match with the query; tokens bound the rest."""
 
     max_tokens: Annotated[int, Field(ge=256)] = 2048
     """The whole budget of a packet's text, where the caller names none."""
@@ -89,5 +89,5 @@ class ComposePolicy(Record):
     """out of a tool's."""
     quote_instruction_like: bool = False
     """May text that reads like instructions, from a tool or outside, be quoted? It is omitted and said so otherwise."""
-    allow_validated_insights_in_responder: bool = False
-    """May a responder's packet hold insights that were validated? Others never stand there (MP-12)."""
+    allow_validated_insights_in_responder: bool = False  # MP-12
+    """May a responder's packet hold insights that were validated? Others never stand there."""

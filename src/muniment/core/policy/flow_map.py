@@ -15,8 +15,8 @@ AboveZero = Annotated[Number, Field(gt=0)]
 FlowEstimatorKind = Literal["aggregate_v1", "logit_field_v1"]
 
 
-class FlowMapPolicy(Record):
-    """How logs are made into a map (RC-23). The four sizes bound its memory, whatever the number of logs."""
+class FlowMapPolicy(Record):  # RC-23
+    """How logs are made into a map. The four sizes bound its memory, whatever the number of logs."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["flow_policy.v1"] = "flow_policy.v1"

@@ -22,8 +22,8 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0)]
 
 
-class InjectionBudget(Record):
-    """What recalled memory may take of a prompt, rules apart (RC-09)."""
+class InjectionBudget(Record):  # RC-09
+    """What recalled memory may take of a prompt, rules apart."""
 
     hint_tokens_max: Positive = 120
     """Of one hint."""
@@ -50,8 +50,8 @@ class RecallWeights(Record):
     """Of how often it led to a pass."""
 
 
-class PuctPolicy(Record):
-    """How a seed is chosen (RC-21): Q + c·P·√T/(1+N)."""
+class PuctPolicy(Record):  # RC-21
+    """How a seed is chosen: Q + c·P·√T/(1+N)."""
 
     c: Weight = 1.0
     """How much is explored."""
@@ -93,8 +93,8 @@ class FoldPolicy(Record):
     """… with this probability."""
     tactics_max: Whole = 3
     """New tactics a fold may propose."""
-    drafts_max: Whole = 3
-    """Drafts of each type (RC-18)."""
+    drafts_max: Whole = 3  # RC-18
+    """Drafts of each type."""
     cluster_min: Positive = 3
     """A failure that came back so often in the window is a cluster."""
     working_set_bytes_max: Positive = 8 * 1024

@@ -26,8 +26,8 @@ class TrustConfidence(Record):
     """Of what comes from outside: pages, files, mail of others."""
 
 
-class FactPolicy(Record):
-    """The rules of MP-06 and MP-09."""
+class FactPolicy(Record):  # MP-06, MP-09
+    """How facts stand beside each other, and which of them are preferences."""
 
     many_valued: Items[KeyPattern] = (
         "*.likes",
@@ -76,8 +76,8 @@ class FactPolicy(Record):
     confidence: TrustConfidence = TrustConfidence.model_construct()
 
 
-class PromotionPolicy(Record):
-    """Which candidates become facts without anyone being asked (MP-17). What does not qualify waits for `decide`."""
+class PromotionPolicy(Record):  # MP-17
+    """Which candidates become facts without anyone being asked. What does not qualify waits for `decide`."""
 
     automatic: bool = True
     """False: every candidate waits for `decide`."""
@@ -99,4 +99,4 @@ class MemoryPolicy(Record):
     facts: FactPolicy = FactPolicy.model_construct()
     promotion: PromotionPolicy = PromotionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
-    """The confidence of an insight that names none (000 §5)."""
+    """The confidence of an insight that names none."""

@@ -14,8 +14,8 @@ OpenShare = Annotated[Number, Field(gt=0, lt=1)]
 Weight = Annotated[Number, Field(ge=0)]
 
 
-class PatterningPolicy(Record):
-    """How a response is measured and turned round, and when a plan may be applied (RC-24)."""
+class PatterningPolicy(Record):  # RC-24
+    """How a response is measured and turned round, and when a plan may be applied."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["patterning_policy.v1"] = "patterning_policy.v1"

@@ -31,12 +31,12 @@ Positive = Annotated[Integer, Field(ge=1)]
 class LedgerPolicy(Record):
     """What the door of the ledger does."""
 
-    redact_secrets: bool = True
-    """Replace keys, tokens and card numbers before anything is hashed or stored (LG-10)."""
-    flag_instructions: bool = True
-    """Flag text from tools and outside that reads like instructions (LG-08)."""
-    inline_bytes_max: Positive = 64 * 1024
-    """Content over this lies in a blob (LG-09)."""
+    redact_secrets: bool = True  # LG-10
+    """Replace keys, tokens and card numbers before anything is hashed or stored."""
+    flag_instructions: bool = True  # LG-08
+    """Flag text from tools and outside that reads like instructions."""
+    inline_bytes_max: Positive = 64 * 1024  # LG-09
+    """Content over this lies in a blob."""
     content_bytes_max: Positive = 32 * 1024 * 1024
     """Content over this is refused."""
     body_bytes_max: Positive = 1024 * 1024

@@ -136,7 +136,7 @@ class ResearchPolicy(Record):
     rank: RankWeights = RankWeights.model_construct()
     confidence: ConfidenceShares = ConfidenceShares.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
-    """The agents that exist, unless the run says which (RP-01)."""
+    """The agents that exist, unless the run says which."""
     perspectives_min: Positive = 3
     """A plain question gets so many; one with more to it gets more, up to the limits."""
 

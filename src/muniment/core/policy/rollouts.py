@@ -13,8 +13,8 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 Weight = Annotated[Number, Field(ge=0)]
 
 
-class RolloutPolicy(Record):
-    """How attempts at one task differ, and what is read of them (RC-20). How many there are is the route policy's."""
+class RolloutPolicy(Record):  # RC-20
+    """How attempts at one task differ, and what is read of them. How many there are is the route policy's."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["rollout_policy.v1"] = "rollout_policy.v1"

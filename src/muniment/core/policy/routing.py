@@ -25,8 +25,8 @@ class TierBudget(Record):
     """Milliseconds."""
 
 
-class ObservePolicy(Record):
-    """When an observable is worth acting on (RC-04)."""
+class ObservePolicy(Record):  # RC-04
+    """When an observable is worth acting on."""
 
     thin_n: Positive = 6
     """Fewer judged runs say nothing: `unknown`."""
@@ -40,8 +40,8 @@ class ObservePolicy(Record):
     """Clusters that are counted. Of more, those whose ids hash lowest: which they are depends on no order of runs."""
 
 
-class RoutePolicy(Record):
-    """How much is spent on a task before it is tried, and after (RC-20, RC-26)."""
+class RoutePolicy(Record):  # RC-20, RC-26
+    """How much is spent on a task before it is tried, and after."""
 
     policy_id: NonEmpty = "default"
     schema_version: Literal["route_policy.v1"] = "route_policy.v1"

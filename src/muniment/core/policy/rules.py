@@ -23,8 +23,8 @@ OpenShare = Annotated[Number, Field(gt=0, lt=1)]
 Weight = Annotated[Number, Field(ge=0)]
 
 
-class SelectPolicy(Record):
-    """How rules are chosen for a run (RC-15)."""
+class SelectPolicy(Record):  # RC-15
+    """How rules are chosen for a run."""
 
     max_rules: Positive = 8
     """Rules of one run."""
@@ -54,8 +54,8 @@ class SelectPolicy(Record):
     """Fewer runs than this are hardly any."""
 
 
-class RuleStatsPolicy(Record):
-    """When numbers are worth reading (RC-16)."""
+class RuleStatsPolicy(Record):  # RC-16
+    """When numbers are worth reading."""
 
     thin_n: Positive = 6
     """Fewer judged runs say nothing: `unknown`."""
@@ -78,8 +78,8 @@ class LintPolicy(Record):
     """Patterns (literal, any case) that no rule may hold, beside those that are always refused."""
 
 
-class GatePolicy(Record):
-    """What a rule must show before anybody tries it (RC-18)."""
+class GatePolicy(Record):  # RC-18
+    """What a rule must show before anybody tries it."""
 
     regressions_min: Positive = 1
     """Regression tests."""

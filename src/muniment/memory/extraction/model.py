@@ -10,8 +10,8 @@ from muniment.memory.facts.candidate_records import Proposal
 __all__ = ["Model"]
 
 
-class Model(Protocol):
-    """Proposes facts. Each proposal's quote is checked against the text like anyone else's (MP-17)."""
+class Model(Protocol):  # MP-17
+    """Proposes facts. Each proposal's quote is checked against the text like anyone else's."""
 
     @property
     def name(self) -> str:

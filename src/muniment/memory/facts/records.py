@@ -63,11 +63,11 @@ class Objection(Record):
     reason: str | None
 
 
-class StoredFact(Record):
+class StoredFact(Record):  # LG-08
     """A fact with everything that was ever said for and against it.
 
     Several assertions may support it. Its trust is that of the best of them, and only assertions of that trust count
-    among its sources: so evidence of lower trust can neither raise its confidence nor drag its trust down (LG-08).
+    among its sources: so evidence of lower trust can neither raise its confidence nor drag its trust down.
     """
 
     fact_id: IdText

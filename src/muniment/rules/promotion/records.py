@@ -83,8 +83,8 @@ class GateCheck(Record):
     needed: str
 
 
-class GateReport(Record):
-    """Whether a rule passed its tests (RC-18)."""
+class GateReport(Record):  # RC-18
+    """Whether a rule passed its tests."""
 
     report_id: IdText
     rule_id: IdText

@@ -166,8 +166,8 @@ class ClusterCount(Record):
     recurs: bool
 
 
-class Observables(Record):
-    """The rates of §5.4 over a window and a bucket."""
+class Observables(Record):  # RC-04
+    """How often outcomes stay unknown, formats break and failures recur, over a window and a bucket."""
 
     bucket_key: Absent[str] = None
     start: Absent[str] = None

@@ -13,8 +13,8 @@ class Excluded(Record):
     reason: str
 
 
-class ContextManifest(Record):
-    """What was in the window at a step, and what was kept out and why (CS-04). Ids and reasons, no content."""
+class ContextManifest(Record):  # CS-04
+    """What was in the window at a step, and what was kept out and why. Ids and reasons, no content."""
 
     manifest_id: IdText
     builds: Items[IdText]

@@ -50,8 +50,8 @@ class ToolCall(Record):
     ok: bool
 
 
-class StepEvent(Record):
-    """A moment in a run's step machine (002). Compaction counts PLAN_DONE, ACT_DONE and OBSERVE_DONE alone (CS-10)."""
+class StepEvent(Record):  # CS-10
+    """A moment in a run's step machine. Compaction counts PLAN_DONE, ACT_DONE and OBSERVE_DONE alone."""
 
     event: IdText
     step: Absent[Count] = None
@@ -170,8 +170,8 @@ class RunState(Record):
     stop_reason: StopReason | None = None
     budgets: JsonObject | None = None
     """Limits the run was given, by name: tokens, tool_calls, steps."""
-    diagnosis: JsonObject | None = None
-    """Why the run is locked: the validation its compaction failed (CS-08)."""
+    diagnosis: JsonObject | None = None  # CS-08
+    """Why the run is locked: the validation its compaction failed."""
 
     @property
     def is_locked(self) -> bool:
@@ -190,8 +190,8 @@ class Erased(Record):
     hash: str | None = None
 
 
-class Receipt(Record):
-    """Proof of a forget (LG-07): what was asked, what went. Holds ids and counts, never content."""
+class Receipt(Record):  # LG-07
+    """Proof of a forget: what was asked, what went. Holds ids and counts, never content."""
 
     receipt_id: IdText
     tenant_id: IdText

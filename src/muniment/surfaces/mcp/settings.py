@@ -34,10 +34,10 @@ class McpSettings:
     """The run it goes on with; by default a new one for each start. Over stdio alone."""
     task_type: str = "generic"
     """What its runs are for."""
-    level: str = "user"
-    """For whom `remember` writes: the user, all users of the agent, or all of the tenant (a grant, MP-08)."""
-    trust: str = "assistant"
-    """The most that what it is told counts for. A model's word for what the user said is the model's word (LG-08);
+    level: str = "user"  # MP-08
+    """For whom `remember` writes: the user, all users of the agent, or all of the tenant (a grant)."""
+    trust: str = "assistant"  # LG-08
+    """The most that what it is told counts for. A model's word for what the user said is the model's word;
     `user` where the host itself, and not a model, reports the conversation."""
     forget: str = "on"
     """Whether the tool `forget` is there."""
