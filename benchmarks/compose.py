@@ -38,10 +38,11 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.core.text.stopwords import ENGLISH
+from muniment.core.text.stopwords import stop_words
 from muniment.errors import MunimentError
 from muniment.memory.outside.embedders import load_embedder
 
+STOP_WORDS = stop_words("english")
 BATCH = 1000
 SESSION = 20
 ASKED = 160
@@ -100,7 +101,7 @@ def _made_words(rng: random.Random, count: int) -> list[str]:
     while len(words) < count:
         stem = "".join(rng.choice(onsets) + rng.choice(vowels) for _ in range(rng.choice((0, 1, 1, 2))))
         word = stem + rng.choice(onsets) + rng.choice(vowels) + rng.choice(codas) + rng.choice(endings)
-        if word not in ENGLISH:
+        if word not in STOP_WORDS:
             words.setdefault(word)
     return list(words)
 
@@ -112,7 +113,7 @@ class Talk:
         self._rng = random.Random(seed)
         self._words = _made_words(self._rng, vocabulary)
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(vocabulary)))
-        self._small = sorted(ENGLISH, key=lambda word: (len(word), word))[:220]
+        self._small = sorted(STOP_WORDS, key=lambda word: (len(word), word))[:220]
         self._small_weights = list(accumulate(1 / (rank + 2) for rank in range(len(self._small))))
 
     def sessions(self, turns: int, length: int = SESSION) -> Iterator[list[Turn]]:
@@ -138,7 +139,7 @@ class Talk:
     def question(self, about: Turn) -> str:
         """A question about something that a turn says."""
         rng = self._rng
-        words = [word for word in re.findall(r"[a-z]+", about.text.lower()) if word not in ENGLISH] or ["trip"]
+        words = [word for word in re.findall(r"[a-z]+", about.text.lower()) if word not in STOP_WORDS] or ["trip"]
         a, b, c = (rng.choice(words) for _ in range(3))
         form = rng.choice(
             (
@@ -197,7 +198,7 @@ class Bare:
 
     def search(self, question: str, *, of_content: bool = False) -> int:
         words = dict.fromkeys(re.findall(r"\w+", question.lower()))
-        kept = [word for word in words if not (of_content and word in ENGLISH)]
+        kept = [word for word in words if not (of_content and word in STOP_WORDS)]
         match = " OR ".join(f'"{word}"' for word in kept)
         sql = "SELECT rowid, text, bm25(fts) FROM fts WHERE fts MATCH ? ORDER BY bm25(fts) LIMIT 10"
         return len(self.db.execute(sql, (match,)).fetchall())

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from benchmarks.data import Turn
 from muniment.core.text.stems import porter_stem
-from muniment.core.text.stopwords import ENGLISH
+from muniment.core.text.stopwords import stop_words
 from muniment.core.text.when import Window, resolve
 
 __all__ = ["Bm25", "Plain", "Recipe", "estimate_tokens", "standard"]
 
+STOP_WORDS = stop_words("english")
 Array = npt.NDArray[np.float64]
 
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff\uac00-\ud7a3\u3040-\u30ff]+")
@@ -40,7 +41,7 @@ def words(text: str, *, plain: bool = False) -> list[str]:
             out += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
         elif plain:
             out.append(word)
-        elif word == "may" or word not in ENGLISH:
+        elif word == "may" or word not in STOP_WORDS:
             out.append(_stem(word))
     return out
 

@@ -1,4 +1,4 @@
-"""Make src/muniment/core/text/languages.bin again from the n-gram profiles in the wheel of `langdetect` (Apache-2.0).
+"""Make src/muniment/core/text/data/languages.bin again from the n-gram profiles in the wheel of `langdetect` (Apache-2.0).
 
 pip install langdetect && python tools/make_language_table.py
 
@@ -8,14 +8,17 @@ left out; what remains is rounded to a byte: 24 steps a nat above the floor.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import math
+import re
 import sys
 import zlib
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "muniment" / "core" / "text" / "languages.bin"
+READER = Path(__file__).parent.parent / "src" / "muniment" / "core" / "text" / "languages.py"
+TARGET = READER.parent / "data" / "languages.bin"
 OWN_SCRIPT = {"ko", "ja", "zh-cn", "zh-tw", "th", "ta", "te", "bn", "gu", "pa", "kn", "ml", "he", "el"}
 SHARED = ((0, 0x370), (0x400, 0x530), (0x600, 0x780), (0x900, 0x980), (0x1E00, 0x1F00))
 FLOOR, STEPS = 0.00005, 24
@@ -49,7 +52,10 @@ def main() -> None:
     grams = sorted({gram for shares in table.values() for gram in shares if is_shared(gram)})
     body = b"".join(bytes(level(shares.get(gram, 0.0)) for gram in grams) for shares in table.values())
     head = "\n".join([" ".join(table), *grams]).encode()
-    TARGET.write_bytes(zlib.compress(head + b"\0" + body, 9))
+    made = zlib.compress(head + b"\0" + body, 9)
+    TARGET.write_bytes(made)
+    text = READER.read_text("utf-8")
+    READER.write_text(re.sub(r'(?m)^_DIGEST = "\w+"', f'_DIGEST = "{hashlib.sha256(made).hexdigest()}"', text), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Make src/muniment/core/text/token_filter.py again from the o200k vocabulary in the wheel of `bpe-openai`.
+"""Make src/muniment/core/text/data/token_filter.bin again from the o200k vocabulary in the wheel of `bpe-openai`.
 
 pip install bpe-openai && python tools/make_token_filter.py
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import importlib.util
 import re
 import sys
 import zlib
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "muniment" / "core" / "text" / "token_filter.py"
+READER = Path(__file__).parent.parent / "src" / "muniment" / "core" / "text" / "token_filter.py"
+TARGET = READER.parent / "data" / "token_filter.bin"
 BITS, HASHES, SPREAD = 370_000, 5, 0x9E3779B97F4A7C15
 LATIN_WORDS = 40_000
 HAN, HANGUL = "\u3400-\u9fff\uf900-\ufaff", "\uac00-\ud7a3"
@@ -51,12 +53,10 @@ def filter_of(words: set[str]) -> bytes:
 
 
 def main() -> None:
-    text = TARGET.read_text("utf-8")
-    data = base64.b64encode(filter_of(chosen(vocabulary()))).decode()
-    lines = "\n".join(data[at : at + 116] for at in range(0, len(data), 116))
-    TARGET.write_text(
-        re.sub(r'_DATA = """\n.*\n"""', lambda _: f'_DATA = """\n{lines}\n"""', text, flags=re.DOTALL), "utf-8"
-    )
+    made = filter_of(chosen(vocabulary()))
+    TARGET.write_bytes(made)
+    text = READER.read_text("utf-8")
+    READER.write_text(re.sub(r'(?m)^_DIGEST = "\w+"', f'_DIGEST = "{hashlib.sha256(made).hexdigest()}"', text), "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from muniment.core.text.analyzer import analyze
 def whole_table() -> list[tuple[frozenset[str], frozenset[str]]]:
     """Every head with its group, read at once."""
     found = []
-    for line in kinds._KINDS.replace("\n  ", " ").strip().splitlines():
-        heads, _, members = line.partition(":")
+    for heads, members in kinds._KINDS.pairs():
         for head in heads.split(","):
             found.append((frozenset(kinds._key_terms(head)), kinds._group(members)))
     return found
@@ -27,17 +26,15 @@ def widened(asked: set[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
 
 
 def test_every_head_is_found_under_its_own_terms() -> None:
-    for line in kinds._KINDS.replace("\n  ", " ").strip().splitlines():
-        for head in line.partition(":")[0].split(","):
+    for heads, _ in kinds._KINDS.pairs():
+        for head in heads.split(","):
             asked = set(analyze(head))
             assert sorted(map(repr_of, kinds.widen(asked))) == sorted(map(repr_of, widened(asked))), head
 
 
 def test_so_are_heads_among_other_words() -> None:
     draw = random.Random(7)
-    words = sorted(
-        {word for line in kinds._KINDS.splitlines() for word in line.replace(",", " ").replace(":", " ").split()}
-    )
+    words = sorted({word.strip(",:") for word in kinds._KINDS.words()})
     for _ in range(100):
         asked = set(analyze(" ".join(draw.sample(words, 6))))
         assert sorted(map(repr_of, kinds.widen(asked))) == sorted(map(repr_of, widened(asked)))

@@ -12,7 +12,7 @@ from muniment.core.text.patterns import _Lazy, lazy_pattern
 
 def test_it_is_compiled_when_it_is_used_and_then_does_what_a_pattern_does() -> None:
     late = lazy_pattern(r"(?P<n>\d+)")
-    assert vars(late).keys() == {"pattern"}
+    assert vars(late).keys() == {"_source"}
     assert late.findall("1 and 22") == ["1", "22"]
     found = late.search("no 7")
     assert found is not None

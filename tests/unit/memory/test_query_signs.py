@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.asked_when import query_window
-from muniment.core.text.attribute_table import ATTRIBUTES
-from muniment.core.text.attributes import _ASKING
+from muniment.core.text.attribute_table import attributes
+from muniment.core.text.attributes import asking_words
 from muniment.memory.recall import query as reading
 from muniment.memory.recall.query import read_query
 
 SIGNS = {name: value for name, value in vars(reading).items() if isinstance(value, reading._Sign)}
-CUES = sorted({cue for sign in SIGNS.values() for cue in sign.cues} | _ASKING)
+CUES = sorted({cue for sign in SIGNS.values() for cue in sign.cues} | asking_words())
 NOW = date(2026, 5, 9)
 TIMES = ["in", "last", "next", "may", "sept", "june", "3", "days", "ago", "weekend", "on", "friday", "2024", "before"]
 
@@ -36,12 +36,12 @@ def test_what_a_pattern_matches_has_a_cue(name: str, data: st.DataObject) -> Non
         assert sign.is_in(folded, frozenset(ascii_words(text)))
 
 
-@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda each: each.name)
+@pytest.mark.parametrize("attribute", attributes(), ids=lambda each: each.name)
 @given(data=st.data())
 def test_a_question_for_an_attribute_has_a_cue(attribute, data: st.DataObject) -> None:  # type: ignore[no-untyped-def]
     text = data.draw(st.from_regex(_ascii(attribute.asked.pattern), alphabet=st.characters(max_codepoint=126)))
     if attribute.asked.search(text):
-        assert not _ASKING.isdisjoint(ascii_words(text))
+        assert not asking_words().isdisjoint(ascii_words(text))
 
 
 @given(st.lists(st.sampled_from([*CUES, "to", "of", "the", "is", "how", "what", "dogs", "my"]), max_size=8))

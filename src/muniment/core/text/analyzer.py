@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from hashlib import blake2b
 from itertools import chain
 
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stems import stem
-from muniment.core.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
+from muniment.core.text.stopwords import korean_particles, stop_words
 
 __all__ = [
     "ANALYZER_VERSION",
@@ -75,10 +76,14 @@ _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split()
     "hundred": "100",
     "thousand": "1000",
 }
-_SETTLED: dict[str, tuple[str, ...]] = {word: (number,) for word, number in _NUMBER_WORDS.items()} | dict.fromkeys(
-    ENGLISH | MONTHS.keys(), ()
-)
-"""Words of ASCII whose terms follow no rule."""
+
+
+@cache
+def _settled() -> dict[str, tuple[str, ...]]:
+    """Words of ASCII whose terms follow no rule."""
+    numbers = {word: (number,) for word, number in _NUMBER_WORDS.items()}
+    return numbers | dict.fromkeys(stop_words("english") | MONTHS.keys(), ())
+
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -202,7 +207,7 @@ _TERMS = _Terms()
 
 def _terms_of_token(token: str) -> tuple[str, ...]:
     if token.isascii():
-        settled = _SETTLED.get(token)
+        settled = _settled().get(token)
         if settled is not None:
             return settled
         return (_number(token) if token[0].isdigit() else stem(token),)
@@ -236,15 +241,16 @@ def _number(token: str) -> str:
 def _han(run: str) -> tuple[str, ...]:
     """Every pair of neighbours and every sign."""
     pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-    return tuple(term for term in (*run, *pairs) if term not in CHINESE)
+    small = stop_words("chinese")
+    return tuple(term for term in (*run, *pairs) if term not in small)
 
 
 def _hangul(run: str) -> tuple[str, ...]:
     """Pairs of syllables, the syllables of the word without its particle, and the one it starts with (`^`)."""
-    if run in KOREAN:
+    if run in stop_words("korean"):
         return ()
     root = run
-    for particle in KOREAN_PARTICLES:
+    for particle in korean_particles():
         if len(run) > len(particle) and run.endswith(particle) and (len(run) - len(particle) > 1 or len(run) == 2):
             root = run[: -len(particle)]
             break

@@ -1,6 +1,7 @@
 """The attributes of a person that may change: how each is asked for, how it is stated, what it goes by.
 
-A table of patterns for English, Chinese and Korean, written from memory of how people talk; `core.text.attributes` reads it.
+Patterns for English, Chinese and Korean, written from memory of how people talk, beside the words of
+`data/attributes.txt`. `core.text.attributes` reads them.
 """
 
 # ruff: noqa: E501 - a table of patterns reads best with one to a line
@@ -8,11 +9,16 @@ A table of patterns for English, Chinese and Korean, written from memory of how 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stems import stem
+from muniment.core.text.word_lists import WordList
 
-__all__ = ["ATTRIBUTES", "Attribute", "Statement"]
+__all__ = ["WORDS", "Attribute", "Statement", "attributes"]
+
+WORDS = WordList(__package__, "attributes.txt")
 
 _SPAN = r"(?:[\w'’$-]+ ){0,3}?"
 """A few words between two that belong together."""
@@ -33,35 +39,29 @@ class Attribute(NamedTuple):
     stated: tuple[Statement, ...]
 
 
-def _attribute(name: str, asked: str, words: str, *stated: tuple[str, str]) -> Attribute:
+def _attribute(name: str, asked: str, *stated: tuple[str, str]) -> Attribute:
     statements = tuple(Statement(frozenset(triggers.split()), lazy_pattern(pattern)) for triggers, pattern in stated)
-    return Attribute(name, lazy_pattern(f"(?i){asked}"), frozenset(words.split()), statements)
+    return Attribute(name, lazy_pattern(f"(?i){asked}"), frozenset(WORDS.words(f"names of {name}")), statements)
 
 
 _HOME = r"(?:apartment|flat|condo)"
 _JOB = r"(?:job|position|role|gig|internship|career)"
 _PARTNER = r"(?:girlfriend|boyfriend|husband|wife|fianc[eé]e?|partner|spouse)"
 _DIET = r"(?:vegan|vegetarian|pescatarian|keto|paleo|halal|kosher|gluten[- ]free|dairy[- ]free|plant[- ]based)"
-_CAR = (
-    r"(?:car|suv|truck|van|minivan|pickup|sedan|hatchback|tesla|toyota|honda|ford|bmw|audi|mazda|nissan|hyundai|kia|"
-    r"subaru|volkswagen|vw|volvo|prius|civic|corolla|jeep|mercedes|chevy|chevrolet|lexus|fiat|renault|peugeot|skoda)"
-)
-_PHONE = r"(?:phone|smartphone|iphone|android|pixel|galaxy|oneplus|huawei|xiaomi|samsung)"
 _GOT = (
     r"(?:bought|got|have|has|own|owns|leased?|use|uses|using|drive|drives|driving|(?:upgraded|switched|changed) to|"
     r"picked up|(?:replaced|traded) [^.!?]{0,30}?(?:with|for)|went (?:with|for)|ordered)"
 )
 
-ATTRIBUTES = (
-    _attribute(
+
+def _home() -> Attribute:
+    return _attribute(
         "home",
         r"\bwhere(?:'s| is| are| do| does| am| did| have| has)?\b[^?.!]*\b(?:liv(?:e|es|ing)|resid(?:e|es|ing)|based"
         r"|mov(?:e|ed)|relocat(?:e|ed)|settled?|home)\b(?![^?.!]* from\b)"
         r"|\b(?:which|what) (?:city|town|country|state|village|neighbou?rhood|place|part)\b[^?.!]*"
         r"\b(?:liv(?:e|es|ing)|based|home|mov(?:e|ed)|reside)\b|\b(?:home )?address\b|\bcity of residence\b"
         r"|住在?(?:哪|什么)|在哪(?:里|儿|个城市)?住|(?<!国)家在哪(?!些)|住址|어디(?:에|에서|서)? ?(?:살|사[는세]|거주)|사는 곳|집이 어디",
-        "home city town location address residence country place neighborhood neighbourhood village live lives living "
-        "reside based move moved relocate relocation settle settled 住址 城市 居住地 住在 주소 거주지 도시 살아",
         (
             "live",
             rf"\b[Ll](?:ive|ives|iving) (?!music|band|show|concert|performance|event|stream|room){_SPAN}(?:in|at|near|on|outside|by|with)\b",
@@ -77,15 +77,16 @@ ATTRIBUTES = (
         ),
         ("住在 搬到 搬去 搬来 搬进 搬家 定居", "住在|搬到|搬去|搬来|搬进|搬家|定居"),
         ("이사 살아 살고 ^살 ^삽 ^산 거주", "에서? ?(?:살|삽|산다|거주)|(?:으로|로|에) ?이사"),
-    ),
-    _attribute(
+    )
+
+
+def _work() -> Attribute:
+    return _attribute(
         "work",
         r"\bwhere\b[^?.!]*\bwork(?:s|ing)?\b|\bwho(?:m)?\b[^?.!]*\bwork(?:s|ing)? for\b|\bwork(?:s|ing)? (?:at|for|as)\b"
         r"|\b(?:which|what|whose) (?:company|employer|firm|job|occupation|profession)\b|\bfor a living\b"
         r"|\b(?:my|her|his|their|your|current|'s) (?:job|employer|occupation|profession|workplace)\b"
         r"|在哪(?:里|儿|家公司)?(?:工作|上班)|什么工作|职业是|的职业|어디(?:에|에서|서)? ?(?:일|근무|다니|다녀)|직업|직장|무슨 일",
-        "job employer company firm occupation profession work works working workplace role title position career 职业 公司 "
-        "工作 上班 직업 직장 회사",
         ("work", rf"\b[Ww]ork(?:s|ing)? {_SPAN}(?:at|for|as)\b"),
         ("hire emploi promot", r"\b(?:hired|employed) (?:by|at|as)\b|\bself-employed\b|\bpromoted to\b"),
         ("start", r"\b[Ss]tart(?:ed|ing) (?:work(?:ing)? )?(?:at|with) [A-Z]"),
@@ -108,14 +109,15 @@ ATTRIBUTES = (
             "일해 일하 일합 근무 이직 입사 취직 퇴사 그만 다니",
             "에서 ?(?:일하|일해|일합|근무)|(?:으로|로|에) ?(?:이직|입사|취직)|이직했|퇴사|그만뒀|그만두었|다니(?:고 있|는 회사)",
         ),
-    ),
-    _attribute(
+    )
+
+
+def _relationship() -> Attribute:
+    return _attribute(
         "relationship",
         r"\b(?:relationship|marital) status\b|\b(?:is|are|am|was|do|does)\b[^?.!]*\b(?:married|single|engaged|divorced"
         r"|dating|seeing (?:anyone|someone)|in a relationship)\b|\bwho(?:'s| is| are| am)?\b[^?.!]*"
         rf"\b(?:dating|married|engaged|{_PARTNER})\b|\bhave an? {_PARTNER}\b|结婚了?[吗没]|单身|婚姻|결혼(?:했|하셨)|미혼|기혼|사귀",
-        "spouse partner wife husband girlfriend boyfriend marital relationship fiance fiancee married single engaged "
-        "divorced dating 婚姻 结婚 결혼",
         (
             "engag marri divorc separ singl widow date",
             r"(?i)\b(?:got|gotten|getting|am|'m|’m|is|are|'s|we're|newly|happily|recently|now|still|being|been) "
@@ -125,13 +127,15 @@ ATTRIBUTES = (
         ("break split tie", r"(?i)\b(?:broke|split|breaking|splitting) up\b|\btied the knot\b"),
         ("结婚 离婚 分手 订婚 单身", "结婚|离婚|分手|订婚|单身"),
         ("결혼 이혼 헤어 약혼 사귀", "결혼했|이혼|헤어졌|약혼|사귀"),
-    ),
-    _attribute(
+    )
+
+
+def _study() -> Attribute:
+    return _attribute(
         "study",
         r"\bwhere\b[^?.!]*\b(?:study|studies|studying|go(?:es)? to (?:school|college|university))\b|\b(?:what|which)\b"
         r"[^?.!]*\b(?:major|studying|study|degree)\b|\bwhich (?:school|university|college)\b"
         r"|在哪(?:里|儿|所大学)?(?:上学|读书|念书)|什么专业|(?:上|读|念)哪所大学|전공|어느 (?:학교|대학)",
-        "school university college major degree study studies studying 专业 学校 대학 전공",
         ("studi enrol transfer", rf"(?i)\b(?:study|studies|studying|enrol+ed|transferred) {_SPAN}(?:at|in|to)\b"),
         (
             "major",
@@ -140,12 +144,14 @@ ATTRIBUTES = (
         ("drop", r"\bdropped out\b"),
         ("专业 转学 转到 考上 就读", "专业|转学|转到|考上|就读"),
         ("전공 편입 입학", "전공|편입|입학"),
-    ),
-    _attribute(
+    )
+
+
+def _diet() -> Attribute:
+    return _attribute(
         "diet",
         rf"\b(?:what|which|kind of|type of)\b[^?.!]*\bdiet\b|\b{_DIET}\b|\beat (?:meat|dairy|fish|gluten)\b|\bmy diet\b"
         r"|吃素|素食|채식|식단",
-        "diet avoids follow vegetarian vegan 饮食 식단",
         ("vegan vegetarian pescatarian keto paleo halal kosher gluten dairi plant", rf"(?i)\b{_DIET}\b"),
         (
             "meat dairi gluten sugar fish chicken carb",
@@ -154,29 +160,39 @@ ATTRIBUTES = (
         ),
         ("吃素 素食", "吃素|素食"),
         ("채식 비건", "채식|비건"),
-    ),
-    _attribute(
+    )
+
+
+def _car() -> Attribute:
+    cars = WORDS.words("cars")
+    return _attribute(
         "car",
         r"\b(?:what|which)\b[^?.!]*\b(?:car|vehicle|drive|driving)\b|\bmy (?:car|vehicle)\b|开什么车|무슨 차|어떤 차",
-        "car vehicle drive drives driving 车 자동차",
         (
-            "car suv truck van minivan pickup sedan hatchback tesla toyota honda ford bmw audi mazda nissan hyundai kia subaru "
-            "volkswagen vw volvo priu civic corolla jeep merced chevi chevrolet lexu fiat renault peugeot skoda",
-            rf"(?i)\b{_GOT} (?:a |an |the |my |our )?{_SPAN}{_CAR}\b|\b(?:my|our) (?:new )?(?:car|truck|suv|van) is\b",
+            " ".join(map(stem, cars)),
+            rf"(?i)\b{_GOT} (?:a |an |the |my |our )?{_SPAN}(?:{'|'.join(cars)})\b|\b(?:my|our) (?:new )?(?:car|truck|suv|van) is\b",
         ),
         ("车 차를", "(?:换了|买了|开)[^，。]{0,8}车|차를 (?:바꿨|샀|뽑았)"),
-    ),
-    _attribute(
+    )
+
+
+def _phone() -> Attribute:
+    phones = WORDS.words("phones")
+    return _attribute(
         "phone",
         r"\b(?:what|which)\b[^?.!]*\b(?:phone|smartphone)\b(?! number)|什么手机|무슨 (?:폰|휴대폰|핸드폰)",
-        "phone smartphone 手机 휴대폰",
         (
-            "phone smartphon iphon android pixel galaxi oneplu huawei xiaomi samsung",
-            rf"(?i)\b{_GOT} (?:a |an |the |my )?{_SPAN}{_PHONE}\b|\bmy (?:new )?phone is\b",
+            " ".join(map(stem, phones)),
+            rf"(?i)\b{_GOT} (?:a |an |the |my )?{_SPAN}(?:{'|'.join(phones)})\b|\bmy (?:new )?phone is\b",
         ),
         (
             "手机 폰을 폰으 폰로 대폰 드폰",
             "(?:换了|买了|用)[^，。]{0,8}手机|(?:폰|휴대폰|핸드폰)(?:을|으로|로) ?(?:바꿨|샀|쓰)",
         ),
-    ),
-)
+    )
+
+
+@cache
+def attributes() -> tuple[Attribute, ...]:
+    """All of them, made when first asked for."""
+    return (_home(), _work(), _relationship(), _study(), _diet(), _car(), _phone())

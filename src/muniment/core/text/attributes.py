@@ -18,10 +18,10 @@ from functools import cache
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, analyze, ascii_words
-from muniment.core.text.attribute_table import ATTRIBUTES
+from muniment.core.text.attribute_table import WORDS, Statement, attributes
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stems import stem
-from muniment.core.text.stopwords import ENGLISH
+from muniment.core.text.stopwords import stop_words
 
 __all__ = [
     "ADDS",
@@ -31,6 +31,7 @@ __all__ = [
     "QUANTITY",
     "Asked",
     "asked_attributes",
+    "asking_words",
     "ended",
     "key_attributes",
     "marks",
@@ -69,12 +70,6 @@ _NEWLY = lazy_pattern(
 )
 """How a statement begins that says of a change by itself."""
 _DIGIT = re.compile("[0-9]")
-_COUNTS = frozenset(
-    "2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 30 40 50 100 1000 dozen coupl twice daili weekli monthli yearli "
-    "second third fourth fifth sixth seventh eighth ninth tenth half 一 二 两 三 四 五 六 七 八 九 十 百 千 每 매일 매주 "
-    "매달 ^한 ^두 ^세 ^네 다섯 여섯 일곱 여덟 아홉".split()
-)
-"""Terms of numbers that are written in words."""
 _DOUBT = lazy_pattern(
     r"(?i)\b(?:if|would|could|should|might|wish|want(?:s|ed)? to|planning|plan to|thinking|considering|hop(?:e|ing)"
     r"|going to|used to|dream|imagine|about to|how (?:to|do)|whether|did you|do you)\b"
@@ -99,14 +94,6 @@ _ENDED = lazy_pattern(
 )
 _END_TRIGGERS = frozenset("give quit stop longer".split())
 _HANGUL = lazy_pattern("[\uac00-\ud7a3]")  # its subject is often left out
-_ASKING = frozenset(
-    "live lives living reside resides residing based move moved relocate relocated settle settled home address residence "
-    "work works working company employer firm job occupation profession workplace status married single engaged divorced "
-    "dating seeing relationship girlfriend boyfriend husband wife fiance fiancee partner spouse study studies studying "
-    "school college university major degree diet vegan vegetarian pescatarian keto paleo halal kosher gluten dairy plant "
-    "meat fish car vehicle drive driving phone smartphone".split()
-)
-"""An English question for an attribute has one of these words."""
 _USERS = frozenset(("user", "me", "my", "self", "profile", "person", "personal"))
 """What the keys of facts about the user begin with."""
 _KEY_WORD = lazy_pattern(r"[^\W_]+")
@@ -119,27 +106,43 @@ _SUBJECT = lazy_pattern(
     r"|(?P<kin_cjk>朋友|妈妈|爸爸|妹妹|姐姐|哥哥|弟弟|父母|친구|엄마|아빠|동생|언니|누나|오빠|부모님)"
     r"|(?-i:\b(?<!the )(?<!\ba )(?<!in )(?<!at )(?<!to )(?<!of )(?<!for )(?<!from )(?<!on )(?P<name>[A-Z][a-z]+)\b)"
 )
-_NO_NAMES = (
-    ENGLISH
-    | frozenset(MONTHS)
-    | frozenset(
-        "big finally last next today yesterday tomorrow recently currently actually update news good great also monday "
-        "tuesday wednesday thursday friday saturday sunday after since then".split()
-    )
-)
-_CHANGE_TRIGGERS = frozenset(
-    "switch chang swap upgrad replac trade convert renam reschedul postpon move rais lower increas reduc longer anymor "
-    "nowadai new quit give stop ditch cancel drop sell 换成 换了 换到 改成 改为 改用 不再 戒了 现在 搬到 바꿨 바뀌 바꾸 이제 "
-    "더 끊었 새로 옮겼 그만".split()
-)
-_STATEMENTS = tuple((attribute.name, statement) for attribute in ATTRIBUTES for statement in attribute.stated)
-_TRIGGERS: dict[str, list[int]] = {}
-"""Term → numbers of the statements that it may be part of."""
-for _number, (_, _statement) in enumerate(_STATEMENTS):
-    for _trigger in _statement.triggers:
-        _TRIGGERS.setdefault(_trigger, []).append(_number)
-_TELLING = _COUNTS | _CHANGE_TRIGGERS | _END_TRIGGERS | _TRIGGERS.keys()
-"""All terms that may tell more than a word."""
+
+
+class _Terms(NamedTuple):
+    """The terms that a text is looked through for before any pattern is tried."""
+
+    counts: frozenset[str]
+    """Of numbers that are written in words."""
+    changes: frozenset[str]
+    statements: tuple[tuple[str, Statement], ...]
+    """Attributes, each with a way to state it."""
+    triggers: dict[str, list[int]]
+    """Term → numbers of the statements that it may be part of."""
+    telling: frozenset[str]
+    """All of them: a text without any has only words."""
+
+
+@cache
+def _terms() -> _Terms:
+    statements = tuple((attribute.name, statement) for attribute in attributes() for statement in attribute.stated)
+    triggers: dict[str, list[int]] = {}
+    for number, (_, statement) in enumerate(statements):
+        for trigger in statement.triggers:
+            triggers.setdefault(trigger, []).append(number)
+    counts, changes = frozenset(WORDS.words("counting terms")), frozenset(WORDS.words("change terms"))
+    return _Terms(counts, changes, statements, triggers, counts | changes | _END_TRIGGERS | triggers.keys())
+
+
+@cache
+def _no_names() -> frozenset[str]:
+    """Words that start a sentence with a capital and name nobody."""
+    return stop_words("english") | frozenset(MONTHS) | frozenset(WORDS.words("no names"))
+
+
+@cache
+def asking_words() -> frozenset[str]:
+    """An English question for an attribute has one of these words."""
+    return frozenset(WORDS.words("asking words"))
 
 
 def own(attribute: str) -> str:
@@ -174,18 +177,19 @@ def name_of(term: str) -> str | None:
 
 def marks(text: str, terms: Collection[str]) -> list[str]:
     """The terms of what a text says beyond its words. `terms` are those of its words."""
-    telling = _TELLING.intersection(terms)
+    known = _terms()
+    telling = known.telling.intersection(terms)
     found = _short_marks(text, telling) if len(text) <= CHANGE_CHARS_MAX else []
     if not telling and " now" not in text:
         return [*found, QUANTITY] if _DIGIT.search(text) else found
-    if _DIGIT.search(text) or not _COUNTS.isdisjoint(telling):
+    if _DIGIT.search(text) or not known.counts.isdisjoint(telling):
         found.append(QUANTITY)
     if len(text) <= CHANGE_CHARS_MAX:
-        may_change = " now" in text or not _CHANGE_TRIGGERS.isdisjoint(telling)
+        may_change = " now" in text or not known.changes.isdisjoint(telling)
         if may_change and _CHANGED.search(text):
             found.append(CHANGE)
-    for number in sorted({number for term in telling for number in _TRIGGERS.get(term, ())}):
-        name, statement = _STATEMENTS[number]
+    for number in sorted({number for term in telling for number in known.triggers.get(term, ())}):
+        name, statement = known.statements[number]
         found += _statements(text, name, statement.pattern)
     return list(dict.fromkeys(found))
 
@@ -230,7 +234,7 @@ def _said(text: str, match: re.Match[str], attribute: str) -> str | None:
     is_own = True
     for subject in _SUBJECT.finditer(text, start, at):
         name = subject["name"]
-        if name is None or name.casefold() not in _NO_NAMES:
+        if name is None or name.casefold() not in _no_names():
             is_own = bool(subject["own"] or subject["own_cjk"])
     return own(attribute) if is_own else other(attribute)
 
@@ -247,9 +251,9 @@ class Asked(NamedTuple):
 
 def asked_attributes(text: str, *, names_speaker: bool = False) -> list[Asked]:
     """What a question asks for: of the speaker, of somebody else, or, where it names somebody, of either."""
-    if text.isascii() and _ASKING.isdisjoint(ascii_words(text)):
+    if text.isascii() and asking_words().isdisjoint(ascii_words(text)):
         return []
-    wanted = [each for each in ATTRIBUTES if each.asked.search(text)]
+    wanted = [each for each in attributes() if each.asked.search(text)]
     if not wanted:
         return []
     whose = [own] if names_speaker else _whose(text)
@@ -260,7 +264,7 @@ def _whose(text: str) -> list[Callable[[str], str]]:
     """Whom a question is about: a sister is somebody else, whoever has a name may be the speaker, koalas are nobody."""
     kinds: set[str] = set()
     for subject in _SUBJECT.finditer(text):
-        if subject.lastgroup != "name" or subject["name"].casefold() not in _NO_NAMES:
+        if subject.lastgroup != "name" or subject["name"].casefold() not in _no_names():
             kinds.add(str(subject.lastgroup).removesuffix("_cjk"))
     if "kin" in kinds:
         return [other]
@@ -271,14 +275,14 @@ def _whose(text: str) -> list[Callable[[str], str]]:
 
 @cache
 def _asking_terms(name: str) -> frozenset[str]:
-    words = next(each.words for each in ATTRIBUTES if each.name == name)
+    words = next(each.words for each in attributes() if each.name == name)
     return frozenset(analyze(" ".join(sorted(words))))
 
 
 def key_attributes(key: str) -> list[str]:
     """The terms of the attributes that the key of a fact names: `user.city`, `job`; `shop.city` is somebody else's."""
     words = _KEY_WORD.findall(key.casefold())
-    found = [each for each in ATTRIBUTES if not each.words.isdisjoint(words)]
+    found = [each for each in attributes() if not each.words.isdisjoint(words)]
     if not found:
         return []
     subjects = [_SUBJECT.fullmatch(word) for word in words]

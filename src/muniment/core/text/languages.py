@@ -1,12 +1,11 @@
 """Which language a text is written in: by its script where the script is one language's own, else by n-grams.
 
-Deterministic, offline, no model. The counts in `languages.bin` come from the profiles of language-detection (Copyright
-2010-2014 Cybozu Labs, Inc., Apache License 2.0), made by `tools/make_language_table.py`.
+Deterministic, offline, no model. The counts in `data/languages.bin` come from the profiles of language-detection
+(Copyright 2010-2014 Cybozu Labs, Inc., Apache License 2.0), made by `tools/make_language_table.py`.
 """
 
 from __future__ import annotations
 
-import pkgutil
 import re
 import unicodedata
 from collections import Counter
@@ -16,12 +15,13 @@ from zlib import decompress
 
 import numpy as np
 
-from muniment.errors import NotFound
+from muniment.core.text.word_lists import read_data
 
 __all__ = ["ALIASES", "Detected", "detect_language", "known_languages"]
 
 TEXT_CHARS_MAX = 10_000
 _STEPS = 24  # of the table, a nat
+_DIGEST = "8a75e2ae76cb4e6899dcde4175b4990c6e68e3ce9e624588f0d0a3ee546ebfba"  # of languages.bin
 _WORD_CHARS_MAX = 64
 
 ALIASES = {"zh-cn": "zh", "zh-tw": "zh", "nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl", "ji": "yi"}
@@ -148,10 +148,7 @@ class _Table(NamedTuple):
 
 @cache
 def _table() -> _Table:
-    raw = pkgutil.get_data(__package__, "languages.bin")
-    if raw is None:
-        raise NotFound("languages.bin is not part of this installation", hint="install muniment again")
-    head, _, body = decompress(raw).partition(b"\0")
+    head, _, body = decompress(read_data(__package__, "languages.bin", _DIGEST)).partition(b"\0")
     codes, *grams = head.decode().split("\n")
     names = tuple(codes.split(" "))
     levels = np.frombuffer(body, dtype=np.uint8).reshape(len(names), len(grams))

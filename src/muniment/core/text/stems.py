@@ -1,46 +1,26 @@
 """Stems of words in Latin script: Porter's algorithm, after a table of irregular English forms.
 
 Written out here so that the index depends on no package: a stem is part of what is stored, and a release of somebody
-else's stemmer would silently split an index in two. It holds no state and reads nothing.
+else's stemmer would silently split an index in two. It holds no state; the irregular forms stand in
+`data/irregular_forms.txt`.
 """
 
 from __future__ import annotations
 
-__all__ = ["IRREGULAR", "porter_stem", "stem"]
+from functools import cache
 
-_FORMS = """
-be: am is are was were been being; have: has had having; do: does did done; go: went gone; buy: bought; see: saw seen;
-say: said; make: made; get: got gotten; take: took taken; come: came; think: thought; give: gave given; find: found;
-tell: told; become: became; leave: left; feel: felt; bring: brought; begin: began begun; keep: kept; hold: held;
-write: wrote written; stand: stood; hear: heard; let: let; mean: meant; meet: met; run: ran; pay: paid;
-sit: sat; speak: spoke spoken; lead: led; read: read; grow: grew grown; lose: lost; fall: fell fallen;
-send: sent; build: built; understand: understood; draw: drew drawn; break: broke broken; spend: spent; cut: cut;
-rise: rose risen; drive: drove driven; wear: wore worn; choose: chose chosen; eat: ate eaten; sleep: slept;
-win: won; teach: taught; catch: caught; fight: fought; sell: sold; sing: sang sung; swim: swam swum;
-fly: flew flown flies; forget: forgot forgotten; know: knew known; throw: threw thrown; ride: rode ridden;
-drink: drank drunk; ring: rang rung; shake: shook shaken; steal: stole stolen; wake: woke woken; seek: sought;
-shoot: shot; dig: dug; hang: hung; stick: stuck; strike: struck; swear: sworn swore; tear: torn; hide: hid hidden;
-bite: bit bitten; blow: blew blown;
-freeze: froze frozen; deal: dealt; dream: dreamt; learn: learnt; burn: burnt; lend: lent; bend: bent; feed: fed;
-breed: bred; bleed: bled; light: lit; show: shown; sew: sewn; sink: sank sunk; shrink: shrank shrunk; spin: spun;
-die: died dies dying; tie: tied tying; lie: lied lying; try: tries tried; cry: cries cried; dry: dries dried;
-fry: fries fried; sky: skies; citizen: citizenship; friend: friendship;
-relation: relationship relationships; child: children; man: men; woman: women;
-person: people persons; foot: feet; tooth: teeth; mouse: mice; goose: geese;
-wife: wives; live: lives; knife: knives; leave: leaves; half: halves; shelf: shelves; loaf: loaves; wolf: wolves;
-marry: marriage married; photo: photograph photographs pic pics; mother: mom mum mommy moms mama;
-father: dad daddy dads papa; kid: kiddo kiddos; grandmother: grandma granny nana; grandfather: grandpa granddad;
-television: tv; bicycle: bike bikes; refrigerator: fridge; phone: telephone telephones; university: uni;
-birthday: bday; favourite: favorite fave favorites; colour: color colors; centre: center centers; theatre: theater;
-travel: travelled travelling traveller; organise: organize organized organizing; realise: realize realized realizing
-"""
+from muniment.core.text.word_lists import WordList
 
-IRREGULAR: dict[str, str] = {
-    form: base.strip()
-    for base, _, forms in (entry.partition(":") for entry in _FORMS.replace("\n", " ").split(";"))
-    for form in forms.split()
-}
-"""A form → the word it is filed under; the stem of that word is the term."""
+__all__ = ["irregular_forms", "porter_stem", "stem"]
+
+_FORMS = WordList(__package__, "irregular_forms.txt")
+
+
+@cache
+def irregular_forms() -> dict[str, str]:
+    """A form → the word it is filed under; the stem of that word is the term."""
+    return {form: base for base, forms in _FORMS.pairs() for form in forms.split()}
+
 
 _CLASSES = bytes(ord("v") if char in b"aeiou" else ord("y") if char == ord("y") else ord("c") for char in range(256))
 """Letter → vowel, consonant, or a y, which is either."""
@@ -73,7 +53,7 @@ def stem(word: str) -> str:
     """The stem of a casefolded word; what is not made of the letters a–z is its own stem."""
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    return porter_stem(IRREGULAR.get(word, word))
+    return porter_stem(irregular_forms().get(word, word))
 
 
 def porter_stem(word: str) -> str:

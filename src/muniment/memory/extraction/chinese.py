@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.clauses import Grammar, Rule, constant
 from muniment.memory.extraction.dates import day_of_numbers
 from muniment.memory.extraction.sentences import Sentence
@@ -25,12 +26,8 @@ CLAUSE = re.compile(r"[，,：:\s]+")
 
 _HAN = r"[\u4e00-\u9fff]"
 _NAME = rf"(?P<value>{_HAN}{{2,4}}|[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)?)"
-_SURNAMES = (
-    "李王张張刘劉陈陳杨楊赵趙黄黃周吴吳徐孙孫胡朱高林何郭马馬罗羅梁宋郑鄭谢謝韩韓唐冯馮于董萧蕭程曹袁邓鄧许許傅沈曾彭吕呂苏蘇卢盧"
-    "蒋蔣蔡贾賈丁魏薛叶葉阎閻余潘杜戴夏钟鐘汪田任姜范方石姚谭譚廖邹鄒熊金陆陸郝孔白崔康毛邱秦江史顾顧侯邵孟龙龍万萬段钱錢汤湯尹黎"
-    "易常武乔喬贺賀赖賴龚龔文庞樊兰蘭殷施陶洪翟安颜顏倪严嚴牛温溫芦季俞章鲁魯葛伍韦韋申尤毕畢聂聶丛焦向柳邢路岳齐齊沿梅莫庄莊辛管祝左"
-    "涂谷祁时耿牟卜詹关關苗凌费费纪紀靳盛童欧歐甄项項曲成游阳裴席卫衛查屈鲍鮑位覃霍翁隋植甘景薄单包司柏宁寧柯阮桂闵解强柴华車丘"
-)
+_WORDS = WordList(__package__, "chinese.txt")
+_SURNAMES = "".join(_WORDS.words("surnames"))
 _GIVEN = re.compile(
     rf"(?:欧阳|歐陽|司马|司馬|上官|诸葛|諸葛|夏侯|皇甫|慕容|司徒|令狐|尉迟){_HAN}{{1,2}}|[{_SURNAMES}]{_HAN}{{1,2}}|[小阿]{_HAN}"
 )
@@ -52,19 +49,9 @@ _NO_THING = re.compile(
 _NO_ALLERGEN = re.compile(
     r"加班|上班|工作|开会|開會|考试|考試|学习|學習|作业|作業|周一|星期|老板|老闆|同事|人|钱|錢|代码|代碼|谎|謊|爱|愛|话|話|数字|數字|政治|结婚|結婚|早起|这|這|那|什|也$|都$|有$|很$|一切"
 )
-_JOB = r"(?:医生|醫生|护士|護士|老师|老師|教师|教師|律师|律師|工程师|工程師|程序员|程式設計師|设计师|設計師|会计|會計|厨师|廚師|司机|司機|记者|記者|作家|学生|學生|大学生|研究生|警察|消防员|翻译员|摄影师|攝影師|画家|音乐家|演员|科学家|教授|药剂师|牙医|兽医|建筑师|公务员|农民)"
-_KIN = {
-    "哥哥": "brother", "弟弟": "brother", "姐姐": "sister", "妹妹": "sister", "爸爸": "father", "父亲": "father", "父親": "father",
-    "妈妈": "mother", "媽媽": "mother", "母亲": "mother", "母親": "mother", "儿子": "son", "兒子": "son", "女儿": "daughter",
-    "女兒": "daughter", "妻子": "wife", "老婆": "wife", "太太": "wife", "丈夫": "husband", "老公": "husband", "先生": "husband",
-    "男朋友": "boyfriend", "女朋友": "girlfriend", "狗": "dog", "猫": "cat", "貓": "cat",
-}  # fmt: skip
-_ORIGINS = (
-    r"(?:北京|上海|天津|重庆|重慶|广州|廣州|深圳|成都|杭州|武汉|武漢|西安|南京|苏州|蘇州|长沙|長沙|郑州|青岛|大连|沈阳|哈尔滨|厦门|昆明|"
-    r"广东|廣東|四川|湖南|湖北|河南|河北|山东|山東|山西|陕西|江苏|浙江|福建|江西|安徽|辽宁|吉林|黑龙江|云南|贵州|广西|海南|甘肃|青海|新疆|"
-    r"西藏|内蒙古|宁夏|香港|澳门|澳門|台湾|台灣|台北|高雄|中国|中國|美国|美國|英国|英國|法国|法國|德国|德國|日本|韩国|韓國|加拿大|新加坡|"
-    r"马来西亚|澳大利亚|东北)"
-)
+_JOB = f"(?:{'|'.join(_WORDS.words('jobs'))})"
+_KIN = dict(_WORDS.pairs("kin"))
+_ORIGINS = f"(?:{'|'.join(_WORDS.words('origins'))})"
 
 
 def _plain(match: re.Match[str]) -> str:
@@ -106,11 +93,7 @@ SELF = r"(?:我|本人)"
 WE = rf"{SELF}|我们一?家?|我們一?家?|咱们|咱們|我们全家|我們全家|我家"
 _LOVES = r"(?:很|最|特别|特別|非常|真的|超级|也|一直)?"
 
-_FAVOURITES = {
-    "颜色": "color", "顏色": "color", "食物": "food", "水果": "fruit", "运动": "sport", "運動": "sport", "季节": "season", "季節": "season",
-    "动物": "animal", "動物": "animal", "饮料": "drink", "飲料": "drink", "城市": "city", "书": "book", "書": "book", "作家": "author",
-    "歌手": "singer", "乐队": "band", "樂隊": "band", "游戏": "game", "遊戲": "game", "菜": "dish", "数字": "number", "數字": "number",
-}  # fmt: skip
+_FAVOURITES = dict(_WORDS.pairs("favourites"))
 _NO_FAVOURITE = re.compile(r"这|這|那|我|它|的$|了$|很|不|没|沒|在")
 _RULES = tuple(
     Rule(name, re.compile(pattern), key if callable(key) else constant(key), value, confidence, negates)

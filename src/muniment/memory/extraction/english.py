@@ -23,6 +23,7 @@ from muniment.memory.extraction.english_words import (
     NEGATION,
     NO_ALLERGENS,
     NO_FAVOURITES,
+    NO_JOBS,
     NO_NAMES,
     NO_THINGS,
     ORG,
@@ -31,7 +32,6 @@ from muniment.memory.extraction.english_words import (
     THING,
 )
 from muniment.memory.extraction.sentences import Sentence
-from muniment.memory.extraction.tables import word_set
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["propose_english"]
@@ -86,7 +86,7 @@ def _allergen(match: re.Match[str]) -> str | None:
 
 
 def _work(match: re.Match[str]) -> str | None:
-    return None if match["value"].split()[-1] in _NO_JOBS else match["value"]
+    return None if match["value"].split()[-1] in NO_JOBS else match["value"]
 
 
 def _relative(match: re.Match[str]) -> str | None:
@@ -123,7 +123,6 @@ def _kin_key(match: re.Match[str]) -> str:
     return f"user.{KIN_KEYS.get(kin, kin)}"
 
 
-_NO_JOBS = word_set("team group unit whole favor favour hobby joke result rule couple pair")
 _GIVING = re.compile(
     r"\b(?:g[ai]ve|giving|buy|bought|buying|sen[dt]|sending|show(?:ed|ing)?|g[eo]t|getting|read|teach|taught|teaching|"
     r"ma[dk]e|making|lent|lend|offer(?:ed)?|br(?:ing|ought)|cook(?:ed)?|hand(?:ed)?|call(?:ed|s)?|name[ds]?|feed|fed|book(?:ed)?|order(?:ed)?|"

@@ -1,10 +1,14 @@
-"""English words and the fragments of patterns: names, places, things, kin, jobs, and what makes a sentence doubtful."""
+"""English words and the fragments of patterns: names, places, things, kin, jobs, and what makes a sentence doubtful.
+
+The words stand in `data/english.txt`, which is read with this module: its patterns are made of them, and nothing but
+extraction loads it.
+"""
 
 from __future__ import annotations
 
 import re
 
-from muniment.memory.extraction.tables import word_set
+from muniment.core.text.word_lists import WordList
 
 __all__ = [
     "ADVERB",
@@ -21,6 +25,7 @@ __all__ = [
     "NEGATION",
     "NO_ALLERGENS",
     "NO_FAVOURITES",
+    "NO_JOBS",
     "NO_NAMES",
     "NO_THINGS",
     "ORG",
@@ -71,60 +76,14 @@ TAIL = (
 THING = r"(?P<value>[\w'’-]+(?: [\w'’-]+){0,4})"
 ADVERB = r"(?:(?:really|absolutely|also|do|just|truly|totally|still|simply|especially|particularly) )?"
 
-NO_NAMES = word_set(
-    """
-    I January February March April May June July August September October November December Monday Tuesday
-    Wednesday Thursday Friday Saturday Sunday English French German Spanish Chinese Korean Japanese Italian
-    American British Russian Indian Christmas Easter God Halloween Home Mom Mum Dad Boss Sir Mud Legion Happy OK
-    TV Is Was The And But Not Nobody None Also Yes No
-    """
-)
-NO_THINGS = word_set(
-    """
-    it that this these those you your yours him her them they he she we us me my our his their to how what when
-    where why who which the than but because if so as everything nothing anything something one ones both being
-    having doing it's that's there here about idea ideas a an too anyway though either lately again seeing lots
-    anymore better best more most less option options version choice draft much very way first second third last
-    latest current sounds looks monday tuesday wednesday thursday friday saturday sunday today yesterday
-    tonight now done every all some any other another myself yourself himself herself
-    """
-)
-JOBS = (
-    r"(?:(?:senior|junior|freelance|retired|registered|software|hardware|data|web|mobile|graphic|interior|product|project|"
-    r"civil|electrical|mechanical|high school|primary school|elementary school|school|math|science|music|english|"
-    r"pediatric|emergency|veterinary|family|trial|tax|stay-at-home|part-time|full-time|machine learning|UX) ){0,2}"
-    r"(?:nurse|doctor|teacher|engineer|developer|programmer|designer|lawyer|attorney|accountant|chef|cook|baker|pilot|"
-    r"architect|scientist|researcher|professor|student|journalist|writer|author|editor|photographer|musician|artist|"
-    r"actor|dentist|pharmacist|veterinarian|vet|therapist|psychologist|psychiatrist|surgeon|paramedic|firefighter|"
-    r"police officer|soldier|farmer|carpenter|electrician|plumber|mechanic|driver|translator|librarian|analyst|"
-    r"consultant|manager|salesperson|realtor|barista|waiter|waitress|hairdresser|tailor|economist|biologist|chemist|"
-    r"physicist|mathematician|statistician|social worker|flight attendant|tutor|coach)"
-)
-KIN = (
-    r"(?P<kin>brother|sister|wife|husband|son|daughter|mother|mom|mum|father|dad|girlfriend|boyfriend|partner|fianc[ée]e?|"
-    r"best friend|uncle|aunt|cousin|nephew|niece|grandmother|grandfather|grandma|grandpa|boss|manager|roommate|dog|cat)"
-)
-KIN_KEYS = {
-    "mom": "mother", "mum": "mother", "dad": "father", "grandma": "grandmother", "grandpa": "grandfather",
-    "fiancé": "fiance", "fiancée": "fiance", "fiancee": "fiance", "best friend": "best_friend",
-}  # fmt: skip
-NO_ALLERGENS = word_set(
-    """
-    code work working meetings mornings morning mondays stupidity stupid nonsense drama people person homework
-    math maths exercise commitment change bullshit nothing everything anything him her them you it this that
-    these those fun money effort school politics small cliches hype noise bad sports responsibility chores
-    emails spreadsheets love happiness being getting things several many most
-    """
-)
-NO_FAVOURITES = word_set(
-    """
-    broken gone missing here there ready dirty open shut sold out over lost torn old new great good bad nice
-    amazing awesome on in at back always definitely really so very quite pretty too late still finally never
-    also actually currently under up down off free available full empty dead alive done due by from near about
-    with without for better worse best easy hard not no yours theirs worn
-    """
-)
-DOINGS = frozenset(
-    ["hobby", "hobbies", "activity", "activities", "sport", "sports", "pastime", "pastimes", "exercise", "thing"]
-)
-FOODS = r"(?:meat|red meat|pork|beef|dairy|gluten|fish|seafood|shellfish|eggs|sugar|nuts|peanuts|chicken|lactose)"
+_WORDS = WordList(__package__, "english.txt")
+NO_NAMES = frozenset(_WORDS.words("no names"))
+NO_THINGS = frozenset(_WORDS.words("no things"))
+NO_ALLERGENS = frozenset(_WORDS.words("no allergens"))
+NO_FAVOURITES = frozenset(_WORDS.words("no favourites"))
+NO_JOBS = frozenset(_WORDS.words("no jobs"))
+DOINGS = frozenset(_WORDS.words("doings"))
+JOBS = rf"(?:(?:{_WORDS.either('job adjectives')}) ){{0,2}}(?:{_WORDS.either('jobs')})"
+KIN = rf"(?P<kin>{_WORDS.either('kin')})"
+KIN_KEYS = dict(_WORDS.pairs("kin keys"))
+FOODS = rf"(?:{_WORDS.either('foods')})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.clauses import Grammar, Rule, constant
 from muniment.memory.extraction.dates import day_of_numbers
 from muniment.memory.extraction.sentences import Sentence
@@ -41,15 +42,9 @@ _NO_THING = re.compile(
 _NO_ALLERGEN = re.compile(r"^(?:일|회의|공부|숙제|출근|야근|사람|시험|거짓말|아침|등교|회사|코드|운동|.*요일)$")
 _OTHERS = re.compile(r"(?:[가이랑과와은는도]|하고) ")
 _NO_NAME = re.compile(r"^(?:비밀|모름|뭐|무엇|같|다르)")
-_JOB = (
-    r"(?:의사|간호사|교사|선생님|개발자|프로그래머|디자이너|변호사|학생|대학생|대학원생|엔지니어|요리사|회계사|기자|작가|경찰관|경찰|소방관|"
-    r"공무원|약사|교수|배우|가수|화가|사진작가|번역가|치과의사|수의사|건축가|연구원|회사원|농부|운전기사)"
-)
-_KIN = {
-    "남동생": "brother", "여동생": "sister", "형": "brother", "오빠": "brother", "누나": "sister", "언니": "sister", "아내": "wife",
-    "남편": "husband", "아들": "son", "딸": "daughter", "엄마": "mother", "어머니": "mother", "아빠": "father", "아버지": "father",
-    "남자친구": "boyfriend", "여자친구": "girlfriend", "강아지": "dog", "고양이": "cat",
-}  # fmt: skip
+_WORDS = WordList(__package__, "korean.txt")
+_JOB = f"(?:{'|'.join(_WORDS.words('jobs'))})"
+_KIN = dict(_WORDS.pairs("kin"))
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -13,20 +13,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.script import Written
-from muniment.research.questions.angle_words import (
-    CHECKS,
-    CHECKS_ANY,
-    DOUBTS,
-    DOUBTS_ANY,
-    MEMBERS,
-    PROFILES,
-    SIDES,
-    SPECIAL,
-    SURVEYS,
-    VIEWS,
-    VIEWS_ANY,
-    Words,
-)
+from muniment.research.questions.angle_words import SPECIAL_FORMS, Words, angle_titles, more_titles
 from muniment.research.questions.phrases import Part, clip, join, once, title_case
 from muniment.research.questions.question import QuestionAnalysis
 from muniment.research.questions.words import Domain, Kind
@@ -67,7 +54,7 @@ def standard(analysis: QuestionAnalysis, slots: int) -> list[Angle]:
     """The question shared out over so many angles."""
     units = [_unit(analysis, part) for part in analysis.parts]
     if analysis.open_set and len(units) > 1 and not analysis.parts[0].topics:
-        units[0] = units[0]._replace(title=MEMBERS[analysis.language], about=analysis.subject)
+        units[0] = units[0]._replace(title=_name("members", analysis.language), about=analysis.subject)
     if len(units) == 1 and 2 <= len(analysis.compared) == slots and analysis.kinds[0] != "comparison":
         units = list(_profiles(analysis, slots))
     if slots == 1 and len(units) > 1:
@@ -125,10 +112,10 @@ def _strange(text: str, subject: str) -> bool:
 
 
 def _view(kind: Kind, matter: str, analysis: QuestionAnalysis) -> Words:
-    usual = VIEWS[kind]
+    usual = angle_titles("views")[kind]
     if kind == "survey" and analysis.domains and not _SCHOLARLY.search(matter):
-        usual = SURVEYS.get(analysis.domains[0], usual)
-    return next((view for form, view, _ in SPECIAL if re.search(form, matter)), usual)
+        usual = angle_titles("surveys").get(analysis.domains[0], usual)
+    return angle_titles("special views").get(_special_form(matter), usual)
 
 
 def _doubt(kind: Kind, matter: str, analysis: QuestionAnalysis) -> Words:
@@ -136,7 +123,16 @@ def _doubt(kind: Kind, matter: str, analysis: QuestionAnalysis) -> Words:
         kind = "definition"
     if kind == "survey" and analysis.domains:
         kind = _SURVEY_DOUBTS.get(analysis.domains[0], kind)
-    return next((doubt for form, _, doubt in SPECIAL if re.search(form, matter)), DOUBTS[kind])
+    return angle_titles("special doubts").get(_special_form(matter), angle_titles("doubts")[kind])
+
+
+def _special_form(matter: str) -> str:
+    """The form of a matter that calls for titles of its own; empty where it has none."""
+    return next((name for name, form in SPECIAL_FORMS.items() if form.search(matter)), "")
+
+
+def _name(name: str, language: Written) -> str:
+    return angle_titles("names")[name][language]
 
 
 def _listed(topics: Sequence[str], language: Written) -> str:
@@ -197,23 +193,23 @@ def _asked_of(analysis: QuestionAnalysis) -> str:
     subject = analysis.subject
     if analysis.language == "zh":
         rest = subject.rpartition("的")[2] if subject.startswith(analysis.compared[0]) else ""
-        return rest if rest and rest != subject and not _DIFFERENCE.search(rest) else PROFILES["zh"]
+        return rest if rest and rest != subject and not _DIFFERENCE.search(rest) else _name("profiles", "zh")
     before, name, _ = subject.partition(analysis.compared[0])
     asked = re.sub(r"\s+(?:of|by)\s+$", "", before)
-    return asked if name and asked != before else PROFILES["en"].lower()
+    return asked if name and asked != before else _name("profiles", "en").lower()
 
 
 def _fillers(analysis: QuestionAnalysis, missing: int) -> Iterator[_Unit]:
     language, subject = analysis.language, analysis.subject
     if len(analysis.compared) >= 2:
         if missing > 1:
-            yield _Unit(SIDES[language], (subject,), analysis.compared, about=subject)
+            yield _Unit(_name("sides", language), (subject,), analysis.compared, about=subject)
             missing -= 1
         yield from _profiles(analysis, missing)
-    for words in (_view(analysis.kinds[0], subject, analysis), *VIEWS_ANY):
+    for words in (_view(analysis.kinds[0], subject, analysis), *more_titles("more views")):
         yield _Unit(words[language], (subject,), about=subject)
     for part in analysis.parts:
-        for words in VIEWS_ANY:
+        for words in more_titles("more views"):
             yield _Unit(words[language], (part.text,), part.topics, about=part.text)
 
 
@@ -222,7 +218,7 @@ def _fillers(analysis: QuestionAnalysis, missing: int) -> Iterator[_Unit]:
 
 def independent(analysis: QuestionAnalysis, slots: int) -> list[Angle]:
     """Primary sources, found without the framing of the standard track."""
-    words = (*(CHECKS[domain] for domain in analysis.domains), *CHECKS_ANY)
+    words = (*(angle_titles("checks")[domain] for domain in analysis.domains), *more_titles("more checks"))
     said = {
         "en": "Work from primary sources that you find yourself, and leave summaries by others aside: {}.",
         "zh": "独立查找一手来源，不依赖他人的综述：{}。",
@@ -237,7 +233,7 @@ def contrarian(analysis: QuestionAnalysis, slots: int) -> list[Angle]:
     target = next((part for part in reversed(deciding) if len(part.text) <= fits), None)
     kinds = dict.fromkeys([*([target.kind] if target else []), *analysis.kinds])
     matter = target.text if target else analysis.subject
-    words = (*(_doubt(kind, matter, analysis) for kind in kinds), *DOUBTS_ANY)
+    words = (*(_doubt(kind, matter, analysis) for kind in kinds), *more_titles("more doubts"))
     said = {
         "en": "Look for what speaks against the expected answer: failures, critics, data that disagree. In "
         "question: {}.",

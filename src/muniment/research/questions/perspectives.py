@@ -15,7 +15,7 @@ from muniment.core.policy.research import ResearchLimits, ResearchPolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.script import Written, written_in
 from muniment.errors import InvalidInput
-from muniment.research.questions.angle_words import PLATFORMS
+from muniment.research.questions.angle_words import platforms_of
 from muniment.research.questions.angles import TITLE_CHARS_MAX, Angle, contrarian, independent, standard
 from muniment.research.questions.phrases import clip, tidy, title_case
 from muniment.research.questions.plan_checks import TRACKS, Track, check_plan, deal_tracks, read_plan
@@ -47,7 +47,7 @@ def plan(
     taken = {tidy(question).rstrip("?？").casefold()}
     domain = analysis.domains[0] if analysis.domains else None
     return tuple(
-        _perspective(number, track, _unlike(next(angles[track]), taken), agent, policy, PLATFORMS[domain])
+        _perspective(number, track, _unlike(next(angles[track]), taken), agent, policy, platforms_of(domain))
         for number, track, agent in zip(count(1), tracks, _deal_agents(tracks, agent_types), strict=False)
     )
 
@@ -164,7 +164,7 @@ def plan_second_wave(
     for number, track, agent, need in zip(count(start), tracks, agents, needs, strict=False):
         angle = _unlike(_gap_angle(need, track, written_in(need.gap.text)), taken)
         domain = next(iter(domains_of(need.gap.text)), None)
-        made.append(_perspective(number, track, angle, agent, policy, PLATFORMS[domain], wave=2))
+        made.append(_perspective(number, track, angle, agent, policy, platforms_of(domain), wave=2))
     return tuple(made)
 
 

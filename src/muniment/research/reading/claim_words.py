@@ -1,11 +1,16 @@
-"""How sentences that claim nothing are told, in English and Chinese: by the words they begin with or turn around."""
+"""How sentences that claim nothing are told, in English and Chinese: by the words they begin with or turn around.
+
+The longer lists of words stand in `data/claim_words.txt`.
+"""
 
 from __future__ import annotations
 
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.word_lists import WordList
 
 __all__ = ["has_verb", "is_instruction", "is_placeholder", "is_research_talk", "leans_back"]
 
+_WORDS = WordList(__package__, "claim_words.txt")
 _QUOTED = lazy_pattern(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』")
 _PLACEHOLDER = lazy_pattern(
     r"(?i)\b(?:tbd|tba|tbc|todo|fixme|lorem\sipsum|placeholder|n/a|xxx+|to\sbe\s(?:added|determined|completed|"
@@ -15,27 +20,18 @@ _PLACEHOLDER = lazy_pattern(
     r"|\{\{|待补充|待填写|待完善|待确认|占位|此处(?:插入|填写|添加|应)|（略）|would\s(?:include|be\sinserted)\b"
 )
 _TALK = lazy_pattern(
-    r"(?i)\blet\s(?:me|us)\b|\blet['’]s\b|\bI(?:['’](?:ll|m|ve|d)\b|\s(?:will|am|have|had|need|found|find|should|"
-    r"shall|can|could|want|would|see|also|now|was|must|"
-    r"notice|noticed|understand|believe|think|recommend|searched|search|used|use|looked|plan|intend|hope|cannot|"
-    r"couldn['’]t|can['’]t|did|do|don['’]t|conducted|"
-    r"gathered|analyzed|analysed|reviewed|identified|apologize|aim|tried|suggest|provide|focus)\b)"
-    r"|\bmy\s(?:research|search|searches|findings|analysis|report|review|next|final|last|investigation|previous|"
-    r"initial)\b"
-    r"|\bsearch\sresults?\b|\b(?:more|further|additional|final|last|next|another)\s(?:specific\s)?search(?:es)?\b"
-    r"|\b(?:this|the\s(?:present|current|following|above)|our)\s(?:\w+\s){0,3}(?:report|paper|section|review|"
-    r"document|essay|chapter|overview|article|"
-    r"analysis|research|investigation|summary|discussion|guide|comparison)\s(?:\w+ly\s)?"
-    r"(?:will|would|aims?|seeks?|examine[sd]?|explore[sd]?|provide[sd]?|present(?:s|ed)?|analy[zs]e[sd]?|"
-    r"synthesi[zs]e[sd]?|review(?:s|ed)?|outline[sd]?|"
-    r"discusse[sd]|offer(?:s|ed)?|cover(?:s|ed)?|investigate[sd]?|delve[sd]?|summari[zs]e[sd]?|compare[sd]?|"
-    r"assesse[sd]|evaluate[sd]?|addresse[sd]|focuse[sd]|"
-    r"begins?|draws?|highlights?|has|traces?|considers?|identifie[sd]|proposes?|is\s(?:based|structured|organi[zs]ed|"
-    r"divided)|describes?|introduces?|integrates?)\b"
-    r"|\A(?:here|below)\s(?:is|are)\b|\bas\s(?:an\sAI|a\slanguage\smodel)\b|\b(?:your|you['’]re)\s(?:question|"
-    r"request|inquiry|query|asking|research)\b|\Awe(?:['’]\w+)?\s"
-    r"|\b(?:we|us)\s(?:will|have\s(?:seen|discussed)|need\sto|can\ssee)\b|\bin\sthis\s(?:report|section|paper|"
-    r"article|guide),?\s(?:we|I)\b"
+    lambda: (
+        r"(?i)\blet\s(?:me|us)\b|\blet['’]s\b"
+        rf"|\bI(?:['’](?:ll|m|ve|d)\b|\s(?:{_WORDS.either('said of oneself')})\b)"
+        rf"|\bmy\s(?:{_WORDS.either('own work')})\b"
+        r"|\bsearch\sresults?\b|\b(?:more|further|additional|final|last|next|another)\s(?:specific\s)?search(?:es)?\b"
+        rf"|\b(?:this|the\s(?:present|current|following|above)|our)\s(?:\w+\s){{0,3}}"
+        rf"(?:{_WORDS.either('kinds of report')})\s(?:\w+ly\s)?(?:{_WORDS.either('plans of a report')})\b"
+        r"|\A(?:here|below)\s(?:is|are)\b|\bas\s(?:an\sAI|a\slanguage\smodel)\b|\b(?:your|you['’]re)\s(?:question|"
+        r"request|inquiry|query|asking|research)\b|\Awe(?:['’]\w+)?\s"
+        r"|\b(?:we|us)\s(?:will|have\s(?:seen|discussed)|need\sto|can\ssee)\b|\bin\sthis\s(?:report|section|paper|"
+        r"article|guide),?\s(?:we|I)\b"
+    )
 )
 _TALK_ZH = lazy_pattern(
     r"让我|我(?:将|会|需要|还需|已|来|先|看到|发现|想|再|可以|注意到|了解|找到|现在|继续|的研究|的分析|尝试|进行|"
@@ -48,65 +44,34 @@ _TALK_ZH = lazy_pattern(
     r"查|了解|补充))|\A(?:以下|下面)(?:是|为|将|从|对)"
 )
 _INSTRUCTION = lazy_pattern(
-    r"(?:please|note[:,]?|see|remember|make\ssure|be\s(?:sure|aware|careful)|don['’]t|do\snot|never|always|consider|"
-    r"ensure|avoid|try|choose|select|implement|prioriti[sz]e|strengthen|leverage|utili[sz]e|incorporate|verify|imagine|"
-    r"optimi[sz]e|stir|pour|garnish|click)"
-    r"\s(?!of\b|is\b|are\b|was\b|were\b|has\b|have\b|had\b|can\b|could\b|may\b|might\b|will\b|would\b)"
-    # Most verbs are nouns as well: "Heat pumps kept …", "Store sales fell". What follows tells the two apart.
-    r"|(?:use|start|begin|keep|check|add|develop|establish|adopt|create|build|design|invest|focus|encourage|promote|"
-    r"enhance|improve|increase|reduce|monitor|maintain|provide|conduct|integrate|expand|explore|apply|set|follow|install|"
-    r"configure|run|open|enable|define|identify|evaluate|assess|review|test|train|seek|look|think|take|give|get|go|learn|"
-    r"read|write|allow|limit|combine|support|foster|introduce|replace|place|mix|shake|serve|store|wash|cut|heat|cook)"
-    r"\s(?:the|a|an|this|these|those|that|your|our|their|its|it|them|all|any|each|every|both|more|at|on|in|into|for|to|"
-    r"with|from|by|up|out|over|only|multiple|clear|regular|strong|new|several|some|whether|how|what|where|when)\b",
+    lambda: (
+        rf"(?:{_WORDS.either('commands')})"
+        r"\s(?!of\b|is\b|are\b|was\b|were\b|has\b|have\b|had\b|can\b|could\b|may\b|might\b|will\b|would\b)"
+        # Most verbs are nouns as well: "Heat pumps kept …", "Store sales fell". What follows tells the two apart.
+        rf"|(?:{_WORDS.either('commands or nouns')})\s(?:{_WORDS.either('behind a command')})\b"
+    )
 )
 _INSTRUCTION_ZH = lazy_pattern(
     r"\A(?:请|敬请|务必|切勿|不要|记得|注意[：:，,]|建议|确保|避免|应当?(?:该|加强|注意|避免)|尽量|可以?考虑|不妨|"
     r"鼓励|推荐)|请(?:参[见阅考]|查看|注意|访问)"
 )
-_VERB = lazy_pattern(
-    r"(?i)\S\s(?:is|are|was|were|has|have|had|can|could|will|would|may|might|must|should|does|do|did|cannot|isn['’]t|"
-    r"aren['’]t|doesn['’]t|don['’]t|"
-    r"grew|rose|fell|became|began|made|led|found|held|saw|took|gave|kept|drove|won|lost|shows|showed|includes|"
-    r"provides|allows|enables|reduces|improves|"
-    r"requires|remains|becomes|contains|achieves|achieved|represents|represented|reaches|reached|exceeds|exceeded|"
-    r"increased|decreased|declined|suggests|"
-    r"suggested|indicates|indicated|demonstrates|demonstrated|makes|gives|takes|creates|affects|depends|varies|"
-    r"occurs|involves|consists|operates|produces|"
-    r"generates|serves|introduced|launched|announced|acquired|invested|released|dropped|surged|doubled|tripled|"
-    r"outperforms|outperformed|delivers|ensures|"
-    r"poses|prevents|prevented|comes|goes|receives|received|follows|combines|applies|relies|tends|integrates|employs|"
-    r"replaces|replaced|determines|"
-    r"contributes|contributed|enhances|addresses|emphasizes|accounted|predicts|expects|estimated|offers)\s"
-)
-_VERB_ZH = lazy_pattern(
-    r"[^\W\d_]{2,}[^。]{0,300}?(?:是|达到?|占|增长|下降|提高了|提升|降低|减少|增加|超过|低于|高于|表示|显示|认为|"
-    r"可以|能够|已经?|被|成为|具有|包括|实现|提供|导致|促进|影响|"
-    r"存在|推动|位于|成立|发布|推出|拥有|呈现|属于|依赖|允许|完成|获得|取得|预计|不会|将会|使得|呈|表现)"
-)
-_URGED_ZH = lazy_pattern(
-    r"(?:加强|完善|推动|推进|促进|建立|健全|优化|提高|提升|增强|构建|鼓励|引入|制定|扩大|培养|强化|打造|深化|加快|"
-    r"实施|开展|加大|探索|注重|开发|设置|落实|坚持|加速|"
-    r"支持|创新|拓展|引导|发挥|充分|利用|合理|积极|定期|选择|保持|关注|重点|设计|使用|采用|确定|减少|控制|"
-    r"结合)(?!.{0,300}(?:是|有助|有利|可以|能够|成为|已|了|导致|意味|取决|面临))"
-)
+_VERB = lazy_pattern(lambda: rf"(?i)\S\s(?:{_WORDS.either('verbs')})\s")
+_VERB_ZH = lazy_pattern(lambda: rf"[^\W\d_]{{2,}}[^。]{{0,300}}?(?:{_WORDS.either('verbs zh')})")
+_URGED_ZH = lazy_pattern(lambda: rf"(?:{_WORDS.either('urged zh')})(?!.{{0,300}}(?:{_WORDS.either('not urged zh')}))")
 _HAN = lazy_pattern(r"[\u3400-\u9fff]")
 _LEANS = lazy_pattern(
-    r"(?:(?:However|Moreover|Furthermore|Additionally|Also|But|And|Thus|Therefore|Indeed|Still|Yet|So|Instead|"
-    r"Similarly|Likewise|Meanwhile|Nevertheless|"
-    r"Nonetheless|Consequently|Overall|Finally|Importantly|Notably|For example|For instance|In addition|In fact|As a "
-    r"result|As such|In contrast|In this context|"
-    r"In this regard|In this case|Despite this|Because of this|To this end|In response|In turn|In particular|"
-    r"Specifically|While|Although|Since|Because|As),?\s)?"
-    r"(?:(?:with|in|by|for|from|at|on|under|through|to|during|after|using|applying|given|based\son|unlike|beyond|"
-    r"despite|within|like|building\son)\s)?"
-    r"(?:it(?!\s(?:is|was|has\sbeen|remains|seems|appears)\s(?:\w+\s){0,2}(?:that|to|whether)\b)|they|he|she|"
-    r"this(?!\s(?:year|century|decade)\b)|these|"
-    r"those(?!\s(?:who|with|in|of|at|from|that|aged|without|having|living|under|over)\b)|that|such(?!\sas\b)|its|"
-    r"their|his|hers?|both(?!\s\w+\sand\b)|each|all\sof\s(?:these|this|them)|"
-    r"some\sof\s(?:these|them)|many\sof\s(?:these|them)|one\sof\s(?:these|its|their|them|the\sfirst)|the\s(?:former|"
-    r"latter|above|same|aforementioned|other|others)|another|others|here|"
-    r"another|likewise|similarly|the\s(?:result|results)\s(?:is|are|was|were))(?=[\s'’,])"
+    lambda: (
+        rf"(?:(?:{_WORDS.either('openers')}),?\s)?"
+        r"(?:(?:with|in|by|for|from|at|on|under|through|to|during|after|using|applying|given|based\son|unlike|beyond|"
+        r"despite|within|like|building\son)\s)?"
+        r"(?:it(?!\s(?:is|was|has\sbeen|remains|seems|appears)\s(?:\w+\s){0,2}(?:that|to|whether)\b)|they|he|she|"
+        r"this(?!\s(?:year|century|decade)\b)|these|"
+        r"those(?!\s(?:who|with|in|of|at|from|that|aged|without|having|living|under|over)\b)|that|such(?!\sas\b)|its|"
+        r"their|his|hers?|both(?!\s\w+\sand\b)|each|all\sof\s(?:these|this|them)|"
+        r"some\sof\s(?:these|them)|many\sof\s(?:these|them)|one\sof\s(?:these|its|their|them|the\sfirst)|the\s(?:former|"
+        r"latter|above|same|aforementioned|other|others)|another|others|here|"
+        r"another|likewise|similarly|the\s(?:result|results)\s(?:is|are|was|were))(?=[\s'’,])"
+    )
 )
 _LEANS_ZH = lazy_pattern(
     r"(?:然而|此外|同时|另外|因此|而且|并且|但是?|不过|所以|而|尽管如此|与此同时|总之|例如|比如|特别是|值得注意的是|"
@@ -116,13 +81,7 @@ _LEANS_ZH = lazy_pattern(
     r"前)|上述|以上|前者|后者|两者|二者|反之|相反|据此|对此|为此|"
     r"由此|如此|因而|从而|也就是说|换句话说|换言之|即(?!使|便|将|时)|包括|以及|或者?)"
 )
-
-
-_SUBJECTLESS = lazy_pattern(
-    r"(?:can|could|will|would|may|might|must|should|has|have|had|is|are|was|were|does|prevents|provides|allows|enables|requires"
-    r"|reduces|improves|offers|supports|includes|helps|ensures|uses|creates|increases|needs|makes|gives|lacks|enhances|adds"
-    r"|eliminates|simplifies|works|contains|covers|facilitates|promotes|delivers|integrates|automates|limits|affects)\s"
-)
+_SUBJECTLESS = lazy_pattern(lambda: rf"(?:{_WORDS.either('subjectless')})\s")
 
 
 def is_placeholder(text: str) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from muniment.core.text.sentences import sentence_spans
+from muniment.core.text.word_lists import WordList
 from muniment.research.reading.marks import Cut
 
 __all__ = ["has_open_ends", "masked_text", "sentence_places", "words_between"]
@@ -26,19 +28,7 @@ _LABELLED_LINE = re.compile(
 )
 _STOPS = (".", "!", "?", "。", "！", "？")
 _TIGHT = ".,;:!?…%)]}。，；：！？、）】」』”’"
-_STARTERS_TEXT = (
-    "the this these those that a an in on at as by for from with while when where although however "
-    "moreover furthermore but and it its they their he she his her we our i you there here since after "
-    "before during under over between both each some many most all no not also additionally similarly "
-    "meanwhile overall finally first second third according what who how why if to"
-)
-_STARTERS = frozenset(_STARTERS_TEXT.split())
-_SHORT_TEXT = (
-    "inc corp ltd co llc plc no nos fig figs eq eqs ref refs al vol vols pp p ed eds rev gen sen rep gov "
-    "lt col capt sgt hon dept univ est ca cf viz jan feb mar apr jun jul aug sep sept oct nov dec mt ft "
-    "sq avg max min ave blvd rd u.s u.k u.n e.u d.c ph.d m.d b.c a.d a.m p.m j.p sec op cit v bros assn"
-)
-_SHORT = frozenset(_SHORT_TEXT.split())
+_WORDS = WordList(__package__, "sentences.txt")
 _SENTENCE_CHARS_MAX = 1_000
 """Sentences are not joined beyond this."""
 _OPENED = {"(": ")", "（": "）", "“": "”", "「": "」", "『": "』", "《": "》"}
@@ -50,6 +40,16 @@ _CLOSERS = "\"'”’)]"
 _INITIALISM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 _LETTER = re.compile(r"(?<![\w.])[A-Za-z]\.\s+(?=([A-Z][a-z]+)\b)")
 _STRETCH = re.compile(r"\S{1,40}")
+
+
+@cache
+def _starters() -> frozenset[str]:
+    return frozenset(_WORDS.words("starters"))
+
+
+@cache
+def _short_forms() -> frozenset[str]:
+    return frozenset(_WORDS.words("short forms"))
 
 
 def masked_text(text: str, cuts: Sequence[Cut], gaps: Iterable[tuple[int, int, bool]]) -> str:
@@ -92,7 +92,7 @@ def sentence_places(masked: str) -> list[tuple[int, int]]:
 def _cut(plain: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A span, cut behind a single letter that was taken for an initial: "rich in vitamin C. The fruit"."""
     for found in _LETTER.finditer(plain, start, end):
-        if found[1].casefold() in _STARTERS:
+        if found[1].casefold() in _starters():
             yield start, found.start(1)
             start = found.start(1)
     yield start, end
@@ -150,9 +150,9 @@ def _goes_on(plain: str, start: int, end: int, next_start: int) -> bool:
         return False
     last = plain[max(start, end - 20) : end - 1].rsplit(maxsplit=1)[-1:] or [""]
     bare = last[0].lstrip("'\"“(")
-    if bare.casefold() not in _SHORT and not _INITIALISM.fullmatch(bare):
+    if bare.casefold() not in _short_forms() and not _INITIALISM.fullmatch(bare):
         return False
-    return word.strip("'\"“”(),;:").casefold() not in _STARTERS
+    return word.strip("'\"“”(),;:").casefold() not in _starters()
 
 
 def _balanced(plain: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

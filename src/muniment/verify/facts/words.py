@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 from muniment.core.text.analyzer import MONTHS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stems import stem
-from muniment.core.text.stopwords import CHINESE, ENGLISH, KOREAN, KOREAN_PARTICLES
-from muniment.verify.facts.lexicon import negates
+from muniment.core.text.stopwords import korean_particles, stop_words
+from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
 from muniment.verify.facts.numerals import ORDINALS, chinese_number, korean_number, read_number, spelled_number
 
 __all__ = ["Kind", "Word", "is_cjk", "is_hangul", "read_words"]
@@ -48,17 +48,7 @@ _AMERICA = frozenset(("US", "U.S", "U.S.", "USA", "U.S.A", "U.S.A."))
 _QUARTER = lazy_pattern(r"q([1-4])|([1-4])q")
 _WEEKDAY_NAMES = "monday tuesday wednesday thursday friday saturday sunday"
 _WEEKDAYS = {name: f"#w{number}" for number, name in enumerate(_WEEKDAY_NAMES.split())}
-_CONTENT = (
-    "more most few against under over above below use used made make gave give given take taken put keep kept went go "
-    "know seen see want need"
-)
-"""Stop words of the index that a claim may turn on."""
-_TURNS = (
-    "additionally furthermore moreover nonetheless nevertheless eventually ultimately later meanwhile finally overall "
-    "respectively accordingly consequently subsequently specifically particularly mr mrs ms dr"
-)
-"""Words of passage and address, which claim nothing."""
-_SMALL = (ENGLISH - frozenset(_CONTENT.split())) | frozenset(_TURNS.split())
+_SMALL = (stop_words("english") - WEIGHTY_STOP_WORDS) | TURNS
 
 
 def read_words(text: str) -> list[Word]:
@@ -141,6 +131,7 @@ def _latin_key(body: str) -> tuple[str, Kind]:
 def _han(run: str, start: int) -> Iterator[Word]:
     """Numbers with a counter behind them, and pairs of neighbouring signs; a sign alone is itself."""
     at = 0
+    stops = stop_words("chinese")
     while at < len(run):
         number = chinese_number(run, at)
         if number is not None:
@@ -148,7 +139,7 @@ def _han(run: str, start: int) -> Iterator[Word]:
             at = number.end
             continue
         pair = run[at : at + (1 if chinese_number(run, at + 1) else 2)]
-        small = pair in CHINESE or any(sign in CHINESE for sign in pair)
+        small = pair in stops or any(sign in stops for sign in pair)
         yield Word(pair, start + at, start + at + len(pair), pair, "small" if small else "word")
         at += 1
         if at == len(run) - 1:
@@ -158,11 +149,12 @@ def _han(run: str, start: int) -> Iterator[Word]:
 def _hangul(run: str, start: int, after: str) -> Word:
     """A word without its particle; a number before or with what it counts."""
     root = run
-    for particle in KOREAN_PARTICLES:
+    for particle in korean_particles():
         if run.endswith(particle) and len(run) - len(particle) > 1:
             root = run[: -len(particle)]
             break
     number = korean_number(root, after)
     if number is not None:
         return Word(run, start, start + len(run), number, "number")
-    return Word(run, start, start + len(run), root, "small" if run in KOREAN or negates(run, root) else "word")
+    small = run in stop_words("korean") or negates(run, root)
+    return Word(run, start, start + len(run), root, "small" if small else "word")

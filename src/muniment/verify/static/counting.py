@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from muniment.core.text.stopwords import ENGLISH
+from muniment.core.text.stopwords import stop_words
 
 __all__ = [
     "bullet_count",
@@ -97,7 +97,7 @@ def _ends_sentence(text: str, start: int, dot: int) -> bool:
         return False
     if is_initial and _LABEL.search(text, max(0, dot - 20), dot):
         return True  # the letter of a list
-    return after.lower().strip(".,;:!?'\"") in ENGLISH
+    return after.lower().strip(".,;:!?'\"") in stop_words("english")
 
 
 def paragraphs(text: str, separator: str | None = None) -> list[str]:
