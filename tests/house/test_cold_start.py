@@ -59,7 +59,7 @@ NOT_TO_SEARCH = (
     "memory.remembering", "memory.state", "memory.turn_index", "memory.vectoring", "store.carriers", "store.changes",
     "store.derivation", "store.dumps", "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue",
     "store.forget", "store.ledger.admission", "store.ledger.chain", "store.ledger.evidence", "store.ledger.secrets",
-    "store.ledger.trust", "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",
+    "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",
     "store.transfer", "store.users", "store.verifying", "store.writing",
 )  # fmt: skip
 

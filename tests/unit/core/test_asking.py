@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.predicates import building as build
+from muniment.core.predicates import predicate as build
 from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate, like
 from muniment.core.predicates.predicate import all_hold, contradiction, parse, predicate_of
 from muniment.core.predicates.schema import RUN_FEATURES
