@@ -9,6 +9,7 @@ import pytest
 import muniment
 from muniment.core.ports.engine import Patch
 from muniment.handles.memory import Memory
+from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.turns import ReadTurn
 
 SECRET = "The spare key lies under the third flower pot."
@@ -35,11 +36,11 @@ def test_a_forget_leaves_no_turn_in_memory(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")
     said = run.observe("user", SECRET)
     run.compose("planner", query="spare key")
-    assert mem._ctx.turns.get("default", [said.id])
-    assert mem._ctx.turns._gleaned
+    assert mem._ctx.cache(TurnCache).get("default", [said.id])
+    assert mem._ctx.cache(TurnCache)._gleaned
     mem.forget(event=said.id)
-    assert not mem._ctx.turns.get("default", [said.id])
-    assert not mem._ctx.turns._gleaned
+    assert not mem._ctx.cache(TurnCache).get("default", [said.id])
+    assert not mem._ctx.cache(TurnCache)._gleaned
 
 
 def test_a_turn_that_is_written_later_is_found(mem: Memory) -> None:
@@ -55,8 +56,8 @@ def test_a_turn_that_is_written_later_is_found(mem: Memory) -> None:
 def test_a_tenant_reads_only_its_own(mem: Memory) -> None:
     said = mem.run(user_id="ana", session_id="s1", tenant_id="acme").observe("user", SECRET)
     mem.run(user_id="ana", session_id="s1", tenant_id="acme").search("spare key")
-    assert mem._ctx.turns.get("acme", [said.id])
-    assert not mem._ctx.turns.get("default", [said.id])
+    assert mem._ctx.cache(TurnCache).get("acme", [said.id])
+    assert not mem._ctx.cache(TurnCache).get("default", [said.id])
 
 
 def test_a_long_turn_is_whole_in_a_search_and_cut_in_a_pool(mem: Memory) -> None:
@@ -84,7 +85,7 @@ def test_what_is_read_in_a_turn_is_read_once(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")
     said = run.observe("assistant", "I'll book the table for Friday. The dog sleeps under the oak.")
     run.compose("planner", query="dog")
-    read = mem._ctx.turns.get("default", [said.id])[said.id].read
+    read = mem._ctx.cache(TurnCache).get("default", [said.id])[said.id].read
     assert isinstance(read, ReadTurn)
     assert read.promises == ("I'll book the table for Friday.",)
-    assert read.sentences is mem._ctx.turns.get("default", [said.id])[said.id].read.sentences
+    assert read.sentences is mem._ctx.cache(TurnCache).get("default", [said.id])[said.id].read.sentences

@@ -10,11 +10,11 @@ import pytest
 
 import muniment
 from muniment.handles.memory import Memory
-from muniment.memory.indexing import SEGMENTS, segments_of
+from muniment.memory.indexing import SEGMENTS, SegmentCache, segments_of
 from muniment.memory.outside.embed_hashed import HashEmbedder
 from muniment.memory.recall.segments import Segment
 from muniment.memory.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
-from muniment.memory.vectoring import VECTORS, vectors_of
+from muniment.memory.vectoring import VECTORS, VectorCache, vectors_of
 from muniment.store.blocks import BlockCache, list_blocks, read_blocks
 
 SIZES = (1, 1, 3, 40, 1, 1, 1, 1, 1, 1, 1, 9, 70, 2)
@@ -47,8 +47,8 @@ def filled(tmp_path: Path) -> Memory:
 def test_what_is_kept_is_what_was_stored(filled: Memory) -> None:
     ctx = filled._ctx
     places = (
-        (segments_of("ana"), ctx.segments, SEGMENTS),
-        (vectors_of("ana", HashEmbedder().identity), ctx.vectors, VECTORS),
+        (segments_of("ana"), ctx.cache(SegmentCache), SEGMENTS),
+        (vectors_of("ana", HashEmbedder().identity), ctx.cache(VectorCache), VECTORS),
     )
     for place, cache, codec in places:
         state, stored = filled._ctx.engine.read(
@@ -78,7 +78,7 @@ def test_a_forget_leaves_no_block_in_memory(filled: Memory) -> None:
     run = filled.run(user_id="ana", session_id="s0")
     said = run.observe("user", "a word that is to go: zanzibar")
     filled.forget(event=said.id)
-    assert filled._ctx.segments.held == filled._ctx.vectors.held == (0, 0)
+    assert filled._ctx.cache(SegmentCache).held == filled._ctx.cache(VectorCache).held == (0, 0)
     assert said.id not in {hit.id for hit in run.search("zanzibar")}
     filled.close()
 
@@ -86,20 +86,20 @@ def test_a_forget_leaves_no_block_in_memory(filled: Memory) -> None:
 def test_a_long_import_fills_no_more_than_its_share(tmp_path: Path) -> None:
     def written(user_id: str) -> Segment | None:
         listed = mem._ctx.engine.read("default", lambda reader: list_blocks(reader, segments_of(user_id)))
-        return mem._ctx.segments.get(("default", segments_of(user_id), listed[0].digest))
+        return mem._ctx.cache(SegmentCache).get(("default", segments_of(user_id), listed[0].digest))
 
     with muniment.open(tmp_path / "b.db") as mem:
-        mem._ctx.segments = BlockCache(SEGMENTS, written_max=60_000)
+        mem._ctx._caches[SegmentCache] = BlockCache(SEGMENTS, written_max=60_000)
         for number in range(30):
             mem.run(user_id=f"u{number}").observe_many(
                 [{"role": "user", "content": f"line {at} of user {number}"} for at in range(20)]
             )
-        asked, kept = mem._ctx.segments.held
+        asked, kept = mem._ctx.cache(SegmentCache).held
         assert asked == 0
         assert 30_000 < kept <= 60_000
         assert written("u0") is None
         assert written("u29") is not None
-        assert mem._ctx.segments.held[0] > 0
+        assert mem._ctx.cache(SegmentCache).held[0] > 0
         assert mem.run(user_id="u29").search("line 7 of user 29")
 
 

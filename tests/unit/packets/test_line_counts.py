@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.packets.line_counts import LINE_CHARS_MAX, LINES_MAX, LineCounts
+from muniment.packets.line_counts import LINE_CHARS_MAX, LINES_MAX, LineCounts, line_counts_of
 
 
 class _Words:
@@ -52,6 +52,6 @@ def test_a_forget_leaves_no_line_in_memory(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")
     said = run.observe("user", "The spare key lies under the third flower pot.")
     run.compose("planner", query="spare key")
-    assert any("flower pot" in line for line in mem._ctx.line_counts._known)
+    assert any("flower pot" in line for line in line_counts_of(mem._ctx)._known)
     mem.forget(event=said.id)
-    assert not mem._ctx.line_counts._known
+    assert not line_counts_of(mem._ctx)._known

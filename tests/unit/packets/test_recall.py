@@ -21,6 +21,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets import builds
 from muniment.packets.builds import Build
+from muniment.packets.line_counts import line_counts_of
 
 NOW = "2026-11-01T12:00:00Z"
 STORY: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
@@ -298,7 +299,7 @@ def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
     assert len(tries) == 2, "it was gathered again"
     assert "beagle" not in build.text
     assert "beagle" not in build.pool.to_bytes().decode()
-    assert not any("beagle" in line for line in mem._ctx.line_counts._known), "nor in memory"
+    assert not any("beagle" in line for line in line_counts_of(mem._ctx)._known), "nor in memory"
 
 
 @pytest.mark.req("LG-08")
