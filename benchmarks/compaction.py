@@ -57,13 +57,13 @@ class Long:
         evidence = self.run.observe_many(readings)
         for number, said in enumerate(evidence):
             quote = {"event_id": said.id, "quote": f"{number * 7} bar"}
-            self.run.claim(f"reading {number} was {number * 7} bar", evidence=[quote], status="verified")
+            self.run.log.claim(f"reading {number} was {number * 7} bar", evidence=[quote], status="verified")
         written = 0
         for start in range(0, max(0, events - 2 * claims - TAIL), BATCH):
             size = min(BATCH, events - 2 * claims - TAIL - start)
             self.run.observe_many(make_events(size, start))
             written = start + size
-        self.run.compact()
+        self.run.log.compact()
         self.run.observe_many(make_events(TAIL, written))
 
     def resume(self) -> float:
@@ -102,7 +102,7 @@ def resume_against_replay(sizes: list[int], claims: int, rounds: int) -> dict[st
     cost: dict[int, float] = {}
     for events in sizes:
         with a_run(events, claims) as long:
-            assert long.mem.check_snapshot("r").status == "PASS"
+            assert long.mem.log.check_snapshot("r").status == "PASS"
             long.resume()
             mine, theirs, ratio = versus(lambda _: long.resume(), lambda _: long.replay(), rounds)
             cost[events] = mine
@@ -110,7 +110,7 @@ def resume_against_replay(sizes: list[int], claims: int, rounds: int) -> dict[st
                 "resume_ms": mine * 1e3,
                 "replay_ms": theirs * 1e3,
                 "times_faster": ratio,
-                "snapshot_bytes": len(long.mem.snapshot("r").to_bytes()),
+                "snapshot_bytes": len(long.mem.log.snapshot("r").to_bytes()),
             }
     first, last = min(sizes), max(sizes)
     rows[f"resume at {last:,} against {first:,} events"] = {"ratio": cost[last] / cost[first]}
@@ -122,14 +122,14 @@ def snapshots_by_claims(counts: list[int], further: int) -> dict[str, dict[str, 
     rows: dict[str, dict[str, Any]] = {}
     for claims in counts:
         with a_run(4 * claims, claims) as long:
-            whole = len(long.mem.snapshot("r").to_bytes())
+            whole = len(long.mem.log.snapshot("r").to_bytes())
             added: list[int] = []
             spent: list[float] = []
             before = long.stored()
             for number in range(further):
                 said = long.run.observe("user", f"late reading {number}: {number} bar")
-                long.run.claim(f"the late reading {number} was {number} bar", evidence=[said.id], status="verified")
-                spent.append(timed(long.run.compact))
+                long.run.log.claim(f"the late reading {number} was {number} bar", evidence=[said.id], status="verified")
+                spent.append(timed(long.run.log.compact))
                 after = long.stored()
                 added.append(after - before)
                 before = after
@@ -162,7 +162,7 @@ def appends_meanwhile(claims: int, seconds: float) -> dict[str, dict[str, Any]]:
             nonlocal done
             while not stop.is_set():
                 long.run.observe("user", "one more")
-                long.run.compact()
+                long.run.log.compact()
                 done += 1
 
         thread = threading.Thread(target=compact)

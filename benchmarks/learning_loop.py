@@ -181,7 +181,7 @@ def run_told(given: Sequence[Given], told: Callable[[Given], Sequence[str]]) -> 
 def look(mem: muniment.Memory, text: str, intent: Mapping[str, str]) -> list[str]:
     """What would be recalled, without a trace of it."""
     run = mem.run(user_id="loop", agent_id="look")
-    recalled = run.recall(text, intent=intent, state={"mode": "main"}, keep=False)
+    recalled = run.learning.recall(text, intent=intent, state={"mode": "main"}, keep=False)
     return [hint.summary or "" for hint in recalled.hints if _is_injected(hint)]
 
 

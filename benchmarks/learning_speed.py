@@ -3,9 +3,10 @@
     python -m benchmarks.learning_speed            everything (a bank of 100,000 records; ten minutes or more)
     python -m benchmarks.learning_speed --quick    small sizes, for a look
 
-Each figure is a ratio within one process. `recall`: the whole of `run.recall`, told to the run and written, against
-the ten best of the same index for the same words. `fold`: `run.learn` of a run of so many steps, in a bank with as many
-earlier runs as a fold looks at, against the append of one entry of the same bytes as the EventLog that the fold writes.
+Each figure is a ratio within one process. `recall`: the whole of `run.learning.recall`, told to the run and written,
+against the ten best of the same index for the same words. `fold`: `run.learning.learn` of a run of so many steps, in a
+bank with as many earlier runs as a fold looks at, against the append of one entry of the same bytes as the EventLog
+that the fold writes.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _recall(mem: muniment.Memory, rounds: int) -> dict[str, Any]:
 
     def recall(round_: int) -> Callable[[], object]:
         intent = {"domain_tag": "d", "task_family": f"f{round_ % FAMILIES}"}
-        return lambda: run.recall(asked[round_], intent=intent, state={"mode": "main"})
+        return lambda: run.learning.recall(asked[round_], intent=intent, state={"mode": "main"})
 
     def search(round_: int) -> Callable[[], object]:
         policy, now = ctx.policy.recall, ctx.now()
@@ -161,7 +162,7 @@ def a_run(mem: muniment.Memory, number: int, steps: int, user_id: str = "ana") -
 def learn(run: muniment.Run, number: int) -> None:
     strategy = "careful" if number % 3 else "quick"
     passed = (number * 7 % 10) < (8 if number % 3 else 3)
-    run.learn(
+    run.learning.learn(
         PASS if passed else FAIL,
         intent={"domain_tag": "travel", "task_family": "booking"},
         state={"mode": "main"},

@@ -164,11 +164,11 @@ def _ask(failing: Sequence[Trial], bank: tuple[Trial, ...], embedder: str) -> li
         found = []
         for trial in failing:
             run = mem.run(user_id="airline", agent_id="agent")
-            recalled = run.recall(
+            recalled = run.learning.recall(
                 query_of(trial), intent=intent_of(trial), state={"mode": "main"}, sources=["ReasoningBank"], top_k=POOL
             )
             hints = tuple((places[hint.memory_id], dict((hint.model_extra or {})["parts"])) for hint in recalled.hints)
-            usual = run.recall(query_of(trial), intent=intent_of(trial), state={"mode": "main"}, top_k=TOP)
+            usual = run.learning.recall(query_of(trial), intent=intent_of(trial), state={"mode": "main"}, top_k=TOP)
             mixed = tuple(places.get(hint.memory_id, -1) for hint in usual.hints)
             found.append(Asked(trial, bank, texts, hints, mixed))
         return found

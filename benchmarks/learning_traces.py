@@ -62,7 +62,7 @@ def _pointed_at(mem: muniment.Memory, name: str, told: dict[str, Any]) -> set[in
     run.observe("user", told["question"])
     entries = run.observe_many([_event(turn) for turn in told["history"]])
     places = {entry.id: place for place, entry in enumerate(entries)}
-    run.fold("fail_cluster", verifier_result=FAIL | {"failure_cluster_id": f"fc_{name}"})
+    run.learning.fold("fail_cluster", verifier_result=FAIL | {"failure_cluster_id": f"fc_{name}"})
     drafts = [draft for draft in mem.bank(user_id=f"u{name}").drafts() if draft.proposed_rule.type == "GuardrailRule"]
     named = [id_ for draft in drafts for id_ in (draft.to_wire()["evidence"].get("evidence_ids") or ())]
     return {places[id_] for id_ in named if id_ in places}

@@ -196,8 +196,8 @@ def read_points(scratch: Path, small: int, large: int, rounds: int) -> tuple[dic
         with muniment.open(sizes[size]) as mem:
             wanted = (ids[size] * (1 + 2000 // len(ids[size])))[:2000]
             for id_ in wanted[:200]:
-                mem.get(id_)
-            return timed(lambda: [mem.get(id_) for id_ in wanted])
+                mem.ledger.get(id_)
+            return timed(lambda: [mem.ledger.get(id_) for id_ in wanted])
 
     big, little, ratio = versus(lambda _: point_reads(large), lambda _: point_reads(small), rounds)
     row = {

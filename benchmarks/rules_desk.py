@@ -113,14 +113,14 @@ class Desk:
         self.number += 1
         task = self.world.task(place, self.random)
         run = self.mem.run(user_id=USER, agent_id="agent", run_id=f"run_{self.name}_{self.number}".replace(" ", "-"))
-        told = run.select_rules(intent=place.intent).text
+        told = run.learning.select_rules(intent=place.intent).text
         answer = self._answer(task, told)
         run.observe("user", task)
         for tool, ok in answer.tools:
             run.observe_tool(tool, content="done" if ok else "to no avail", ok=ok)
         run.observe("assistant", answer.text)
         verdict = {"verifier_id": "judge", "verdict": "PASS" if answer.passed else "FAIL"}
-        learned = run.learn(verdict | {"outcome": "OK" if answer.passed else "FAIL"}, intent=place.intent)
+        learned = run.learning.learn(verdict | {"outcome": "OK" if answer.passed else "FAIL"}, intent=place.intent)
         self.seen.setdefault(place, []).append(Seen(learned.event_log.trace_id, task, answer))
         self._note(self.story.passes, place, task, told)
 

@@ -7,9 +7,9 @@ One SQLite file, one rulebook. The rules are on trial (an active rule needs a re
 a half, as the store keeps them: each an entry of the ledger and an item, and the report of a gate that lets it act;
 every thousand a revision.
 
-- `selection, warm`: the whole of `run.select_rules(keep=False)` for a run of a family that was asked before, against
-  the rows that stand in the index under the same names, read by a bare SQL query on a connection of its own, bodies
-  and all. A selection reads these rows once, and then the number of the revision in force.
+- `selection, warm`: the whole of `run.learning.select_rules(keep=False)` for a run of a family that was asked before,
+  against the rows that stand in the index under the same names, read by a bare SQL query on a connection of its own,
+  bodies and all. A selection reads these rows once, and then the number of the revision in force.
 - `selection, cold`: the same with nothing kept in memory: rows are read, parsed and made ready.
 - `selection, told`: with `keep=True`: written into the run, and each rule that is handed out looked up again.
 - `after a change elsewhere`: warm, but a rule of another family was changed since.
@@ -130,7 +130,7 @@ class Bench:
         return lambda: self.bare.execute(text, (TENANT, OWNER, *names)).fetchall()
 
     def warm(self, round_: int) -> Callable[[], object]:
-        self.run.select_rules(intent=self.intent(round_), keep=False)
+        self.run.learning.select_rules(intent=self.intent(round_), keep=False)
         return self.select(round_)
 
     def cold(self, round_: int) -> Callable[[], object]:
@@ -139,7 +139,7 @@ class Bench:
 
     def changed(self, round_: int) -> Callable[[], object]:
         """A rule comes to a family that nobody asks for here."""
-        self.run.select_rules(intent=self.intent(round_), keep=False)
+        self.run.learning.select_rules(intent=self.intent(round_), keep=False)
         rule = make_rule(10_000_001 + 5 * round_, 1, Random(round_))
         rule.record["applicability"] = {"domain_tag": "elsewhere", "task_family": "elsewhere"}
         gates = [report_draft("gate", make_gate(rule))]
@@ -148,14 +148,14 @@ class Bench:
 
     def told(self, round_: int) -> Callable[[], object]:
         run = self.mem.run(user_id=USER, agent_id="agent")
-        self.run.select_rules(intent=self.intent(round_), keep=False)
-        return lambda: run.select_rules(intent=self.intent(round_), state={"mode": "main"})
+        self.run.learning.select_rules(intent=self.intent(round_), keep=False)
+        return lambda: run.learning.select_rules(intent=self.intent(round_), state={"mode": "main"})
 
     def select(self, round_: int) -> Callable[[], object]:
-        return lambda: self.run.select_rules(intent=self.intent(round_), state={"mode": "main"}, keep=False)
+        return lambda: self.run.learning.select_rules(intent=self.intent(round_), state={"mode": "main"}, keep=False)
 
     def facts(self) -> dict[str, Any]:
-        found = self.run.select_rules(intent=self.intent(1), state={"mode": "main"}, keep=False)
+        found = self.run.learning.select_rules(intent=self.intent(1), state={"mode": "main"}, keep=False)
         rows = self.query(1)()
         assert isinstance(rows, list)
         plan = self.bare.execute("EXPLAIN QUERY PLAN " + ROWS.format(names="?"), (TENANT, OWNER, "x")).fetchall()
@@ -202,10 +202,10 @@ def learning(bench: Bench, bare: Bench, rounds: int) -> dict[str, Any]:
         def ready(round_: int) -> Callable[[], object]:
             intent = bench.intent(round_)
             run = which.mem.run(user_id=USER, agent_id="agent")
-            run.select_rules(intent=intent, state={"mode": "main"})
+            run.learning.select_rules(intent=intent, state={"mode": "main"})
             run.observe("user", f"Do number {round_}.")
             run.observe("assistant", "Done.")
-            return lambda: run.learn(PASS, intent=intent)
+            return lambda: run.learning.learn(PASS, intent=intent)
 
         return ready
 

@@ -140,7 +140,7 @@ def with_seeds(seed: int, family: str, size: int, lessons: int, *, scored: bool)
             run.observe("user", f"{family} {place}")
             found = search_tree(run, problem, policy=PUCT, bank=bank, bucket_key=bucket)
             run.observe("assistant", found.output.text)
-            run.learn(found.result, bucket_key=bucket, reuse=found.reuse)
+            run.learning.learn(found.result, bucket_key=bucket, reuse=found.reuse)
             run.finish()
             if place >= lessons:
                 tried.append(Tried(found.search.expanded, found.search.made, found.solved))

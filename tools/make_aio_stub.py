@@ -6,14 +6,21 @@ import ast
 import inspect
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
 
 from muniment import aio
 from muniment.handles import bank as learning
-from muniment.handles import memory, run, run_recall, run_steps, run_stores, runner
-from muniment.handles import memory_learning_part as memory_learning
+from muniment.handles import memory, run, runner
+from muniment.handles import memory_learning as handle_memory_learning
+from muniment.handles import memory_ledger as handle_memory_ledger
+from muniment.handles import memory_log as handle_memory_log
+from muniment.handles import memory_store as handle_memory_store
 from muniment.handles import rulebook as rulebooks
-from muniment.handles import run_learning_part as run_learning
+from muniment.handles import run_learning as handle_run_learning
+from muniment.handles import run_ledger as handle_run_ledger
+from muniment.handles import run_log as handle_run_log
+from muniment.handles import run_memory as handle_run_memory
 from muniment.handles import study as studies
 from muniment.memory import corpus as corpora
 from muniment.surfaces.client import connecting
@@ -27,28 +34,23 @@ from typing import Self
 """
 SYNC = {
     "AsyncRun": run.Run,
+    "AsyncRunLogHandle": handle_run_log.RunLogHandle,
+    "AsyncRunMemory": handle_run_memory.RunMemory,
+    "AsyncRunLearning": handle_run_learning.RunLearning,
+    "AsyncRunLedger": handle_run_ledger.RunLedger,
     "AsyncCorpus": corpora.Corpus,
     "AsyncStudy": studies.Study,
     "AsyncBank": learning.Bank,
     "AsyncRulebook": rulebooks.Rulebook,
     "AsyncRunner": runner.Runner,
+    "AsyncMemoryLedger": handle_memory_ledger.MemoryLedger,
+    "AsyncMemoryLog": handle_memory_log.MemoryLog,
+    "AsyncMemoryLearning": handle_memory_learning.MemoryLearning,
+    "AsyncMemoryStore": handle_memory_store.MemoryStore,
     "AsyncMemory": memory.Memory,
 }
 TWINS = {sync.__name__: name for name, sync in SYNC.items()} | {"Resumed[Run]": "Resumed[AsyncRun]"}
-MODULES = (
-    memory,
-    memory_learning,
-    run,
-    run_stores,
-    run_recall,
-    run_steps,
-    run_learning,
-    corpora,
-    studies,
-    learning,
-    rulebooks,
-    runner,
-)
+MODULES = tuple(sys.modules[sync.__module__] for sync in reversed(SYNC.values()))
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
@@ -121,9 +123,10 @@ def render_class(name: str, sync: type) -> list[str]:
     for attribute, member in members.items():
         if attribute.startswith("_"):
             continue
-        if isinstance(member, property):
-            assert member.fget is not None
-            returns = member.fget.__annotations__["return"]
+        if isinstance(member, property | cached_property):
+            read = member.fget if isinstance(member, property) else member.func
+            assert read is not None
+            returns = read.__annotations__["return"]
             defined = "async def" if attribute in aio.ASKED else "def"
             lines += ["    @property", f"    {defined} {attribute}(self) -> {lifted(returns)}: ..."]
         elif inspect.isfunction(member):

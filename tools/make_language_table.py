@@ -1,4 +1,4 @@
-"""Make src/muniment/core/text/data/languages.bin again from the n-gram profiles in the wheel of `langdetect` (Apache-2.0).
+"""Make src/muniment/core/text/data/languages.bin again from the profiles in the wheel of `langdetect` (Apache-2.0).
 
 pip install langdetect && python tools/make_language_table.py
 

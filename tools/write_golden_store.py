@@ -65,7 +65,7 @@ def manifest_of(mem: muniment.Memory, builds: list[dict[str, Any]], commit: str)
     gone = [questions.replay(mem, build) for build in builds]
     return {
         "commit": commit,
-        "tenants": mem.tenants(),
+        "tenants": mem.store.tenants(),
         "chains": {"sessions": report.sessions, "entries": report.entries, "forgotten": report.forgotten},
         "exports": questions.exports(mem),
         "builds": [build | again for build, again in zip(builds, gone, strict=True)],
@@ -86,7 +86,7 @@ def write_fixtures(folder: Path, commit: str) -> None:
         builds = write_store(path)
         _write_small(folder / "store.sqlite.xz", path.read_bytes())
         with open_for_questions(path) as mem:
-            for tenant_id in mem.tenants():
+            for tenant_id in mem.store.tenants():
                 _write_small(folder / f"{tenant_id}.jsonl.xz", dump_of(mem, tenant_id))
             manifest = manifest_of(mem, builds, commit)
         with open_for_questions(path, embedder=WeatherEmbedder()) as mem:

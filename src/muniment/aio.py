@@ -3,12 +3,13 @@
     async with await muniment.aio.open("agent.db") as mem:
         run = await mem.run(user_id="ana")
         said = await run.observe("user", "I moved to Berlin in May.")
-        async for entry in run.entries(): ...
+        async for entry in run.ledger.entries(): ...
 
 `muniment.aio.connect(url)` is the same over HTTP. Each call runs its sync twin in a worker thread of the store's own,
 of which there are at most `THREADS`; an iterator, a runner and whatever is handed a coroutine function have a thread
-each. Properties that ask the store (`ASKED`) are awaited too: `await book.revision`. A coroutine function that is
-handed in, as an agent or a verifier, runs on the loop it was handed in on, with async handles.
+each. Properties that ask the store (`ASKED`) are awaited too: `await book.revision`. The handles that stand on a run
+or a store have twins too: `await run.log.claim(…)`. A coroutine function that is handed in, as an agent or a verifier,
+runs on the loop it was handed in on, with async handles.
 
 Who is cancelled goes on at once; the call itself ends in its thread, all of it or nothing, and closing the store waits
 for it. Signatures are those of the sync classes (`aio.pyi` is generated from them and a test keeps it so).
@@ -31,8 +32,16 @@ from muniment.core.outside.calling import ThreadEach
 from muniment.errors import Closed
 from muniment.handles import memory as _memory
 from muniment.handles.bank import Bank
+from muniment.handles.memory_learning import MemoryLearning
+from muniment.handles.memory_ledger import MemoryLedger
+from muniment.handles.memory_log import MemoryLog
+from muniment.handles.memory_store import MemoryStore
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
+from muniment.handles.run_learning import RunLearning
+from muniment.handles.run_ledger import RunLedger
+from muniment.handles.run_log import RunLogHandle
+from muniment.handles.run_memory import RunMemory
 from muniment.handles.runner import Runner
 from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
@@ -41,8 +50,16 @@ __all__ = [
     "AsyncBank",
     "AsyncCorpus",
     "AsyncMemory",
+    "AsyncMemoryLearning",
+    "AsyncMemoryLedger",
+    "AsyncMemoryLog",
+    "AsyncMemoryStore",
     "AsyncRulebook",
     "AsyncRun",
+    "AsyncRunLearning",
+    "AsyncRunLedger",
+    "AsyncRunLogHandle",
+    "AsyncRunMemory",
     "AsyncRunner",
     "AsyncStudy",
     "connect",  # noqa: F822  # found by __getattr__
@@ -152,7 +169,7 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
         for name, member in members.items():
             if name.startswith("_") or name in vars(cls):
                 continue
-            if isinstance(member, property):
+            if isinstance(member, property | functools.cached_property):
                 setattr(cls, name, (_asking if name in ASKED else _telling)(name, member.__doc__))
             elif inspect.isfunction(member):
                 is_iterator = str(member.__annotations__.get("return", "")).startswith("Iterator")
@@ -204,6 +221,26 @@ class AsyncRun(_Twin):
     pass
 
 
+@_derive(RunLogHandle, "A run's log, with `await`. See `muniment.Run.log`.")
+class AsyncRunLogHandle(_Twin):
+    pass
+
+
+@_derive(RunMemory, "What becomes of what a run wrote, with `await`. See `muniment.Run.memory`.")
+class AsyncRunMemory(_Twin):
+    pass
+
+
+@_derive(RunLearning, "What a run learns and has learnt, with `await`. See `muniment.Run.learning`.")
+class AsyncRunLearning(_Twin):
+    pass
+
+
+@_derive(RunLedger, "The ledger as a run sees it, with `await`. See `muniment.Run.ledger`.")
+class AsyncRunLedger(_Twin):
+    pass
+
+
 @_derive(Corpus, "A corpus' handle, with `await`. See `muniment.Memory.corpus`.")
 class AsyncCorpus(_Twin):
     pass
@@ -229,6 +266,26 @@ class AsyncRunner(_Twin):
     _waits = True
 
 
+@_derive(MemoryLedger, "The ledger of a store, with `await`. See `muniment.Memory.ledger`.")
+class AsyncMemoryLedger(_Twin):
+    pass
+
+
+@_derive(MemoryLog, "The logs of runs, with `await`. See `muniment.Memory.log`.")
+class AsyncMemoryLog(_Twin):
+    pass
+
+
+@_derive(MemoryLearning, "What verified runs taught, with `await`. See `muniment.Memory.learning`.")
+class AsyncMemoryLearning(_Twin):
+    pass
+
+
+@_derive(MemoryStore, "A store as a whole, with `await`. See `muniment.Memory.store`.")
+class AsyncMemoryStore(_Twin):
+    pass
+
+
 @_derive(_memory.Memory, "A store, with `await`. See `muniment.Memory`.")
 class AsyncMemory(_Twin):
     async def __aenter__(self) -> AsyncMemory:
@@ -248,11 +305,19 @@ class AsyncMemory(_Twin):
 
 _TWINS: dict[type, type[_Twin]] = {
     Run: AsyncRun,
+    RunLogHandle: AsyncRunLogHandle,
+    RunMemory: AsyncRunMemory,
+    RunLearning: AsyncRunLearning,
+    RunLedger: AsyncRunLedger,
     Corpus: AsyncCorpus,
     Study: AsyncStudy,
     Bank: AsyncBank,
     Rulebook: AsyncRulebook,
     Runner: AsyncRunner,
+    MemoryLedger: AsyncMemoryLedger,
+    MemoryLog: AsyncMemoryLog,
+    MemoryLearning: AsyncMemoryLearning,
+    MemoryStore: AsyncMemoryStore,
     _memory.Memory: AsyncMemory,
 }
 

@@ -27,7 +27,7 @@ def _rule(story: Path) -> str:
 
 def _event(story: Path, words: str) -> str:
     with muniment.open(story) as mem:
-        return next(each.id for each in mem.entries(user_id="ana") if words in (each.content or ""))
+        return next(each.id for each in mem.ledger.entries(user_id="ana") if words in (each.content or ""))
 
 
 PAGES = {

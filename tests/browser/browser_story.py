@@ -58,7 +58,7 @@ def _sessions(mem: Memory, calendar: Calendar) -> None:
     run.insight("hypothesis", "Jiwoo may be vegetarian too", sources=[said["visit"][1].id])
     run.remember("user.table", "by the window", sources=[said["visit"][3].id], confidence=0.7)
     quiet = run.remember("user.table", "in the quiet corner", sources=[said["visit"][3].id], confidence=0.8)
-    run.dispute(quiet.fact_id, reason="she asked for the window before")
+    run.memory.dispute(quiet.fact_id, reason="she asked for the window before")
     for purpose in ("planner", "tool", "responder"):
         run.compose(purpose, query=QUESTION, max_tokens=320, per_section={"short_term_summary": 130, "episodes": 60})
     run.observe("user", "Jiwoo says the best thing is the new place now, Alte Mühle.", speaker="Ana")
@@ -75,26 +75,26 @@ def _long_run(mem: Memory, calendar: Calendar) -> None:
     )  # fmt: skip
     asked = run.observe("user", "A table for six at seven, please. No meat.", speaker="Ana")
     window = run.compose("planner", query="Which places are free at seven?", max_tokens=512)
-    run.step("COMPILE_DONE", builds=[window])
-    run.step("PLAN_DONE", "look for a table", tokens=900)
+    run.log.step("COMPILE_DONE", builds=[window])
+    run.log.step("PLAN_DONE", "look for a table", tokens=900)
     found = run.observe_tool("tables", args={"people": 6}, content="Lokal Nord: 19:00 free. Menu: vegan. Für Gäste.")
-    run.step("ACT_DONE", action={"tool": "tables", "people": 6}, tokens=150)
-    run.step("OBSERVE_DONE", tokens=300)
-    free = run.claim(
+    run.log.step("ACT_DONE", action={"tool": "tables", "people": 6}, tokens=150)
+    run.log.step("OBSERVE_DONE", tokens=300)
+    free = run.log.claim(
         "Lokal Nord has a table at 19:00.", evidence=[{"event_id": found.id, "quote": "19:00 free"}], status="verified"
     )
-    run.claim("Lokal Nord serves no meat.", depends_on=[free.claim_id])
-    run.question("Is the terrace heated?")
-    run.failure("tool_timeout", "tables", "no answer within 30 s")
-    run.conflict(
+    run.log.claim("Lokal Nord serves no meat.", depends_on=[free.claim_id])
+    run.log.question("Is the terrace heated?")
+    run.log.failure("tool_timeout", "tables", "no answer within 30 s")
+    run.log.conflict(
         "She asked for seven, the place shows 19:00 only for tonight",
         side_a=[{"event_id": asked.id, "quote": "at seven"}],
         side_b=[{"event_id": found.id, "quote": "19:00 free"}],
     )
-    run.plan_next(["Book 19:00 at Lokal Nord"])
-    run.compact()
-    run.claim("The menu is vegan.", evidence=[{"event_id": found.id, "quote": "Menu: vegan"}], status="verified")
-    run.compact()
+    run.log.plan_next(["Book 19:00 at Lokal Nord"])
+    run.log.compact()
+    run.log.claim("The menu is vegan.", evidence=[{"event_id": found.id, "quote": "Menu: vegan"}], status="verified")
+    run.log.compact()
 
 
 def _private(mem: Memory, calendar: Calendar) -> None:
@@ -110,9 +110,9 @@ def _hostile(mem: Memory, calendar: Calendar) -> None:
     run.observe_tool("<img src=x onerror=alert(1)>", args={"<script>": HOSTILE[1]}, content=HOSTILE[3])
     run.remember("user.note", HOSTILE[1], sources=[entries[1].id])
     run.patch(goal=HOSTILE[0], slots={"<b>slot</b>": HOSTILE[2]})
-    run.claim(HOSTILE[1], evidence=[{"event_id": entries[1].id, "quote": HOSTILE[1]}], status="verified")
+    run.log.claim(HOSTILE[1], evidence=[{"event_id": entries[1].id, "quote": HOSTILE[1]}], status="verified")
     run.compose("responder", query=HOSTILE[0], max_tokens=600)
-    run.compact()
+    run.log.compact()
 
 
 def _research(mem: Memory, calendar: Calendar, folder: Path) -> None:
@@ -148,11 +148,11 @@ def _rules(mem: Memory, calendar: Calendar) -> None:
     for number in range(60):
         task = f"Count the apples in basket {number}."
         run = mem.run(user_id="rosa", agent_id="counter", task_type="apples")
-        rules = run.select_rules(intent=demo_rules.COUNTING)
+        rules = run.learning.select_rules(intent=demo_rules.COUNTING)
         run.observe("user", task)
         answer = counter.answer(f"{rules.text}\n{task}")
         run.observe("assistant", answer)
-        run.learn(counter.verify(muniment_output(answer), task), intent=demo_rules.COUNTING)
+        run.learning.learn(counter.verify(muniment_output(answer), task), intent=demo_rules.COUNTING)
         if number % 10 == 9 and book.watch()[rule_id].decision != "stay":
             break
     book.add("Answer in one line.", ttl="days:1")

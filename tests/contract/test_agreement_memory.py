@@ -131,7 +131,7 @@ class Agreement(RuleBasedStateMachine):
     @rule(scope=scopes)
     def state(self, scope: dict[str, Any]) -> None:
         self.ask(lambda mem: mem.run(**scope).state())
-        self.ask(lambda mem: list(mem.run(**scope).entries()))
+        self.ask(lambda mem: list(mem.run(**scope).ledger.entries()))
 
     @rule(seconds=st.sampled_from([1, 3, 60]))
     def the_clock_steps_back(self, seconds: int) -> None:
@@ -164,9 +164,9 @@ class Agreement(RuleBasedStateMachine):
     def read(self, data: Any, tenant: str) -> None:
         _, id_ = data.draw(st.sampled_from(self.written))
         for question in (
-            lambda mem: mem.get(id_, tenant_id=tenant),
-            lambda mem: mem.content(id_, tenant_id=tenant),
-            lambda mem: mem.resolve(id_, tenant_id=tenant),
+            lambda mem: mem.ledger.get(id_, tenant_id=tenant),
+            lambda mem: mem.ledger.content(id_, tenant_id=tenant),
+            lambda mem: mem.ledger.resolve(id_, tenant_id=tenant),
         ):
             self.ask(question)
 
@@ -193,7 +193,7 @@ class Agreement(RuleBasedStateMachine):
 
     @rule(tenant=st.sampled_from(TENANTS))
     def rebuild(self, tenant: str) -> None:
-        report = self.ask(lambda mem: mem.rebuild(tenant_id=tenant))
+        report = self.ask(lambda mem: mem.store.rebuild(tenant_id=tenant))
         assert report.repaired == ()
 
     @invariant()
@@ -206,7 +206,7 @@ class Agreement(RuleBasedStateMachine):
         """A dump of one engine goes into a fresh memory and comes out the same."""
         if not getattr(self, "mems", None):
             return
-        for tenant in self.mems["memory"].tenants():
+        for tenant in self.mems["memory"].store.tenants():
             for mem in self.mems.values():
                 lines = list(mem.export(tenant_id=tenant))
                 with Memory(

@@ -64,9 +64,9 @@ def learn(mem: Memory, number: int) -> None:
     try:
         run.observe("user", f"Reach {number}.", idempotency_key=f"asked {number}")
         run.observe_tool("back" if passed else "greedy", content="tried", idempotency_key=f"tried {number}")
-        if number > 3 and not any(entry.metadata.get("event") == "memory_recalled" for entry in run.entries()):
-            run.recall("Reach", intent=INTENT, state={"mode": "main"})
-        run.note(facts=[f"the target is {number}"])
+        if number > 3 and not any(entry.metadata.get("event") == "memory_recalled" for entry in run.ledger.entries()):
+            run.learning.recall("Reach", intent=INTENT, state={"mode": "main"})
+        run.learning.note(facts=[f"the target is {number}"])
         run.finish(verifier_result=PASS if passed else FAIL, intent=INTENT, features={"way": "b" if passed else "g"})
     except RunFinished:
         pass

@@ -153,7 +153,7 @@ class Store:
     def check(self) -> None:
         with self.open("check", Deadly(0)) as mem:
             assert mem.verify().ok
-            assert mem.rebuild().repaired == ()
+            assert mem.store.rebuild().repaired == ()
 
 
 def forked(work: Callable[[Deadly], None], at: int) -> int:

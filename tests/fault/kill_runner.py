@@ -21,23 +21,23 @@ POLICY = {"compaction": {"event_threshold": 4}}
 
 def tell(run: Run, acks: int, seed: int) -> None:
     chance = random.Random(seed)
-    log = run.log()
+    log = run.log.read()
     claims, steps, snapshot = len(log.claims), log.spent.counted_events, log.sequence
     for number in range(10**9):
         kind = chance.choice(("claim", "claim", "step", "retract", "compact"))
         if kind == "claim":
             said = run.observe("user", f"{seed} {number} " + "x" * chance.choice((0, 100, 3000)))
-            run.claim(f"said {seed} {number}", evidence=[said.id], status="verified")
+            run.log.claim(f"said {seed} {number}", evidence=[said.id], status="verified")
             claims += 1
         elif kind == "step":
-            run.step("ACT_DONE", action={"tool": "t", "args": {"n": number % 2}})  # may snapshot
+            run.log.step("ACT_DONE", action={"tool": "t", "args": {"n": number % 2}})  # may snapshot
             steps += 1
         elif kind == "retract":
-            standing = run.claims("verified")
+            standing = run.log.claims("verified")
             if standing:
-                run.retract_claim(chance.choice(standing).claim_id, reason="no")
+                run.log.retract_claim(chance.choice(standing).claim_id, reason="no")
         else:
-            made = run.compact()
+            made = run.log.compact()
             assert made is not None
             snapshot = made.sequence
         line = {"claims": claims, "steps": steps, "snapshot": snapshot}

@@ -56,7 +56,7 @@ def write(mem: Memory, acks: int, seed: int) -> None:
 
 def forget(mem: Memory, acks: int) -> None:
     for user in [f"u{number}" for number in range(1000)]:
-        if not any(entry.body for entry in mem.entries(user_id=user)):
+        if not any(entry.body for entry in mem.ledger.entries(user_id=user)):
             continue
         tell(acks, {"begun": user})
         mem.forget(user_id=user)

@@ -100,15 +100,15 @@ def on(engine: Engine) -> Memory:
 clock, ids = TickingClock(), CountingIds("f")
 CALLS: list[tuple[str, Callable[[Run], Any]]] = [
     ("observe", lambda run: run.observe("user", "more words")),
-    ("claim", lambda run: run.claim("a new claim", evidence=[next(iter(_events(run)))], status="verified")),
-    ("retract", lambda run: run.retract_claim(run.claims("verified")[0].claim_id, reason="no")),
-    ("step that compacts", lambda run: [run.step(event) for event in ("PLAN_DONE", "ACT_DONE", "OBSERVE_DONE")]),
-    ("compact", lambda run: [run.question("so?"), run.compact()]),
+    ("claim", lambda run: run.log.claim("a new claim", evidence=[next(iter(_events(run)))], status="verified")),
+    ("retract", lambda run: run.log.retract_claim(run.log.claims("verified")[0].claim_id, reason="no")),
+    ("step that compacts", lambda run: [run.log.step(event) for event in ("PLAN_DONE", "ACT_DONE", "OBSERVE_DONE")]),
+    ("compact", lambda run: [run.log.question("so?"), run.log.compact()]),
 ]
 
 
 def _events(run: Run) -> Iterator[str]:
-    return (entry.id for entry in run.entries() if entry.role == "user" and entry.body)
+    return (entry.id for entry in run.ledger.entries() if entry.role == "user" and entry.body)
 
 
 def begin(mem: Memory, run_id: str) -> Run:
@@ -116,7 +116,7 @@ def begin(mem: Memory, run_id: str) -> Run:
     run.observe("user", "The capital of France is Paris.")
     Teller(mem, [run]).tell_all(random_script(5, 25))
     for number in range(10):
-        run.claim(f"claim {number}", evidence=[next(iter(_events(run)))], status="verified")
+        run.log.claim(f"claim {number}", evidence=[next(iter(_events(run)))], status="verified")
     return run
 
 
@@ -132,13 +132,13 @@ def test_a_crash_at_every_boundary(
         crashes, breaks_at = 0, 1
         steady = opened()
         run = begin(on(steady), "r1")
-        before = len(list(run.entries()))
+        before = len(list(run.ledger.entries()))
         while True:
             fragile = Fragile(steady, breaks_at)
             mem = on(fragile)
             handle = mem.resume("r1").run
-            acknowledged = handle.log()
-            sequences = [snapshot.sequence for snapshot in on(steady).snapshots("r1")]
+            acknowledged = handle.log.read()
+            sequences = [snapshot.sequence for snapshot in on(steady).log.snapshots("r1")]
             fragile.moment = 0
             try:
                 call(handle)
@@ -153,12 +153,12 @@ def test_a_crash_at_every_boundary(
             assert log == replayed(after, resumed.run)
             assert after.verify().ok
             assert {claim.claim_id for claim in acknowledged.claims} <= {claim.claim_id for claim in log.claims}
-            assert [each.sequence for each in after.snapshots("r1")][: len(sequences)] == sequences
-            assert len(list(run.entries())) >= before
+            assert [each.sequence for each in after.log.snapshots("r1")][: len(sequences)] == sequences
+            assert len(list(run.ledger.entries())) >= before
             breaks_at += step
         assert crashes >= (6 if step == 1 else 2), "it broke too seldom: the test tests nothing"
         check_run(on(steady), run)
-        assert on(steady).rebuild().repaired == ()
+        assert on(steady).store.rebuild().repaired == ()
         steady.close()
 
 
@@ -200,11 +200,11 @@ def test_a_runner_is_killed(tmp_path: Path) -> None:
                 assert len(resumed.log.claims) >= last["claims"]
                 assert resumed.log.spent.counted_events >= last["steps"]
                 assert resumed.log.sequence >= (last["snapshot"] or 0)
-            taken = [snapshot.sequence for snapshot in mem.snapshots("r1")]
+            taken = [snapshot.sequence for snapshot in mem.log.snapshots("r1")]
             assert taken == list(range(1, len(taken) + 1))
             if taken:
-                assert mem.check_snapshot("r1").status == "PASS"
+                assert mem.log.check_snapshot("r1").status == "PASS"
     assert told > ROUNDS // 2, "most rounds were killed before they did anything: the test tests nothing"
     with muniment.open(path) as mem:
         check_run(mem, mem.resume("r1").run)
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()

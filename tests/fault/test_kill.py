@@ -56,11 +56,11 @@ def check(mem: Memory, promised: dict[str, str]) -> int:
     """Everything promised is there with its content; batches are whole; chains hold. Answers how many entries."""
     report = mem.verify()
     assert report.ok, report.broken
-    there: dict[str, Any] = {entry.id: entry for entry in mem.entries(user_id="ana") if entry.kind == "message"}
+    there: dict[str, Any] = {entry.id: entry for entry in mem.ledger.entries(user_id="ana") if entry.kind == "message"}
     missing = promised.keys() - there.keys()
     assert not missing, f"{len(missing)} acknowledged events are gone"
     for id_, content in promised.items():
-        assert (there[id_].content if there[id_].content is not None else mem.content(id_)) == content
+        assert (there[id_].content if there[id_].content is not None else mem.ledger.content(id_)) == content
     sizes = Counter((entry.metadata["batch"], entry.metadata["of"]) for entry in there.values())
     assert all(count == of for (_, of), count in sizes.items()), "half a batch"
     return report.entries
@@ -134,16 +134,16 @@ def test_a_forget_is_killed_and_has_happened_or_has_not(tmp_path: Path, capsys: 
         with muniment.open(path) as mem:
             assert mem.verify().ok
             for user in done | begun:
-                bodies = [entry.body is not None for entry in mem.entries(user_id=user)]
+                bodies = [entry.body is not None for entry in mem.ledger.entries(user_id=user)]
                 assert len(bodies) == per_user + 1
                 assert all(bodies) or not any(bodies), f"{user} is half forgotten"
                 outcomes["forgotten" if not any(bodies) else "untouched"] += 1
                 assert not (user in done and any(bodies)), "an acknowledged forget was lost"
                 if not any(bodies):
-                    receipts = {entry.receipt_id for entry in mem.entries(user_id=user)}
+                    receipts = {entry.receipt_id for entry in mem.ledger.entries(user_id=user)}
                     assert len(receipts) == 1
                 mem.forget(user_id=user)  # and again, or for the first time: now it is complete
-                assert not any(entry.body for entry in mem.entries(user_id=user))
+                assert not any(entry.body for entry in mem.ledger.entries(user_id=user))
             left = subprocess.run(["cat", path], stdout=subprocess.PIPE, check=True).stdout
             for user in done | begun:
                 assert f"m{int(user[1:]):03d}k".encode() not in left

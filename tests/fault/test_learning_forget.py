@@ -54,7 +54,7 @@ def one_run(mem: Memory, number: int, *, passed: bool, user_id: str, level: str,
     run = mem.run(user_id=user_id, agent_id="solver", grants=("agent", "tenant"))
     run.observe("user", f"Quokkaword: reach {number}." if user_id == "ana" else f"Reach {number}.")
     if recalls:
-        run.recall(
+        run.learning.recall(
             "reach",
             intent=INTENT,
             state={"mode": "main"},
@@ -63,7 +63,7 @@ def one_run(mem: Memory, number: int, *, passed: bool, user_id: str, level: str,
         run.compose("planner", query="reach")
     said = "quokkaarg" if user_id == "ana" else "plain"
     run.observe_tool("back" if passed else "greedy", content=f"{said} came back", args={"way": said, "n": number})
-    run.note(facts=["Quokkanote"] if user_id == "ana" else ["a note"])
+    run.learning.note(facts=["Quokkanote"] if user_id == "ana" else ["a note"])
     run.observe("assistant", f"Quokkaanswer {number}." if user_id == "ana" else f"It is {number}.")
     way = f"{'quokkafeature' if user_id == 'ana' else 'way'} {'b' if passed else 'g'}"
     run.finish(
@@ -126,7 +126,7 @@ def bank_of(mem: Memory, level: str) -> Any:
 
 
 def trace_of(mem: Memory, run: Run) -> str:
-    return mem.learn(run.run_id, PASS).event_log.trace_id
+    return mem.learning.learn(run.run_id, PASS).event_log.trace_id
 
 
 @pytest.mark.req("LG-07", "RC-12")
@@ -147,9 +147,9 @@ def test_a_user_leaves_nothing_learnt(mem: Memory, tmp_path: Path, level: str) -
         for plan in bank.plans():
             assert not any(trace in str(plan.payloads) for trace in traces)
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     again = one_run(mem, 7, passed=True, user_id="bo", level=level, recalls=True)  # and Bo goes on
-    assert mem.learn(again.run_id, PASS).records
+    assert mem.learning.learn(again.run_id, PASS).records
 
 
 @pytest.mark.req("LG-07")
@@ -159,13 +159,13 @@ def test_a_session_or_an_event_takes_what_came_of_it(mem: Memory, tmp_path: Path
     live(mem, level)
     run = mem.run(user_id="ana", agent_id="solver", session_id="only", grants=("tenant",))
     said = run.observe("user", "Wombatword: reach 3.")
-    run.recall("reach", intent=INTENT, state={"mode": "main"})
+    run.learning.recall("reach", intent=INTENT, state={"mode": "main"})
     run.compose("planner", query="reach")
     run.observe_tool("wombattool", content="wombattext", args={"way": "wombatarg"})
     run.observe("assistant", "Wombatanswer.")
     learned = None
     run.finish(verifier_result=PASS, intent=INTENT, features={"way": "wombatfeature"}, level=level)
-    learned = mem.learn(run.run_id, PASS)
+    learned = mem.learning.learn(run.run_id, PASS)
     bank = bank_of(mem, level)
     plan = bank.plan(
         [{"op": "WRITE", "target_store": "ReasoningBank",
@@ -181,9 +181,9 @@ def test_a_session_or_an_event_takes_what_came_of_it(mem: Memory, tmp_path: Path
     with pytest.raises(MunimentError):
         bank.get("rm_9")
     with pytest.raises((Forgotten, MunimentError)):
-        mem.learn(run.run_id, PASS)
+        mem.learning.learn(run.run_id, PASS)
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_a_tenant_goes_as_a_whole(mem: Memory, tmp_path: Path) -> None:
@@ -210,7 +210,9 @@ def test_what_was_forgotten_can_be_learnt_anew(mem: Memory) -> None:
             mem.forget(event=log.x_ref)
             break
     assert not before & {held.id for held in bank.records(kind="tactic")}
-    assert mem.learn(run.run_id, PASS).event_log.verifier.verdict == "PASS"  # still learnt, though its plan may be gone
+    assert (
+        mem.learning.learn(run.run_id, PASS).event_log.verifier.verdict == "PASS"
+    )  # still learnt, though its plan may be gone
     for number in range(8):
         one_run(mem, number, passed=True, user_id="bo", level="user")
         one_run(mem, number + 50, passed=False, user_id="bo", level="user")
@@ -292,13 +294,13 @@ def test_words_never_come_back_in_a_race(shared: Memory, level: str) -> None:
         mem.forget(user_id="ana")  # what she said after
     assert "uokka" not in b"".join(mem.export()).decode()
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_a_hint_that_is_forgotten_while_it_is_recalled_is_not_told(mem: Memory) -> None:
     """Between the look into the bank and the word to the run, a forget comes by."""
     run = one_run(mem, 1, passed=True, user_id="ana", level="user")
-    event = next(entry.id for entry in run.entries() if entry.role == "user")
+    event = next(entry.id for entry in run.ledger.entries() if entry.role == "user")
     other = mem.run(user_id="ana", agent_id="solver")
     other.observe("user", "go")
     engine = mem._ctx.engine
@@ -311,7 +313,7 @@ def test_a_hint_that_is_forgotten_while_it_is_recalled_is_not_told(mem: Memory) 
         return write(tenant_id, work)
 
     engine.write = slow  # type: ignore[method-assign]
-    recalled = other.recall("reach", intent=INTENT)
+    recalled = other.learning.recall("reach", intent=INTENT)
     engine.write = write  # type: ignore[method-assign]
     assert calls
     assert not any("uokkaword" in (hint.summary or "") for hint in recalled.hints)
@@ -321,7 +323,7 @@ def test_a_hint_that_is_forgotten_while_it_is_recalled_is_not_told(mem: Memory) 
 def test_an_old_dump_does_not_bring_back_what_was_learnt(tmp_path: Path) -> None:
     with muniment.open(":memory:") as mem:
         run = one_run(mem, 1, passed=True, user_id="ana", level="user")
-        event = next(entry.id for entry in run.entries() if entry.role == "user")
+        event = next(entry.id for entry in run.ledger.entries() if entry.role == "user")
         (tmp_path / "all").write_bytes(b"".join(mem.export(user_id="ana")))
         (tmp_path / "part").write_bytes(b"".join(mem.export(user_id="ana", session_id=run.scope.session_id)))
         mem.forget(event=event)
@@ -333,4 +335,4 @@ def test_an_old_dump_does_not_bring_back_what_was_learnt(tmp_path: Path) -> None
         mem.import_(tmp_path / "all")
         assert "Quokkaword" not in b"".join(mem.export()).decode()
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()

@@ -58,14 +58,14 @@ def die_at(path: Path, number: int, moment: str) -> bool:
 def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
     with muniment.open(path, policy=POLICY) as mem:
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
         for plan in mem.bank(user_id="ana").plans():  # of each plan all was done, or nothing
             if plan.plan.plan_id in PLANS and plan.status == "applied":
                 assert all(mem.bank(user_id="ana").get(id_).version >= left for id_, _, left in plan.touched)
         tell(mem)
         assert end_of(mem) == whole
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.slow

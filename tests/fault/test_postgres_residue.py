@@ -149,11 +149,11 @@ def test_receipts_wait_for_the_scrub(
         assert all("too large" in receipt.note for receipt in receipts)
         assert [_status(mem, receipt) for receipt in receipts] == [SCRUB_DUE] * 2
 
-        done = mem.scrub()
+        done = mem.store.scrub()
         assert (done.due, done.receipts) == (False, 2)
         assert [_status(mem, receipt) for receipt in receipts] == ["issued"] * 2
         assert b"xyzzyplugh" not in page_bytes(admin, postgres_schema)
-        assert mem.scrub().receipts == 0
+        assert mem.store.scrub().receipts == 0
         assert mem.verify().ok
 
 

@@ -552,7 +552,7 @@ def test_a_sentence_that_gives_orders_goes_into_no_pack(mem: Memory, study: Stud
         text = text.replace("## Findings", f"## Findings\n\n### {ORDER}")
         text = text.replace("\n## Sources", f"- {ORDER} [1]\n\n## Sources")
         result = study.ingest(perspective.id, text, tool_use=TOOL_USE)
-        assert "instruction_like" in mem.get(result.evidence_id).flags
+        assert "instruction_like" in mem.ledger.get(result.evidence_id).flags
     study.pivot()
     study.supply([PAGES[0] | {"text": f"{PAGES[0]['text']} {ORDER}", "title": ORDER}, *PAGES[1:]])
     study.citations()
@@ -572,7 +572,7 @@ def test_a_run_is_seen_by_nobody_else(mem: Memory, study: Study, tmp_path: Path)
     with pytest.raises(NotFound):
         mem.open_research("dr_1", tenant_id="acme")
     with pytest.raises(NotFound):
-        mem.synthesis_input("dr_1", tenant_id="acme")
+        mem.open_research("dr_1", tenant_id="acme").synthesis_input()
     corpus_id = study.manifest().corpus_id
     for user_id in ("bob", None):
         assert mem.corpus(corpus_id, user_id=user_id).documents() == []

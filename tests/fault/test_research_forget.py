@@ -70,7 +70,7 @@ def test_nothing_is_left_of_a_run(tmp_path: Path, what: str) -> None:
         with pytest.raises((Forgotten, NotFound)):
             study.manifest()
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
     assert left(tmp_path) == []
 
 
@@ -88,7 +88,7 @@ def test_with_one_output_or_page_goes_all_that_was_made_of_it(tmp_path: Path, wh
             study.status()
         assert not study.directory.exists()
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
     assert left(tmp_path, ("laundered figure",) if what == "wave" else PAGE_WORDS) == []
 
 
@@ -182,7 +182,7 @@ def test_a_run_goes_on_in_another_store(
         taken_up.resume()
         assert files(tmp_path / "one") == files(tmp_path / "two")
         assert moved.verify().ok
-        assert moved.rebuild().repaired == ()
+        assert moved.store.rebuild().repaired == ()
         assert taken_up.check(draft_for(taken_up.synthesis_input())).passed
         assert in_step(taken_up)
         assert in_step(study)
@@ -204,7 +204,7 @@ def test_a_lost_item_is_told_from_the_ledger_again(tmp_path: Path) -> None:
         lost = Delete("items", (("id", "=", study_id("dr_1")), ("version", ">", 3)))
         mem._ctx.engine.write("default", lambda tx: tx.do(lost))
         assert study.manifest() != before[0]
-        assert mem.rebuild().repaired != ()
+        assert mem.store.rebuild().repaired != ()
         assert study.manifest() == before[0]
         assert in_step(study)
 

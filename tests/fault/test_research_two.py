@@ -153,7 +153,7 @@ def test_two_processes_race_through_a_run(tmp_path: Path) -> None:
             assert process.returncode == 0, error.decode()[-2000:]
         whole_history(study)
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("RP-07")
@@ -309,7 +309,7 @@ def test_a_crash_in_the_middle_of_a_forget(tmp_path: Path, when: str) -> None:
             assert files(study.directory) == before
             assert again.forget(user_id="ana").scrubbed
         assert not study.directory.exists() or not files(study.directory)
-        assert again.rebuild().repaired == ()
+        assert again.store.rebuild().repaired == ()
 
 
 if __name__ == "__main__":

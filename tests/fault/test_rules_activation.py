@@ -68,7 +68,7 @@ def test_no_plan_and_no_undo_makes_a_rule_act(step: str) -> None:
             except Conflict:
                 continue
         nothing_acts(story)
-    assert not story.memory.rebuild().repaired
+    assert not story.memory.store.rebuild().repaired
 
 
 def test_an_active_rule_is_out_of_reach_of_plans() -> None:
@@ -265,7 +265,7 @@ def test_a_rule_that_changes_while_it_is_promoted_is_not() -> None:
     assert len({one.report_id for one in promoted}) <= 1
     assert (rule.stage == "active") == (rule.report_id is not None and rule.status == "active")
     assert [one.revision for one in book.revisions()] == list(range(1, book.revision + 1))
-    assert not story.memory.rebuild().repaired
+    assert not story.memory.store.rebuild().repaired
 
 
 # -- runs that lie ------------------------------------------------------------------------------------
@@ -288,7 +288,9 @@ def test_runs_cannot_invent_their_arms() -> None:
             except (MunimentError, TypeError):
                 continue
         run.observe("assistant", '{"count": 1}')
-        run.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK", "rules": said["arms"], "number": number})
+        run.learning.learn(
+            {"verifier_id": "v", "verdict": "PASS", "outcome": "OK", "rules": said["arms"], "number": number}
+        )
     stats = story.book.stats(rule_id)
     assert stats.with_counts.runs.n == 0
     assert story.book.watch()[rule_id].decision == "stay"
@@ -298,11 +300,11 @@ def test_a_run_counts_once_however_often_it_is_told() -> None:
     story, rule_id = at("canary")
     run = story.memory.run(user_id="ana", agent_id="counter")
     for _ in range(5):
-        run.select_rules(intent=COUNTING)
+        run.learning.select_rules(intent=COUNTING)
     run.observe("user", "Count.")
     run.observe("assistant", '{"count": 1}')
     for _ in range(5):
-        run.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=COUNTING)
+        run.learning.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=COUNTING)
     stats = story.book.stats(rule_id)
     assert stats.with_counts.runs.n + stats.without_counts.runs.n == 1
 
@@ -353,7 +355,7 @@ def test_a_forged_dump_of_a_gated_rule_is_refused(edit: Any) -> None:
     with store() as mem:
         with pytest.raises(InvalidInput):
             mem.import_(lambda: forged(dump, lambda lines: edit(lines, rule_id)))
-        assert mem.tenants() == []
+        assert mem.store.tenants() == []
 
 
 def _other_words(lines: list[dict[str, Any]], rule_id: str) -> None:
@@ -417,14 +419,14 @@ def test_a_forged_dump_of_an_active_rule_is_refused(edit: Any) -> None:
     with store() as mem:
         with pytest.raises(InvalidInput):
             mem.import_(lambda: forged(dump, lambda lines: edit(lines, rule_id)))
-        assert mem.tenants() == []
+        assert mem.store.tenants() == []
 
 
 def test_a_true_dump_is_taken_and_acts_alike() -> None:
     story, rule_id = at("promote")
     assert acts(story) == {rule_id}
     assert story.memory.verify().ok
-    assert not story.memory.rebuild().repaired
+    assert not story.memory.store.rebuild().repaired
     assert tuple(story.memory.export()) == grown("promote")[0]
 
 
@@ -442,7 +444,7 @@ def test_an_entry_that_calls_a_rule_so_makes_nothing_of_it(stage: str) -> None:
         write(story, plain | ({} if report_id is None else {"report_id": report_id}), before)
         assert story.book.get(rule_id) == before
         nothing_acts(story)
-    assert not story.memory.rebuild().repaired
+    assert not story.memory.store.rebuild().repaired
     nothing_acts(story)
 
 

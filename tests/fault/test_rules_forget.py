@@ -44,11 +44,11 @@ def raw(folder: Path) -> bytes:
 
 def judged(mem: Memory, user_id: str, words: str, *, passed: bool = True, level: str = "user") -> Any:
     run = mem.run(user_id=user_id, agent_id="counter", grants=("agent", "tenant"))
-    run.select_rules(intent=COUNTING)
+    run.learning.select_rules(intent=COUNTING)
     run.observe("user", f"{words}: count.")
     run.compose("planner", query="count", max_tokens=600)
     run.observe("assistant", f"{words} one.")
-    return run.learn(PASS if passed else FAIL, intent=COUNTING, level=level)
+    return run.learning.learn(PASS if passed else FAIL, intent=COUNTING, level=level)
 
 
 def draft(draft_id: str, words: str, *traces: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def test_a_rule_goes_with_the_run_it_was_learnt_from(mem: Memory, folder: Path, 
     with pytest.raises(Conflict, match=r"left to be restored|stands as"):
         book.rollback(to=4, signed_by="rosa") if kept is None else book.rollback(to=book.revision, signed_by="rosa")
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     with pytest.raises(MunimentError):
         book.submit("d1")
     again = book.submit(draft("d4", "numbatrule"))  # and it goes on
@@ -127,7 +127,7 @@ def test_a_user_of_a_tenants_rule_leaves_and_the_counts_are_right(folder: Path) 
         assert counts(book, rule.id) == (6, sum(told["bo"]))
         assert book.get(rule.id).record["body"].startswith("Answer")  # the rule is the tenant's
         assert book.select(intent=COUNTING).response.selected_rules
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
         assert counts(book, rule.id) == (6, sum(told["bo"]))
 
 
@@ -154,13 +154,13 @@ def test_no_cache_of_another_process_hands_out_what_was_forgotten(
         there = other.rulebook(user_id="ana")
         run = other.run(user_id="ana", agent_id="counter")
         assert [one.rule_id for one in there.select(intent=COUNTING).response.selected_rules] == [rule_id]
-        assert run.select_rules(intent=COUNTING, keep=False).text  # both are held ready now
+        assert run.learning.select_rules(intent=COUNTING, keep=False).text  # both are held ready now
         source = there.get(rule_id).sources[0]
         log = next(log for log in mine.bank(user_id="ana").event_logs() if log.trace_id == source)
         mine.forget(event=log.x_ref)
         assert there.select(intent=COUNTING).text == ""
-        assert run.select_rules(intent=COUNTING, keep=False).text == ""
-        assert run.select_rules(intent=COUNTING).text == ""
+        assert run.learning.select_rules(intent=COUNTING, keep=False).text == ""
+        assert run.learning.select_rules(intent=COUNTING).text == ""
 
 
 @pytest.mark.req("LG-07")
@@ -189,7 +189,7 @@ def test_a_new_book_is_not_mistaken_for_the_forgotten_one(folder: Path) -> None:
             book.rollback(to=2, signed_by="rosa")
         assert book.rollback(to=0, signed_by="rosa").restores == 0
         assert book.rules() == []
-        assert mine.rebuild().repaired == ()
+        assert mine.store.rebuild().repaired == ()
         assert mine.verify().ok
 
 
@@ -199,8 +199,8 @@ def test_the_words_of_a_revision_can_be_forgotten_too(mem: Memory, folder: Path)
     book = mem.rulebook(user_id="ana")
     one, two = (book.add(f"Say {word}.", applicability={"domain_tag": "count"}) for word in ("please", "thanks"))
     book.retire(two.id, reason="quokkaname asked for it")
-    entry = next(each for each in mem.entries(user_id="bank:user:ana") if "quokkaname" in str(each.metadata))
-    reported = [each for each in mem.entries(user_id="bank:user:ana") if "quokkaname" in str(each.metadata)]
+    entry = next(each for each in mem.ledger.entries(user_id="bank:user:ana") if "quokkaname" in str(each.metadata))
+    reported = [each for each in mem.ledger.entries(user_id="bank:user:ana") if "quokkaname" in str(each.metadata)]
     for each in reported:
         mem.forget(event=each.id)
     assert b"quokkaname" not in raw(folder)
@@ -212,7 +212,7 @@ def test_the_words_of_a_revision_can_be_forgotten_too(mem: Memory, folder: Path)
     assert book.select(intent=COUNTING).text.count("\n- ") == 2
     assert book.rollback(to=0, signed_by="rosa").restores == 0
     assert book.rules() == []
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_builds_and_selections_go_with_the_rule(folder: Path) -> None:
@@ -220,7 +220,7 @@ def test_builds_and_selections_go_with_the_rule(folder: Path) -> None:
     with story.memory as mem:
         run = mem.run(user_id="ana", agent_id="counter")
         run.observe("user", "Count.")
-        selection = run.select_rules(intent=COUNTING)
+        selection = run.learning.select_rules(intent=COUNTING)
         build = run.compose("planner", query="apples", max_tokens=600)
         assert selection.text in build.text
         source = story.book.get(rule_id).sources[0]
@@ -231,9 +231,9 @@ def test_builds_and_selections_go_with_the_rule(folder: Path) -> None:
             mem.replay(build.id)
         later = run.compose("planner", query="apples", max_tokens=600)
         assert selection.text not in later.text
-        learned = run.learn(PASS, intent=COUNTING)  # a run that had it is still a run
+        learned = run.learning.learn(PASS, intent=COUNTING)  # a run that had it is still a run
         assert not learned.event_log.selected_rules
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
 
 
 def test_forgetting_runs_one_by_one_keeps_the_figures_those_of_the_rest(folder: Path) -> None:
@@ -260,7 +260,7 @@ def test_an_old_dump_brings_no_rule_back(tmp_path: Path) -> None:
             story.book.get(rule_id)
         assert story.book.select(intent=COUNTING).text == ""
         assert RuleStory(mem).book.reports is not None
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
     context = new_context(
         engine=open_engine(tmp_path / "n.db"), policy=Policy(), clock=TickingClock(LATER), ids=CountingIds("n")
     )

@@ -301,7 +301,7 @@ def test_a_users_rules_are_the_users_alone() -> None:
         mem.rulebook(tenant_id="acme").add("Rule of acme's.")
 
         def seen(**scope: Any) -> set[str]:
-            text = mem.run(**scope).select_rules(intent=COUNTING).text
+            text = mem.run(**scope).learning.select_rules(intent=COUNTING).text
             return {name for name in ("ana", "the counter", "the tenant", "acme") if f"of {name}'s" in text}
 
         assert seen(user_id="ana", agent_id="counter") == {"ana", "the counter", "the tenant"}

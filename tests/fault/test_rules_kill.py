@@ -66,7 +66,7 @@ def check(mem: Memory) -> dict[str, Any]:
         if rule.stage == "active":
             assert rule.report_id in {one.report_id for one in book.reports(rule.id)}
     before = standing(mem)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert standing(mem) == before
     return before
 

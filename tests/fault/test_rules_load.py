@@ -95,7 +95,7 @@ def check(story: RuleStory, rule_id: str, looks: list[dict[str, Any]]) -> None:
         assert [held.version for held in book.history(one.id)] == list(range(1, one.version + 1))
     stats = book.stats(rule_id)
     assert story.memory.verify().ok
-    assert story.memory.rebuild().repaired == ()
+    assert story.memory.store.rebuild().repaired == ()
     assert book.stats(rule_id) == stats
     assert len({seen["revision"] for seen in looks}) > 1, "nothing changed while they looked"
 

@@ -123,8 +123,8 @@ def check(mem: muniment.Memory, callers: Callers) -> None:
     report = mem.verify()
     assert report.ok, report.broken
     users = sorted({asked.user for asked in callers.acknowledged})
-    there = {entry.id: entry for user in users for entry in mem.entries(user_id=user) if entry.kind == "message"}
-    marks = Counter((entry.content or mem.content(entry.id)).partition(" ")[0] for entry in there.values())
+    there = {entry.id: entry for user in users for entry in mem.ledger.entries(user_id=user) if entry.kind == "message"}
+    marks = Counter((entry.content or mem.ledger.content(entry.id)).partition(" ")[0] for entry in there.values())
     assert not [mark for mark, count in marks.items() if count > 1], "written twice"
     batches = Counter(mark.partition("/")[0] for mark in marks if "/" in mark)
     assert set(batches.values()) <= {BATCH}, "half a batch"
@@ -136,9 +136,9 @@ def check(mem: muniment.Memory, callers: Callers) -> None:
     for asked, answer in callers.acknowledged.items():
         body = json.loads(asked.body)
         if asked.path == "events":
-            assert mem.content(answer["id"]) == body["content"]
+            assert mem.ledger.content(answer["id"]) == body["content"]
         elif asked.path == "events/batch":
-            assert [mem.content(each["id"]) for each in answer["items"]] == [each["content"] for each in body]
+            assert [mem.ledger.content(each["id"]) for each in answer["items"]] == [each["content"] for each in body]
         elif asked.path == "facts":
             assert facts[answer["fact_id"]].value == body["value"]
         else:

@@ -16,7 +16,7 @@ from muniment.core.record import Record
 from muniment.surfaces.cli.main import COMMANDS
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.signatures import public_members
-from muniment.surfaces.operations.table import HANDLES
+from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, class_at
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -34,14 +34,19 @@ def test_the_pages_are_current() -> None:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\npython tools/make_reference.py"
 
 
-@pytest.mark.parametrize("handle", [each for each in HANDLES if each != "works"])
-def test_every_method_is_there_and_says_what_it_does(handle: str) -> None:
+@pytest.mark.parametrize("place", [each for each in (*HANDLES, *SUBHANDLES) if each != "works"])
+def test_every_method_is_there_and_says_what_it_does(place: str) -> None:
     parts = re.split(r"^### ", page("api.md"), flags=re.MULTILINE)
     said = {part.partition("\n")[0]: part for part in parts}
-    for name in public_members(HANDLES[handle]):  # type: ignore[index]
-        part = said[f"{NAMES.get(handle, handle)}.{name}"]
+    handle, dot, rest = place.partition(".")
+    for name in public_members(class_at(place)):
+        part = said[f"{NAMES.get(handle, handle)}{dot}{rest}.{name}"]
         text = re.sub(r"```py\n.*?```", "", part.partition("\n")[2], flags=re.DOTALL)
-        assert [line for line in text.splitlines() if line.strip() and not line.startswith(("HTTP:", "Not over"))], name
+        assert [
+            line
+            for line in text.splitlines()
+            if line.strip() and not line.startswith(("HTTP:", "Not over", "Its methods"))
+        ], name
 
 
 def test_every_command_is_there_and_every_option_says_what_it_is_for() -> None:

@@ -94,7 +94,7 @@ def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
             run = await mem.run(user_id="ana", tenant_id="acme", session_id="s1")
             assert isinstance(run, aio.AsyncRun)
             await asyncio.gather(*[run.observe("user", f"turn {n}") for n in range(50)])
-            assert len([entry async for entry in run.entries()]) == 51
+            assert len([entry async for entry in run.ledger.entries()]) == 51
             assert (await mem.verify()).ok
             corpus = await mem.corpus("notes", tenant_id="acme", user_id="ana")
             assert isinstance(corpus, aio.AsyncCorpus)
@@ -104,7 +104,7 @@ def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
             with pytest.raises(Forbidden):
                 await mem.runs()
             with pytest.raises(NotFound):
-                await mem.get("nope", tenant_id="acme")
+                await mem.ledger.get("nope", tenant_id="acme")
             assert mem.info.name == "sqlite"
             assert mem.policy == muniment.Policy()
             resumed = await mem.resume(run.run_id, tenant_id="acme")
@@ -133,14 +133,14 @@ def test_the_loop_goes_on_while_the_server_thinks(gate: Gated) -> None:
         async with await connecting as mem:
             run = await mem.run(user_id="ana")
             book = await mem.rulebook(user_id="ana")
-            for ask in (mem.tenants, run.state, lambda: run.observe("user", "x"), lambda: _revision(book)):
+            for ask in (mem.store.tenants, run.state, lambda: run.observe("user", "x"), lambda: _revision(book)):
                 gate.shut()
                 task = await held(gate, ask())
                 assert not task.done()
                 gate.open.set()
                 await task
             gate.shut()
-            reading = await held(gate, anext(run.entries()))
+            reading = await held(gate, anext(run.ledger.entries()))
             gate.open.set()
             await reading
 
@@ -205,7 +205,7 @@ def test_a_cancelled_write_is_done_once_and_the_connection_goes_on(gate: Gated) 
         with pytest.raises(Closed):
             await run.observe("user", "late")
         with pytest.raises(Closed):
-            await anext(run.entries())
+            await anext(run.ledger.entries())
         assert gate.closed.is_set()
 
     asyncio.run(main())
@@ -231,7 +231,7 @@ def test_closing_waits_for_a_write_that_nobody_waits_for(serve: Serve) -> None:
         assert gate.closed.is_set()
 
     asyncio.run(main())
-    assert [entry.role for entry in memory.entries(user_id="ana")] == ["system", "user"]
+    assert [entry.role for entry in memory.ledger.entries(user_id="ana")] == ["system", "user"]
     memory.close()
 
 
@@ -252,7 +252,7 @@ def test_a_stream_that_nobody_reads_on_is_ended(serve: Serve) -> None:
 
         async def main() -> None:
             async with await aio.connect(URL, http=gate) as mem:
-                for begin in (lambda: mem.entries(user_id="ana"), mem.export):
+                for begin in (lambda: mem.ledger.entries(user_id="ana"), mem.export):
                     ended = gate.ended
                     lines = begin()
                     await anext(lines)
@@ -303,7 +303,7 @@ def test_the_sync_client_is_closed_too(gate: Gated) -> None:
     mem = muniment.connect(URL, http=gate)
     mem.close()
     with pytest.raises(Closed):
-        mem.tenants()
+        mem.store.tenants()
     with pytest.raises(Closed):
         mem.export()
 

@@ -56,38 +56,73 @@ def story(mem: Memory) -> list[Any]:
     told += [said, run.observe_tool("weather", args={"city": "Berlin"}, content="12 °C")]
     told.append(run.observe_many([{"role": "assistant", "content": "Noted.", "ts": date(2026, 5, 3)}]))
     told.append(run.observe("user", "x" * 70_000, id="docs/long one.md"))
-    told += [run.content("docs/long one.md"), mem.content("docs/long one.md"), mem.get("docs/long one.md")]
-    told.append(run.resolve(EventSpan(event_id=said.id, quote="Berlin")))
+    told += [
+        run.ledger.content("docs/long one.md"),
+        mem.ledger.content("docs/long one.md"),
+        mem.ledger.get("docs/long one.md"),
+    ]
+    told.append(run.ledger.resolve(EventSpan(event_id=said.id, quote="Berlin")))
     told.append(run.remember("user.city", "Berlin", sources=[said.id], quote="Berlin"))
-    told += [run.facts(), run.fact_history("user.city"), run.patch(goal="dinner", slots={"city": "Berlin"}, note=1)]
+    told += [
+        run.facts(),
+        run.memory.fact_history("user.city"),
+        run.patch(goal="dinner", slots={"city": "Berlin"}, note=1),
+    ]
     told += [run.working_state(), run.search("where does she live"), mem.why("Berlin")]
-    told += [run.propose("user.diet", "vegan", sources=[said.id]), run.candidates(), run.extract()]
+    told += [run.propose("user.diet", "vegan", sources=[said.id]), run.memory.candidates(), run.extract()]
     told += [run.procedure("booking", {"steps": ["a"]}, priority=1), run.insight("hypothesis", "she may be vegan")]
     build = run.compose("planner", query="Where should we eat?", max_tokens=512)
     told += [build.id, build.packet, build.packet_bytes, build.text, build.tokens, build.marks, build.request]
     told += [build.pool.hits, build.policy, build.to_openai(), build.to_anthropic(), build.resolve("Berlin [1].")]
     told.append(mem.replay(build.id).packet_bytes)
     told += [mem.diff(build.id, build.id), mem.compare(build.id, Policy(policy_id="other"))]
-    told += [run.claim("She lives in Berlin.", evidence=[said.id], status="verified"), run.claims(), run.log()]
-    told += [run.question("Where?"), run.questions(), run.failure("tool", "here", "why"), run.plan_next(["eat"])]
     told += [
-        run.step("COMPILE_DONE", "p", builds=[build]),
-        run.compact(),
-        list(mem.snapshots("r1")),
-        mem.narrative("r1"),
+        run.log.claim("She lives in Berlin.", evidence=[said.id], status="verified"),
+        run.log.claims(),
+        run.log.read(),
     ]
-    told += [mem.check_snapshot("r1"), mem.drift(user_id="ana"), mem.runs(), mem.run_state("r1"), run.budgets()]
+    told += [
+        run.log.question("Where?"),
+        run.log.questions(),
+        run.log.failure("tool", "here", "why"),
+        run.log.plan_next(["eat"]),
+    ]
+    told += [
+        run.log.step("COMPILE_DONE", "p", builds=[build]),
+        run.log.compact(),
+        list(mem.log.snapshots("r1")),
+        mem.log.narrative("r1"),
+    ]
+    told += [
+        mem.log.check_snapshot("r1"),
+        mem.log.drift(user_id="ana"),
+        mem.runs(),
+        mem.log.run_state("r1"),
+        run.log.budgets(),
+    ]
     resumed = mem.resume("r1")
     told += [resumed.log, resumed.snapshot, resumed.tail, resumed.rejected, resumed.run.scope]
-    told += [run.recall("eat", intent={"task_family": "dinner"}).response, run.note(facts=["f"]), run.working_set()]
+    told += [
+        run.learning.recall("eat", intent={"task_family": "dinner"}).response,
+        run.learning.note(facts=["f"]),
+        run.learning.working_set(),
+    ]
     told += [run.verify("Berlin", documents=["Berlin"]).verdict, len(run.verifications())]
     bank = mem.bank(user_id="ana")
     told += [bank.name, bank.records(), bank.plans(), bank.select_seed(), bank.reasoning_bank(), bank.event_logs()]
     notes = mem.corpus("notes", user_id="ana")
     told += [notes.add("# A\n\ntext", document_id="a/b.md"), notes.get("a/b.md"), notes.documents()]
-    told += [notes.search("text"), notes.retract("a/b.md", "old"), list(mem.episodes(user_id="ana"))]
-    told += [list(run.entries()), [each.seq for each in mem.entries(user_id="ana", session_id="s1")]]
-    told += [run.finish(), mem.verify(), mem.rebuild(), list(mem.export()), mem.tenants(), mem.info.name, mem.policy]
+    told += [notes.search("text"), notes.retract("a/b.md", "old"), list(mem.ledger.episodes(user_id="ana"))]
+    told += [list(run.ledger.entries()), [each.seq for each in mem.ledger.entries(user_id="ana", session_id="s1")]]
+    told += [
+        run.finish(),
+        mem.verify(),
+        mem.store.rebuild(),
+        list(mem.export()),
+        mem.store.tenants(),
+        mem.info.name,
+        mem.policy,
+    ]
     told += [mem.forget(event=said.id), mem.forget(user_id="ana", session="s1"), mem.forget(tenant="default")]
     return told
 
@@ -139,8 +174,8 @@ def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
                 mem.runs()
         own = keys.create("ana", tenant="acme", user="ana").token
         with muniment.connect(url, key=own) as mem:
-            assert mem.get(said.id, tenant_id="acme") == said
-            assert mem.content(said.id, tenant_id="acme") == "Oslo is home."
+            assert mem.ledger.get(said.id, tenant_id="acme") == said
+            assert mem.ledger.content(said.id, tenant_id="acme") == "Oslo is home."
             build = mem.run(user_id="ana", tenant_id="acme").compose("responder", query="home")
             assert mem.replay(build.id, tenant_id="acme") == build
             assert len(mem.runs(tenant_id="acme")) == 1
@@ -179,7 +214,7 @@ def test_errors_are_typed_and_keep_what_they_carry(serve: Serve) -> None:
             run.observe("root", "x")
         assert invalid.value.issues[0].path == "$.role"
         with pytest.raises(NotFound, match="nope"):
-            mem.get("nope")
+            mem.ledger.get("nope")
         with pytest.raises(Conflict):
             mem.run(user_id="ana", session_id="s1", run_id=run.run_id, objective="sing")
         run.finish()
@@ -194,7 +229,7 @@ def test_errors_are_typed_and_keep_what_they_carry(serve: Serve) -> None:
         with pytest.raises(TypeError):
             run.observe("user")  # type: ignore[call-arg]
         with pytest.raises(InvalidInput):
-            mem.get("")
+            mem.ledger.get("")
 
 
 def test_what_is_not_there_or_not_ours_says_so(serve: Serve) -> None:
@@ -269,14 +304,14 @@ def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
         notes, other = Drawer(far, "notes", user_id="ana"), Drawer(far, "other", user_id="ana")
         put_all([Put(drawer, f"key {n}", {"n": n}, f"text {n}") for drawer in (notes, other) for n in range(3)])
         assert sorted(notes.get_many(["key 0", "key 2"])) == ["key 0", "key 2"]
-        (added,) = far.add_documents([{"corpus_id": "notes", "text": "a heron"}])
+        (added,) = far.store.add_documents([{"corpus_id": "notes", "text": "a heron"}])
         assert mem.corpus("notes", user_id="ana").get(added.document_id) == added, "it is the user's, not everybody's"
         for drawers in ([Drawer(far, "notes")], [Drawer(far, "notes", user_id="bob")], [notes, Drawer(far, "notes")]):
             with pytest.raises(Forbidden):
                 put_all([Put(drawer, "mine", {}, "x") for drawer in drawers])
         for user in ("bob", None):
             with pytest.raises(InvalidInput) as caught:
-                far.add_documents([{"corpus_id": "notes", "text": "a heron", "user_id": user}])
+                far.store.add_documents([{"corpus_id": "notes", "text": "a heron", "user_id": user}])
             assert caught.value.path == "$[0].user_id"
         assert mem.corpus("notes").documents() == mem.corpus("notes", user_id="bob").documents() == []
 

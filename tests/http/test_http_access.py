@@ -80,11 +80,11 @@ def fill(memory: Memory) -> None:
             run = memory.run(user_id=user, tenant_id=tenant, session_id="s1", run_id=f"run_{own}", objective=MARK)
             said = run.observe("user", f"My city is {MARK}.", id=f"evt_{own}")
             run.remember("user.city", MARK, sources=[said.id])
-            run.claim(f"The city is {MARK}.", evidence=[said.id], id=f"clm_{own}")
+            run.log.claim(f"The city is {MARK}.", evidence=[said.id], id=f"clm_{own}")
             run.patch(goal=MARK)
             run.compose("responder", query="city")
             memory.corpus("notes", tenant_id=tenant, user_id=user).add(f"Of {MARK}.", document_id="doc")
-            run.compact()
+            run.log.compact()
 
 
 @pytest.mark.req("LG-02")

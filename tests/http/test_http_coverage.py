@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from muniment.surfaces.client import remote
+from muniment.surfaces.client import remote, subhandles
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.openapi import openapi, openapi_text
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.shapes import shape_of
 from muniment.surfaces.operations.signatures import public_members
-from muniment.surfaces.operations.table import HANDLES, Operation
+from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, Operation, class_at
 
 ROOT = Path(__file__).parents[2]
 REMOTE = {
@@ -25,42 +25,57 @@ REMOTE = {
     "study": remote.RemoteStudy,
     "bank": remote.RemoteBank,
     "rulebook": remote.RemoteRulebook,
+    "memory.ledger": subhandles.RemoteMemoryLedger,
+    "memory.log": subhandles.RemoteMemoryLog,
+    "memory.learning": subhandles.RemoteMemoryLearning,
+    "memory.store": subhandles.RemoteMemoryStore,
+    "run.log": subhandles.RemoteRunLog,
+    "run.memory": subhandles.RemoteRunMemory,
+    "run.learning": subhandles.RemoteRunLearning,
+    "run.ledger": subhandles.RemoteRunLedger,
 }
-INHERITED = {"memory.runner", "memory.synthesis_input", "corpus.add_file", "study.collect", "run.scope", "run.run_id",
+INHERITED = {"memory.runner", "corpus.add_file", "study.collect", "run.scope", "run.run_id",
              "corpus.corpus_id", "study.run_id", "study.run", "bank.name", "rulebook.name",
              "rulebook.level"}  # fmt: skip
 """What remote handles take over from the library as it is: made of other methods, or of what they hold themselves."""
-MEMBERS = [(handle, name) for handle, cls in HANDLES.items() for name in public_members(cls)]
+MEMBERS = [(place, name) for place in (*HANDLES, *SUBHANDLES) for name in public_members(class_at(place))]
 
 
-@pytest.mark.parametrize(("handle", "name"), MEMBERS)
-def test_each_public_method_has_a_route_or_a_reason(handle: str, name: str) -> None:
-    rows = [each for each in OPERATIONS if each.id == f"{handle}.{name}"]
-    assert bool(rows) != (f"{handle}.{name}" in LOCAL), "a row in operations.rows, or a reason in LOCAL; not both"
+@pytest.mark.parametrize(("place", "name"), MEMBERS)
+def test_each_public_method_has_a_route_or_a_reason(place: str, name: str) -> None:
+    rows = [each for each in OPERATIONS if (each.place, each.call) == (place, name)]
+    assert bool(rows) != (f"{place}.{name}" in LOCAL), "a row in operations.rows, or a reason in LOCAL; not both"
 
 
 def test_no_reason_is_given_for_what_does_not_exist() -> None:
-    known = {f"{handle}.{name}" for handle, name in MEMBERS}
+    known = {f"{place}.{name}" for place, name in MEMBERS}
     assert set(LOCAL) <= known
     for operation in OPERATIONS:
-        assert operation.function is not None or operation.id in known
+        assert operation.function is not None or f"{operation.place}.{operation.call}" in known
         taken = {each.name for each in operation.signature.parameters}
         for name, why in operation.left_out.items():
             assert why
             assert name in taken or operation.signature.extra is not None, (operation.id, name)
 
 
-@pytest.mark.parametrize(("handle", "name"), [each for each in MEMBERS if each[0] in REMOTE])
-def test_remote_handles_ask_and_never_touch_a_store(handle: str, name: str) -> None:
+@pytest.mark.parametrize(("place", "name"), [each for each in MEMBERS if each[0] in REMOTE])
+def test_remote_handles_ask_and_never_touch_a_store(place: str, name: str) -> None:
     """A method that is neither derived nor made of others would look for a store that is not there."""
-    ours = inspect.getattr_static(REMOTE[handle], name)
-    theirs = inspect.getattr_static(HANDLES[handle], name)
-    if f"{handle}.{name}" in INHERITED:
+    ours = inspect.getattr_static(REMOTE[place], name)
+    theirs = inspect.getattr_static(class_at(place), name)
+    if f"{place}.{name}" in INHERITED:
         assert ours is theirs
         return
     assert ours is not theirs, "neither derived from a row nor said to be inherited"
     if inspect.isfunction(ours) and inspect.isfunction(theirs) and hasattr(ours, "__wrapped__"):
         assert inspect.signature(ours) == inspect.signature(theirs)
+
+
+def test_over_the_wire_an_operation_is_named_as_if_its_handle_had_no_others_on_it() -> None:
+    """Where the library keeps a method is its own affair: names that clients know stay."""
+    for operation in OPERATIONS:
+        assert operation.id == f"{operation.handle}.{operation.wire_name or operation.call}"
+    assert {each.id: each.wire_name for each in OPERATIONS if each.wire_name} == {"run.log": "log"}
 
 
 def test_addresses_are_unique_and_found() -> None:

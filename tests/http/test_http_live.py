@@ -116,25 +116,25 @@ def up_to(last: int, session: str = "s1") -> Callable[[list[dict[str, Any]]], bo
 def test_what_is_new_after_a_position(any_store: Memory) -> None:
     run = any_store.run(user_id="ana", session_id="s1", run_id="r1", agent_id="a")
     run.observe("user", "one")
-    here = any_store.changes(user_id="ana")
+    here = any_store.ledger.changes(user_id="ana")
     assert here.is_empty
     said = run.observe("user", "two")
     run.remember("user.city", "Berlin", sources=[said.id])
     build = run.compose("responder", query="city?", max_tokens=512)
     run.finish("OBJECTIVE_ACHIEVED")
-    new = any_store.changes(user_id="ana", after=here.position)
+    new = any_store.ledger.changes(user_id="ana", after=here.position)
     (appended,) = new.entries
     assert (appended.session_id, appended.run_id, appended.first_seq) == ("s1", "r1", 3)
-    assert appended.last_seq == sum(1 for _ in run.entries())
+    assert appended.last_seq == sum(1 for _ in run.ledger.entries())
     assert appended.events[0] == "message"
     assert appended.events[-1] == "run_finished"
     assert [each.build_id for each in new.builds] == [build.id]
-    assert any_store.changes(user_id="ana", after=new.position).is_empty
+    assert any_store.ledger.changes(user_id="ana", after=new.position).is_empty
     assert "two" not in str(new)
     any_store.forget(event=said.id)
-    gone = any_store.changes(user_id="ana", after=new.position)
+    gone = any_store.ledger.changes(user_id="ana", after=new.position)
     assert len(gone.receipts) == 1
-    assert not any_store.changes(user_id="ana", after=gone.position).receipts
+    assert not any_store.ledger.changes(user_id="ana", after=gone.position).receipts
 
 
 def test_a_position_is_exact_or_says_that_it_is_not(any_store: Memory) -> None:
@@ -142,20 +142,20 @@ def test_a_position_is_exact_or_says_that_it_is_not(any_store: Memory) -> None:
     runs = [any_store.run(user_id="ana", session_id=f"s{n}", run_id=f"r{n}") for n in range(20)]
     for run in runs:
         run.observe("user", "x")
-    position = any_store.changes(user_id="ana").position
+    position = any_store.ledger.changes(user_id="ana").position
     counts = {f"s{n}": 2 for n in range(20)}
     for turn in range(12):
         written = [(turn * 7) % 20, (turn * 3 + 1) % 20]
         for n in written:
             runs[n].observe_many([{"role": "user", "content": "y"}] * (turn + 1))
-        new = any_store.changes(user_id="ana", after=position)
+        new = any_store.ledger.changes(user_id="ana", after=position)
         assert not new.reset
         for each in new.entries:
             assert each.first_seq == counts[each.session_id] + 1
             counts[each.session_id] = each.last_seq
         position = new.position
     for n in range(20):
-        assert counts[f"s{n}"] == sum(1 for _ in runs[n].entries())
+        assert counts[f"s{n}"] == sum(1 for _ in runs[n].ledger.entries())
 
 
 def test_what_cannot_be_told_exactly_is_a_reset(any_store: Memory) -> None:
@@ -163,12 +163,12 @@ def test_what_cannot_be_told_exactly_is_a_reset(any_store: Memory) -> None:
     run = any_store.run(user_id="ana", session_id="s1")
     run.observe("user", "x", ts="2020-01-01T00:00:00Z")
     run.compose("responder", query="x", max_tokens=512)
-    position = any_store.changes(user_id="ana").position
+    position = any_store.ledger.changes(user_id="ana").position
     run.compose("responder", query="x", max_tokens=512, now="2020-06-01T00:00:00Z")
-    new = any_store.changes(user_id="ana", after=position)
+    new = any_store.ledger.changes(user_id="ana", after=position)
     assert new.reset
     assert not new.entries
-    assert any_store.changes(user_id="ana", after=new.position).is_empty
+    assert any_store.ledger.changes(user_id="ana", after=new.position).is_empty
 
 
 def test_a_store_that_was_put_back_is_a_reset(tmp_path: Path, start: Start) -> None:
@@ -178,10 +178,10 @@ def test_a_store_that_was_put_back_is_a_reset(tmp_path: Path, start: Start) -> N
         run.observe("user", "x")
         old.import_(new.export)
         run.observe("user", "y")
-        position = new.changes(user_id="ana").position
-        told = old.changes(user_id="ana", after=position)
+        position = new.ledger.changes(user_id="ana").position
+        told = old.ledger.changes(user_id="ana", after=position)
         assert (told.reset, told.more) == (True, False)
-        assert old.changes(user_id="ana", after=told.position).is_empty
+        assert old.ledger.changes(user_id="ana", after=told.position).is_empty
         with Listener(f"{start(old)}{ANA}/changes", Last_Event_ID=position) as stream:
             first = stream.next()
             assert first is not None
@@ -203,12 +203,12 @@ def test_a_position_of_somebody_else_is_refused(serve: Serve) -> None:
 
 
 def test_many_entries_come_in_parts(memory: Memory) -> None:
-    position = memory.changes(user_id="ana").position
+    position = memory.ledger.changes(user_id="ana").position
     run = memory.run(user_id="ana", session_id="s1")
     run.observe_many([{"role": "user", "content": "x"}] * 700)
     told: list[int] = []
     while True:
-        new = memory.changes(user_id="ana", after=position)
+        new = memory.ledger.changes(user_id="ana", after=position)
         told += [seq for each in new.entries for seq in range(each.first_seq, each.last_seq + 1)]
         position = new.position
         if not new.more:

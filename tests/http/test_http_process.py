@@ -62,7 +62,7 @@ def test_it_ends_in_order_and_requests_under_way_are_answered(tmp_path: Path) ->
             answers = [each.result() for each in asked if each.exception() is None]
         assert process.wait(60) in (0, -signal.SIGTERM)
     with muniment.open(tmp_path / "store.db") as mem:
-        kept = sum(entry.kind == "message" for entry in mem.entries(user_id="ana"))
+        kept = sum(entry.kind == "message" for entry in mem.ledger.entries(user_id="ana"))
         assert kept >= 400 + 400 * sum(answer.status_code == 201 for answer in answers)
         assert kept % 400 == 0
         assert mem.verify().ok
@@ -102,7 +102,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
             process.kill()
             acknowledged += [key for job in jobs if (key := job.result()) is not None]
     with serving(tmp_path, port=port) as (_, url), muniment.connect(url) as mem:
-        kept = [entry.content for entry in mem.entries(user_id="ana") if entry.kind == "message"]
+        kept = [entry.content for entry in mem.ledger.entries(user_id="ana") if entry.kind == "message"]
         assert set(acknowledged) <= set(kept)
         assert len(acknowledged) >= 3 * 30
         assert len(kept) == len(set(kept))
@@ -110,7 +110,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
         run = mem.run(user_id="ana", session_id="r1", run_id="r1")
         again = run.observe("user", acknowledged[0], idempotency_key=acknowledged[0])
         assert again.content == acknowledged[0]
-        assert len(list(mem.entries(user_id="ana"))) == len(kept) + 1
+        assert len(list(mem.ledger.entries(user_id="ana"))) == len(kept) + 1
 
 
 def test_a_connection_that_breaks_says_that_the_outcome_is_unknown(tmp_path: Path) -> None:

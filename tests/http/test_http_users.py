@@ -39,7 +39,7 @@ def test_pages_lines_and_the_library_agree(serve: Serve, any_store: Memory) -> N
         say(any_store, name)
     say(any_store, "elsewhere", "acme")
     client = serve(any_store)
-    at_home = [user.to_wire() for user in any_store.users()]
+    at_home = [user.to_wire() for user in any_store.store.users()]
     assert [each["user_id"] for each in at_home] == sorted(people)
     assert client.get(USERS).json() == {"items": at_home}
     assert [name for page in pages(client, 3) for name in page] == sorted(people)
@@ -47,8 +47,8 @@ def test_pages_lines_and_the_library_agree(serve: Serve, any_store: Memory) -> N
     lines = client.get(USERS, headers={"Accept": "application/x-ndjson"}).text.splitlines()
     assert len(lines) == len(people)
     with muniment.connect("http://localhost", http=client) as remote:
-        assert [user.to_wire() for user in remote.users()] == at_home
-        assert [user.user_id for user in remote.users(tenant_id="acme")] == ["elsewhere"]
+        assert [user.to_wire() for user in remote.store.users()] == at_home
+        assert [user.user_id for user in remote.store.users(tenant_id="acme")] == ["elsewhere"]
 
 
 def test_a_page_goes_on_where_the_last_ended_whatever_came_or_went(serve: Serve) -> None:
@@ -138,7 +138,7 @@ def test_a_user_s_connection_is_refused_too(serve: Serve, keys: KeyFile) -> None
         token = keys.create("ana", tenant="acme", user="ana").token
         remote = muniment.connect("http://localhost", key=token, http=serve(mem, auth="on"))
         with remote, pytest.raises(Forbidden):
-            remote.users(tenant_id="acme")
+            remote.store.users(tenant_id="acme")
 
 
 def test_a_cursor_of_another_list_or_of_nothing_is_refused(client: TestClient) -> None:

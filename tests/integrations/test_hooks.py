@@ -37,7 +37,7 @@ def mem() -> Iterator[muniment.Memory]:
 
 
 def said(mem: muniment.Memory, session: str = "s1") -> list[tuple[str, str | None]]:
-    entries = mem.entries(user_id="ana", session_id=session)
+    entries = mem.ledger.entries(user_id="ana", session_id=session)
     return [(entry.role, entry.content) for entry in entries if entry.kind != "system"]
 
 
@@ -95,14 +95,14 @@ def test_events_with_ids_are_written_once(mem: muniment.Memory, tmp_path: Path) 
 def test_failures_of_tools_are_failures(mem: muniment.Memory) -> None:
     handle(mem, event("PostToolUseFailure", tool_name="Bash", tool_input={}, error="exit 1"), user_id="ana")
     handle(mem, event("PostToolUse", tool_name="Bash", tool_response={"is_error": True}), user_id="ana")
-    tools = [entry.tool for entry in mem.entries(user_id="ana") if entry.tool is not None]
+    tools = [entry.tool for entry in mem.ledger.entries(user_id="ana") if entry.tool is not None]
     assert [tool.ok for tool in tools] == [False, False]
 
 
 def test_a_long_result_is_cut_and_says_so(mem: muniment.Memory) -> None:
     handle(mem, event("PostToolUse", tool_name="Bash", tool_response="x" * 50_000), user_id="ana")
-    entry = next(each for each in mem.entries(user_id="ana") if each.tool is not None)
-    assert len(mem.content(entry.id)) == 20_000
+    entry = next(each for each in mem.ledger.entries(user_id="ana") if each.tool is not None)
+    assert len(mem.ledger.content(entry.id)) == 20_000
     assert entry.metadata["cut_from_chars"] == 50_000
 
 

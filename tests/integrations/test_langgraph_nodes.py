@@ -53,7 +53,7 @@ def config(thread: str, user: str = "ana") -> dict[str, Any]:
 
 
 def said(mem: muniment.Memory, thread: str, user: str = "ana") -> list[tuple[str, str | None]]:
-    entries = mem.entries(user_id=user, session_id=thread)
+    entries = mem.ledger.entries(user_id=user, session_id=thread)
     return [(entry.role, entry.content) for entry in entries if entry.kind in ("message", "tool_result")]
 
 
@@ -103,7 +103,7 @@ def test_tools_are_recorded_as_tools_and_system_messages_not_at_all(mem: munimen
     ]
     assert node({"messages": messages}, config("t1")) == {}  # type: ignore[arg-type]
     assert node({"messages": messages}, config("t1")) == {}  # type: ignore[arg-type]
-    entries = [entry for entry in mem.entries(user_id="ana", session_id="t1") if entry.kind != "system"]
+    entries = [entry for entry in mem.ledger.entries(user_id="ana", session_id="t1") if entry.kind != "system"]
     assert [(entry.role, entry.content) for entry in entries] == [
         ("user", "How warm is it?"),
         ("tool", "12 °C"),

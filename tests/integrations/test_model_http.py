@@ -132,7 +132,7 @@ def test_a_quote_that_does_not_stand_there_is_declined(desk: Desk) -> None:
         made = {each.key: each for each in run.extract(model=model(desk)) if each.proposed_by == "model:small"}
         assert made["user.city"].status == "declined"
         assert made["user.moved_in"].status == "proposed"  # it waits: the policy promotes from 0.8
-        assert run.decide(made["user.moved_in"].candidate_id, True).status == "promoted"
+        assert run.memory.decide(made["user.moved_in"].candidate_id, True).status == "promoted"
 
 
 # -- a small real model -------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_tool_results_are_recorded_under_the_tools_name(mem: muniment.Memory) ->
     session = MunimentSession("s1", mem, user_id="ana")
     run(session.add_items(ITEMS[:3]))  # type: ignore[arg-type]
     run(session.add_items(ITEMS[3:4]))  # type: ignore[arg-type]
-    tools = [entry.tool for entry in session.run.entries() if entry.tool is not None]
+    tools = [entry.tool for entry in session.run.ledger.entries() if entry.tool is not None]
     assert [tool.name for tool in tools] == ["weather"]
 
 

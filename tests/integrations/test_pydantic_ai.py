@@ -82,7 +82,7 @@ def test_several_parts_and_blocks(mem: muniment.Memory) -> None:
     ]
     history(mem).append(messages)
     assert history(mem).load() == messages
-    tools = [entry.tool.name for entry in mem.entries(user_id="ana") if entry.tool is not None]
+    tools = [entry.tool.name for entry in mem.ledger.entries(user_id="ana") if entry.tool is not None]
     assert tools == ["t"]
     history(mem).clear()
     assert history(mem).load() == []
@@ -138,7 +138,7 @@ def test_a_model_searches_and_proposes(mem: muniment.Memory) -> None:
     ]
     assert returned[0][0]["text"] == "I live in Berlin."
     assert returned[0][0]["id"] == said.id
-    assert {made.value for made in later.run.candidates()} == {"Berlin"}
+    assert {made.value for made in later.run.memory.candidates()} == {"Berlin"}
     assert result.output == "done"
 
 

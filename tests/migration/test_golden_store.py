@@ -181,13 +181,13 @@ def test_dumps_projections_and_new_packets_are_the_same_bytes(
     assert report.ok
     assert report.unreceipted == 0
     assert {name: getattr(report, name) for name in manifest["chains"]} == manifest["chains"]
-    assert store.tenants() == manifest["tenants"] == sorted(dumps)
+    assert store.store.tenants() == manifest["tenants"] == sorted(dumps)
     for tenant_id, dump in dumps.items():
         assert differing(tools.write_golden_store.dump_of(store, tenant_id).splitlines(), dump.splitlines()) == []
     assert tools.questions.exports(store) == manifest["exports"]
     assert tools.questions.readings(store) == manifest["readings"]
     for tenant_id in TENANTS:
-        assert store.rebuild(tenant_id=tenant_id).repaired == ()
+        assert store.store.rebuild(tenant_id=tenant_id).repaired == ()
     assert tools.questions.exports(store) == manifest["exports"]
     assert tools.questions.compose_anew(store) == manifest["composed"]
 

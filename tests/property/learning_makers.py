@@ -99,7 +99,7 @@ def one_run(mem: Memory, number: int, *, passed: bool, recalls: bool = False, us
     run = mem.run(user_id=user_id, agent_id="solver", grants=("agent", "tenant"))
     run.observe("user", f"Reach {number}.")
     if recalls:
-        run.recall("Reach", intent=INTENT, state={"mode": "main"})
+        run.learning.recall("Reach", intent=INTENT, state={"mode": "main"})
     run.observe_tool("back" if passed else "greedy", content="tried", args={"n": number})
     run.observe("assistant", f"It is {number}.")
     features = {"way": "b" if passed else "g"}

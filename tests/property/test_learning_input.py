@@ -188,7 +188,7 @@ def test_plans(mem: Memory, given_plan: Any, payloads: Any) -> None:
         made = [id_ for record in applied.records if record.status == "APPLIED" for id_ in record.produced_ids or ()]
         assert all(bank.get(id_) for id_ in made), "what was applied is there"
         answered(lambda: bank.undo(plan.plan_id))
-    mem.run(user_id="ana", agent_id="solver").recall("work back", intent=INTENT, state={"mode": "main"})
+    mem.run(user_id="ana", agent_id="solver").learning.recall("work back", intent=INTENT, state={"mode": "main"})
     bank.select_seed()
 
 
@@ -196,23 +196,23 @@ def test_plans(mem: Memory, given_plan: Any, payloads: Any) -> None:
 @given(result=RESULTS, said=LEARNING)
 def test_learning(mem: Memory, result: Any, said: dict[str, Any]) -> None:
     run = fresh(mem)
-    before = [entry.id for entry in run.entries()]
-    if answered(lambda: run.learn(result, **said)) is None:
-        assert [entry.id for entry in run.entries()] == before, "a refusal changes nothing"
+    before = [entry.id for entry in run.ledger.entries()]
+    if answered(lambda: run.learning.learn(result, **said)) is None:
+        assert [entry.id for entry in run.ledger.entries()] == before, "a refusal changes nothing"
 
 
 @FAST
 @given(query=st.one_of(st.text(max_size=20), ODD), said=RECALLS, used=ODD, request=ODD)
 def test_recalls(mem: Memory, query: Any, said: dict[str, Any], used: Any, request: Any) -> None:
     run = fresh(mem)
-    before = [entry.id for entry in run.entries()]
-    recalled = answered(lambda: run.recall(query, **said))
+    before = [entry.id for entry in run.ledger.entries()]
+    recalled = answered(lambda: run.learning.recall(query, **said))
     if recalled is None:
-        assert [entry.id for entry in run.entries()] == before
+        assert [entry.id for entry in run.ledger.entries()] == before
     else:
-        answered(lambda: run.used(recalled, used))
+        answered(lambda: run.learning.used(recalled, used))
     if not hasattr(request, "request"):
-        answered(lambda: run.used(request, used))
+        answered(lambda: run.learning.used(request, used))
 
 
 @FAST
@@ -228,7 +228,7 @@ def test_banks(mem: Memory, id_: Any, other: Any, tags: Any, store: Any, kind: A
         lambda: bank.event_logs(newest=other),
         lambda: mem.bank(user_id=id_, agent_id=other),
         lambda: mem.bank(user_id="ana", tenant_id=id_).records(),
-        lambda: mem.learn(id_, other),
+        lambda: mem.learning.learn(id_, other),
     ):
         answered(call)
 
@@ -239,11 +239,11 @@ def test_banks(mem: Memory, id_: Any, other: Any, tags: Any, store: Any, kind: A
 )
 def test_working_sets(mem: Memory, parts: dict[str, Any], ttl: Any) -> None:
     run = fresh(mem)
-    answered(lambda: run.note(**parts))
-    answered(lambda: run.push_working_set(ttl=ttl, **parts))
-    answered(run.pop_working_set)
-    answered(lambda: run.fold(ttl))
-    assert run.working_set()[0] is not None
+    answered(lambda: run.learning.note(**parts))
+    answered(lambda: run.learning.push_working_set(ttl=ttl, **parts))
+    answered(run.learning.pop_working_set)
+    answered(lambda: run.learning.fold(ttl))
+    assert run.learning.working_set()[0] is not None
 
 
 @FAST
@@ -259,4 +259,4 @@ def test_runners(mem: Memory, policy: Any, task: Any, said: dict[str, Any], answ
 
 def test_it_holds_after_all(mem: Memory) -> None:
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()

@@ -170,7 +170,7 @@ def test_a_plan_that_is_none_is_not_kept(mem: Memory, given: Any) -> None:
 def test_an_id_that_is_something_else_s_is_refused(mem: Memory) -> None:
     """Of another bank, of a plan, of an event: nothing is said to be applied that is not there."""
     run = one_run(mem, 1, passed=True)
-    event = next(iter(run.entries())).id
+    event = next(iter(run.ledger.entries())).id
     ana, bo = mem.bank(user_id="ana"), mem.bank(user_id="bo")
     do(ana, write(episode("rm_1")))
     refused(bo, "taken", write(episode("rm_1")))
@@ -215,7 +215,7 @@ def test_what_comes_twice_or_was_changed_since(mem: Memory) -> None:
     again = bank.undo(undone[0].plan_id)  # an undo can be undone
     assert again
     assert bank.get("rm_1").record["summary"] == "Another way."
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 # -- many at once -------------------------------------------------------------------------------------
@@ -266,4 +266,4 @@ def test_plans_on_one_record_are_serialised(engine: str, tmp_path: Path, request
         )
         assert touched == [(number, number + 1) for number in range(1, 9)]
         assert mems[0].verify().ok
-        assert mems[0].rebuild().repaired == ()
+        assert mems[0].store.rebuild().repaired == ()

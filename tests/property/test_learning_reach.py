@@ -79,12 +79,12 @@ def test_users_and_tenants_learn_the_same_apart(mem: Memory) -> None:
             with pytest.raises(NotFound):
                 call()
         refused(mine, "unknown_id", on("RETIRE", others.records(kind="reasoning")[0].id))
-    recalled = mem.run(user_id="bo", agent_id="solver").recall("Reach", intent=INTENT, top_k=50)
+    recalled = mem.run(user_id="bo", agent_id="solver").learning.recall("Reach", intent=INTENT, top_k=50)
     own = {each.id for each in banks[1].records(include_all=True)}
     assert recalled.hints
     assert {hint.memory_id for hint in recalled.hints} <= own
     assert b"bank:user:bo" not in b"".join(mem.export(user_id="ana"))
-    assert not mem.run(user_id="ana", tenant_id="acme").recall("Reach", intent=INTENT).hints
+    assert not mem.run(user_id="ana", tenant_id="acme").learning.recall("Reach", intent=INTENT).hints
 
 
 @pytest.mark.req("LG-02")
@@ -130,25 +130,25 @@ def test_a_dump_brings_no_name_that_nobody_has(mem: Memory, tmp_path: Path, name
     with muniment.open(":memory:") as other:
         with pytest.raises(InvalidInput, match="no user's name"):
             other.import_(tmp_path / "dump")
-        assert other.tenants() == []
+        assert other.store.tenants() == []
 
 
 def test_a_name_that_leaves_no_room_for_a_bank_is_refused(mem: Memory) -> None:
     run = mem.run(user_id="u" * 256)
     run.observe("user", "hello")
-    before = len(list(run.entries()))
-    for call in (lambda: run.learn(PASS), lambda: mem.bank(user_id="u" * 256).plan([write(episode())])):
+    before = len(list(run.ledger.entries()))
+    for call in (lambda: run.learning.learn(PASS), lambda: mem.bank(user_id="u" * 256).plan([write(episode())])):
         with pytest.raises(InvalidInput, match="a name of at most"):
             call()
-    assert len(list(run.entries())) == before
-    assert run.recall("hello").hints == ()
+    assert len(list(run.ledger.entries())) == before
+    assert run.learning.recall("hello").hints == ()
 
 
 def test_levels_do_not_mix(mem: Memory) -> None:
     """A run is folded at one level."""
     run = mem.run(user_id="ana", agent_id="solver", grants=("tenant",))
     run.observe("user", "hello")
-    run.fold()
+    run.learning.fold()
     with pytest.raises(Conflict, match="another level"):
         run.finish(verifier_result=PASS, intent=INTENT, level="tenant")
     run.finish(verifier_result=PASS, intent=INTENT)
@@ -162,8 +162,8 @@ def test_no_secret_reaches_a_bank(mem: Memory) -> None:
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", f"My key is {SECRET}.")
     run.observe_tool("fetch", content=f"token {SECRET}", args={"api_key": SECRET})
-    run.recall(SECRET, intent={"task_family": SECRET}, features={"f": SECRET})
-    run.note(facts=[SECRET])
+    run.learning.recall(SECRET, intent={"task_family": SECRET}, features={"f": SECRET})
+    run.learning.note(facts=[SECRET])
     run.observe("assistant", f"It is {SECRET}.")
     run.finish(
         verifier_result=FAIL | {"reason_codes": [SECRET], "violated_constraints": [SECRET], "notes": SECRET},
@@ -196,7 +196,7 @@ def test_orders_are_not_learnt(mem: Memory) -> None:
     held = mem.bank(user_id="ana").records(include_all=True)
     assert held
     assert not any("gnore all previous" in str(each.record) for each in held)
-    recalled = mem.run(user_id="ana", agent_id="solver").recall("what was asked", intent=INTENT)
+    recalled = mem.run(user_id="ana", agent_id="solver").learning.recall("what was asked", intent=INTENT)
     assert recalled.hints
     assert "gnore all previous" not in recalled.text
 
@@ -249,21 +249,21 @@ def test_a_wording_that_does_not_hold_is_passed_over(mem: Memory, wording: Calla
 def test_folds_in_the_middle_of_a_run_are_apart(mem: Memory) -> None:
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
-    first = run.fold()
-    assert run.fold() == first, "nothing has happened since"
+    first = run.learning.fold()
+    assert run.learning.fold() == first, "nothing has happened since"
     run.observe_tool("back", content="tried")
-    second = run.fold()
+    second = run.learning.fold()
     assert second.fold_id != first.fold_id
     assert second.action_plan_id != first.action_plan_id
     bank = mem.bank(user_id="ana")
     assert [plan.status for plan in bank.plans()] == ["applied", "applied"]
     assert [held.status for held in bank.records(kind="reasoning")] == ["temporary"]
-    assert mem.run(user_id="ana", agent_id="solver").recall("Reach 24").hints == ()
+    assert mem.run(user_id="ana", agent_id="solver").learning.recall("Reach 24").hints == ()
     run.finish(verifier_result=PASS, intent=INTENT)
     assert [held.status for held in bank.records(kind="reasoning")] == ["active"]
     assert len(bank.event_logs()) == 1
     with pytest.raises(MunimentError):
-        run.fold()
+        run.learning.fold()
 
 
 @pytest.mark.parametrize("outcome", ["UNKNOWN", "FAIL", "OK"])
@@ -272,14 +272,14 @@ def test_every_verdict_is_learnt_once(mem: Memory, verdict: str, outcome: str) -
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
     result = {"verifier_id": "v", "verdict": verdict, "outcome": outcome, "notes": f"api_key={SECRET}"}
-    learned = run.learn(result, intent=INTENT)
+    learned = run.learning.learn(result, intent=INTENT)
     seeds = mem.bank(user_id="ana").records(kind="seed")
     assert len(seeds) == (
         verdict == "PASS" and outcome != "FAIL" and mem.bank(user_id="ana").records()[0].record.get("pass_p_hat") == 1
     )
-    before = len(list(run.entries()))
-    assert run.learn(result, intent=INTENT) == learned == mem.learn(run.run_id, result)
-    assert len(list(run.entries())) == before
+    before = len(list(run.ledger.entries()))
+    assert run.learning.learn(result, intent=INTENT) == learned == mem.learning.learn(run.run_id, result)
+    assert len(list(run.ledger.entries())) == before
     assert len(mem.bank(user_id="ana").event_logs()) == 1
 
 
@@ -299,17 +299,17 @@ def test_a_run_that_many_learn_from_at_once_is_learnt_once(
         for _ in range(3):
             run = mem.run(user_id="ana", agent_id="solver")
             run.observe("user", "Reach 24.")
-            run.recall("Reach", intent=INTENT, state={"mode": "main"})
+            run.learning.recall("Reach", intent=INTENT, state={"mode": "main"})
             before = {each.id: each.with_tally.n for each in bank.records(include_all=True)}
             with ThreadPoolExecutor(6) as pool:
-                learned = list(pool.map(lambda _, run=run: run.learn(PASS, intent=INTENT), range(6)))
+                learned = list(pool.map(lambda _, run=run: run.learning.learn(PASS, intent=INTENT), range(6)))
             assert all(each == learned[0] for each in learned)
             used = set(learned[0].event_log.memory_recall.used_ids)
             after = {each.id: each.with_tally.n for each in bank.records(include_all=True)}
             assert all(after[id_] == count + (id_ in used) for id_, count in before.items())
         assert len(bank.event_logs()) == 15
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
 
 
 def test_a_long_run_with_large_arguments(mem: Memory) -> None:
@@ -387,8 +387,8 @@ def test_a_run_is_counted_once_and_only_where_it_was_judged(mem: Memory) -> None
     assert (bank.get("tac_1").with_tally.n, bank.get("tac_1").status) == (0, "active")
     run = mem.run(user_id="ana", agent_id="agent")
     run.observe("user", "Reach 24.")
-    run.recall("work backwards", intent=INTENT)
-    run.fold("manual", verifier_result=FAIL, intent=INTENT)
+    run.learning.recall("work backwards", intent=INTENT)
+    run.learning.fold("manual", verifier_result=FAIL, intent=INTENT)
     run.observe("user", "Go on.")
     run.finish(verifier_result=FAIL, intent=INTENT)
     assert bank.get("tac_1").with_tally.n == 1
@@ -397,9 +397,9 @@ def test_a_run_is_counted_once_and_only_where_it_was_judged(mem: Memory) -> None
 def test_what_was_pruned_is_still_learnt(mem: Memory, clock: Hand) -> None:
     run = one_run(mem, 1, passed=True)
     bank = mem.bank(user_id="ana")
-    first = mem.learn(run.run_id, PASS)
+    first = mem.learning.learn(run.run_id, PASS)
     clock.ahead_days = 400
     ids = [each.id for each in bank.records("TraceCapsule")]
     do(bank, on("RETIRE", *ids, store="TraceCapsule"))
     assert not do(bank, on("PRUNE", *ids, store="TraceCapsule")).aborted
-    assert mem.learn(run.run_id, PASS) == first
+    assert mem.learning.learn(run.run_id, PASS) == first

@@ -54,7 +54,7 @@ def test_the_budget_holds_for_any_text(total: int) -> None:
             said = tactic(f"tac_{number}", injection={"content": text})
             assert not do(bank, write(said, "ReuseBuffer")).aborted
         run = mem.run(user_id="ana", agent_id="solver")
-        recalled = run.recall("漢字 x One a", intent=INTENT, top_k=50)
+        recalled = run.learning.recall("漢字 x One a", intent=INTENT, top_k=50)
         count = mem._ctx.counter.count
         assert len(recalled.hints) == 2 * len(LONG)
         assert count(recalled.text) == recalled.injection.tokens <= total
@@ -81,7 +81,7 @@ def test_what_is_over_is_not_recalled(mem: Memory, clock: Hand) -> None:
 
     def found(query: str = "work backwards", **said: Any) -> set[str]:
         run = mem.run(user_id="ana", agent_id="solver")
-        return {hint.memory_id for hint in run.recall(query, intent=INTENT, top_k=50, **said).hints}
+        return {hint.memory_id for hint in run.learning.recall(query, intent=INTENT, top_k=50, **said).hints}
 
     assert found() == {"rm_old", "rm_words"}
     assert found(features={"size": "large"}) == {"rm_old", "rm_words", "tac_if"}
@@ -89,7 +89,7 @@ def test_what_is_over_is_not_recalled(mem: Memory, clock: Hand) -> None:
     clock.ahead_days = 1
     assert found() == {"rm_words"}
     run = mem.run(user_id="ana", agent_id="solver")
-    zebra = run.recall("zebra crossing")  # the older wording is found by nobody
+    zebra = run.learning.recall("zebra crossing")  # the older wording is found by nobody
     assert not any("zebra" in (hint.summary or "") for hint in zebra.hints)
     assert zebra.response.fallback_used
     clock.ahead_days = 100  # the TTL of the policy
@@ -106,7 +106,7 @@ def test_what_never_helped_is_not_recalled() -> None:
         for number in range(20):
             run = mem.run(user_id="ana", agent_id="solver")
             run.observe("user", f"Reach {number}.")
-            recalled = run.recall("work backwards", intent=INTENT, sources=["ReuseBuffer"])
+            recalled = run.learning.recall("work backwards", intent=INTENT, sources=["ReuseBuffer"])
             run.finish(verifier_result=FAIL, intent=INTENT)
         assert recalled is not None
         assert [hint.memory_id for hint in recalled.hints] == ["tac_kept"]  # a pin is somebody's word
@@ -119,17 +119,17 @@ def test_used_takes_what_was_recalled(mem: Memory) -> None:
     teach(mem)
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
-    first = run.recall("Reach", intent=INTENT)
-    second = run.recall("Reach", intent=INTENT)
-    other = mem.run(user_id="ana", agent_id="solver").recall("Reach", intent=INTENT)
+    first = run.learning.recall("Reach", intent=INTENT)
+    second = run.learning.recall("Reach", intent=INTENT)
+    other = mem.run(user_id="ana", agent_id="solver").learning.recall("Reach", intent=INTENT)
     for recalled, ids in (
         (second, ["nobody"]), (second, [7]), (second, "rm_1"), (second, None), (first, []), (other, []), ("rec_no", []),
         (None, []),
     ):  # fmt: skip
         with pytest.raises(InvalidInput) as caught:
-            run.used(recalled, ids)
+            run.learning.used(recalled, ids)
         assert caught.value.path
-    run.used(second, [second.hints[0].memory_id])
+    run.learning.used(second, [second.hints[0].memory_id])
     run.finish(verifier_result=PASS, intent=INTENT)
     log = mem.bank(user_id="ana").event_logs(newest=1)[0]
     assert log.memory_recall.used_ids == (second.hints[0].memory_id,)
@@ -141,7 +141,7 @@ def test_a_packet_with_hints_is_the_same_after_all_changes(mem: Memory) -> None:
     teach(mem)
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
-    run.recall("Reach", intent=INTENT, state={"mode": "main"})
+    run.learning.recall("Reach", intent=INTENT, state={"mode": "main"})
     builds = [run.compose(purpose, query="Reach", max_tokens=1024) for purpose in ("planner", "tool", "responder")]
     assert ["hint: " in build.text for build in builds] == [True, True, False]
     assert b"memory_hints" not in builds[2].packet_bytes
@@ -162,19 +162,21 @@ STORES = {"ReasoningBank": ("reasoning",), "ReuseBuffer": ("seed", "tactic"), "T
 def test_working_sets_run_out_and_end_with_the_run(mem: Memory, clock: Hand) -> None:
     run = mem.run(user_id="ana", agent_id="solver")
     for number in range(12):
-        run.push_working_set(ttl="hours:1" if number % 2 else "days:2", facts=[f"fact {number}"])
-    assert [record.facts for record in run.working_set()[1]] == [(f"fact {number}",) for number in range(12)]
+        run.learning.push_working_set(ttl="hours:1" if number % 2 else "days:2", facts=[f"fact {number}"])
+    assert [record.facts for record in run.learning.working_set()[1]] == [(f"fact {number}",) for number in range(12)]
     clock.ahead_days = 1
-    assert [record.facts for record in run.working_set()[1]] == [(f"fact {number}",) for number in range(0, 12, 2)]
-    assert run.pop_working_set().facts == ("fact 10",)
-    assert run.note(decisions=["go"]).facts == ("fact 8",)
+    assert [record.facts for record in run.learning.working_set()[1]] == [
+        (f"fact {number}",) for number in range(0, 12, 2)
+    ]
+    assert run.learning.pop_working_set().facts == ("fact 10",)
+    assert run.learning.note(decisions=["go"]).facts == ("fact 8",)
     other = mem.run(user_id="ana", agent_id="solver")
-    assert other.working_set()[1] == ()
+    assert other.learning.working_set()[1] == ()
     run.finish()
-    assert run.working_set()[1] == ()
-    assert run.working_set()[0].current_ws_id is None
+    assert run.learning.working_set()[1] == ()
+    assert run.learning.working_set()[0].current_ws_id is None
     with pytest.raises(MunimentError):
-        run.note(facts=["late"])
+        run.learning.note(facts=["late"])
 
 
 # -- sizes --------------------------------------------------------------------------------------------
@@ -226,16 +228,16 @@ def told(mem: Memory) -> tuple[list[bytes], list[Any]]:
     bank.tidy()
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
-    run.note(facts=["one"])
-    run.push_working_set(facts=["two"])
+    run.learning.note(facts=["one"])
+    run.learning.push_working_set(facts=["two"])
     for said in ({"intent": INTENT, "state": {"mode": "main"}}, {}):
-        recalled = run.recall("Reach 24 backwards", top_k=20, **said)
+        recalled = run.learning.recall("Reach 24 backwards", top_k=20, **said)
         answers.append((recalled.response.to_wire(), recalled.text, recalled.dropped))
     answers.append(run.compose("planner", query="Reach 24").packet_bytes)
     answers.append([term._asdict() for term in bank.select_seed()[1]])
-    answers.append([bank.reasoning_bank().to_wire(), bank.reuse_buffer().to_wire(), run.working_set()])
+    answers.append([bank.reasoning_bank().to_wire(), bank.reuse_buffer().to_wire(), run.learning.working_set()])
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     return list(mem.export()), answers
 
 
@@ -263,7 +265,7 @@ def test_engines_and_dumps_agree(tmp_path: Path) -> None:
                 other.import_(tmp_path / "dump")
                 assert b"".join(other.export()) == (tmp_path / "dump").read_bytes()
                 assert other.verify().ok
-                assert other.rebuild().repaired == ()
+                assert other.store.rebuild().repaired == ()
                 for pick in ({"user_id": "ana"}, {}):
                     mine, theirs = mem.bank(**pick), other.bank(**pick)
                     assert mine.records(include_all=True) == theirs.records(include_all=True)

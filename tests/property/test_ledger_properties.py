@@ -128,12 +128,12 @@ def look(mem: Memory, alive: dict[str, tuple[str, str, str]]) -> None:
             theirs = {id_ for id_, scope in alive.items() if scope[:2] == (tenant, user)}
             seen = {
                 entry.id
-                for entry in mem.entries(user_id=user, tenant_id=tenant)
+                for entry in mem.ledger.entries(user_id=user, tenant_id=tenant)
                 if entry.kind == "message" and entry.body
             }
             assert seen == theirs
             for id_ in theirs:
-                assert mem.content(id_, tenant_id=tenant).startswith(f"<{tenant}/{user}/")
+                assert mem.ledger.content(id_, tenant_id=tenant).startswith(f"<{tenant}/{user}/")
             dump = b"".join(exported(mem, tenant_id=tenant, user_id=user))
             for other_tenant in TENANTS:
                 for other in USERS:

@@ -200,7 +200,7 @@ def test_any_walk(place: Path, walk: list[Act]) -> None:
         for act in walk:
             walker.step(act)
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
         study = walker.study
         study.resume()
         assert study.status().edited == ()

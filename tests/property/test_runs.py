@@ -83,7 +83,7 @@ def test_a_run_taken_up_again_is_the_run_that_went_on(script: list[Act]) -> None
         for run in begun(mem, runs)[:1]:
             same_packets(mem, run)
         assert mem.verify().ok
-        assert mem.rebuild().repaired == ()
+        assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("CS-12")
@@ -150,7 +150,7 @@ def test_on_every_engine_and_after_a_move(engine: str, seed: int, tmp_path: Path
             moved.import_(lambda: lines)
             again = [moved.resume(log.run_id).run for log in told]
             assert [check_run(moved, run) for run in again] == told
-            assert moved.rebuild().repaired == ()
+            assert moved.store.rebuild().repaired == ()
             assert list(moved.export()) == lines
 
 
@@ -169,4 +169,4 @@ def test_another_process_takes_up_the_same_runs(tmp_path: Path) -> None:
         runs = two_runs(mem)
         Teller(mem, runs).tell_all(random_script(7, 120))
         done = subprocess.run([sys.executable, "-c", TELL, str(path)], capture_output=True, text=True, check=True)
-        assert sorted(done.stdout.splitlines()) == sorted(run.log().to_bytes().decode() for run in runs)
+        assert sorted(done.stdout.splitlines()) == sorted(run.log.read().to_bytes().decode() for run in runs)

@@ -141,8 +141,8 @@ def check(mem: Memory, build: Build, exact: Any) -> None:
     cited = {citation.id for citation in build.packet.citations}
     assert {name for _, name in evidence_ids(wire)} <= cited
     for quote in build.packet.short_term.key_quotes or ():
-        assert quote.quote in mem.content(quote.evidence_id), "a quote is verbatim"
-        assert mem.get(quote.evidence_id).scope.user_id == build.request.scope.user_id
+        assert quote.quote in mem.ledger.content(quote.evidence_id), "a quote is verbatim"
+        assert mem.ledger.get(quote.evidence_id).scope.user_id == build.request.scope.user_id
     if build.request.purpose == "responder":
         insight = build.packet.insight
         assert (*insight.hypotheses, *insight.strategy_sketches, *insight.patterns) == ()

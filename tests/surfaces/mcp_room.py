@@ -35,8 +35,8 @@ class Guarded:
             event = run.observe("user", f"My secret word is {CANARY}.")
             fact = run.remember("user.secret", CANARY, sources=[event.id])
             build = run.compose("responder", query=f"What is {CANARY}?")
-            claim = run.claim(f"The word is {CANARY}", evidence=[event.id], status="verified")
-            run.compact()
+            claim = run.log.claim(f"The word is {CANARY}", evidence=[event.id], status="verified")
+            run.log.compact()
             self.ids[f"{tenant}/{user}"] = {
                 "event": event.id,
                 "fact": fact.fact_id,
@@ -44,14 +44,14 @@ class Guarded:
                 "claim": claim.claim_id,
                 "run": run.run_id,
                 "state": json.dumps(
-                    [entry.to_wire() for entry in memory.entries(user_id=user, tenant_id=tenant)], sort_keys=True
+                    [entry.to_wire() for entry in memory.ledger.entries(user_id=user, tenant_id=tenant)], sort_keys=True
                 ),
             }
 
     def check_unchanged(self, memory: Memory) -> None:
         for name, known in self.ids.items():
             tenant, _, user = name.partition("/")
-            entries = [entry.to_wire() for entry in memory.entries(user_id=user, tenant_id=tenant)]
+            entries = [entry.to_wire() for entry in memory.ledger.entries(user_id=user, tenant_id=tenant)]
             assert json.dumps(entries, sort_keys=True) == known["state"], name
 
 

@@ -70,7 +70,7 @@ def test_ingest_events_and_chat(folder: Path) -> None:
     told = {"db": "muniment.db", "events": 8, "sessions": 2, "already_present": 0, "without_text": 0}
     assert json.loads(result.stdout) == told
     with muniment.open("muniment.db") as mem:
-        events = list(mem.entries(user_id="ana", session_id="events"))[1:]
+        events = list(mem.ledger.entries(user_id="ana", session_id="events"))[1:]
         assert [(event.role, event.content) for event in events] == [
             ("user", "I moved to Berlin in May."),
             ("assistant", "Noted."),
@@ -78,7 +78,7 @@ def test_ingest_events_and_chat(folder: Path) -> None:
         ]
         assert events[0].ts == "2026-05-03T10:00:00.000000Z"
         assert events[0].speaker == "Ana"
-        chat = list(mem.entries(user_id="ana", session_id="chat"))[1:]
+        chat = list(mem.ledger.entries(user_id="ana", session_id="chat"))[1:]
         assert [event.kind for event in chat] == ["system", "message", "message", "tool_result", "message"]
         assert chat[1].content == "hi"
         assert chat[1].metadata == {"parts": [{"type": "image_url"}]}
@@ -93,11 +93,11 @@ def test_ingest_again_writes_nothing_twice(folder: Path) -> None:
     (folder / "events.jsonl").write_text(EVENTS + '{"role":"user","content":"more"}\n', "utf-8")
     assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
     with muniment.open("muniment.db") as mem:
-        assert [event.role for event in mem.entries(user_id="ana")].count("user") == 2
+        assert [event.role for event in mem.ledger.entries(user_id="ana")].count("user") == 2
         assert mem.verify().ok
     assert call("ingest", "events.jsonl", "--user", "ana", "--again").exit_code == 0
     with muniment.open("muniment.db") as mem:
-        assert [event.role for event in mem.entries(user_id="ana")].count("user") == 4
+        assert [event.role for event in mem.ledger.entries(user_id="ana")].count("user") == 4
 
 
 def test_ingest_tells_what_was_there_and_what_has_no_words(folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
     )
     assert call("ingest", "-", "--db", "many.db", "--user", "cy", "--session", "t", stdin=several).exit_code == 0
     with muniment.open("many.db") as mem:
-        assert {event.scope.session_id for event in mem.entries(user_id="cy")} == {"t", "t-2"}
+        assert {event.scope.session_id for event in mem.ledger.entries(user_id="cy")} == {"t", "t-2"}
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_settings_come_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     (folder / "e.jsonl").write_text(json.dumps({"role": "user", "content": secret}) + "\n")
     assert json.loads(call("ingest", "e.jsonl", "--json").stdout)["db"] == "file.db"
     with muniment.open("file.db") as mem:
-        assert [event.content for event in mem.entries(user_id="toml")][1] == secret
+        assert [event.content for event in mem.ledger.entries(user_id="toml")][1] == secret
     monkeypatch.setenv("MUNIMENT_DB", "env.db")
     assert json.loads(call("ingest", "e.jsonl", "--json").stdout)["db"] == "env.db"
     assert json.loads(call("ingest", "e.jsonl", "--db", "arg.db", "--json").stdout)["db"] == "arg.db"

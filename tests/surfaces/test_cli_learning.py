@@ -180,7 +180,7 @@ def test_parts_of_keys_by_either_name_and_sets_that_are_known_to_be_empty(store:
 def test_a_recall_writes_nothing_unless_it_is_for_a_run(store: Path) -> None:
     def entries() -> int:
         with muniment.open("muniment.db") as mem:
-            return len(list(mem.entries(user_id="ana")))
+            return len(list(mem.ledger.entries(user_id="ana")))
 
     before = entries()
     text("recall", "Reach 24", *ANA, *AS_INTENT)
@@ -526,7 +526,7 @@ def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:
     first = document("fold", OPEN, "--verdict", "PASS", "--outcome", "OK", *AS_INTENT)
     assert "Reach 7" in json.dumps(first["records"])
     with muniment.open("muniment.db") as mem:
-        said = {entry.content: entry.id for entry in mem.entries(user_id="ana") if entry.role == "user"}
+        said = {entry.content: entry.id for entry in mem.ledger.entries(user_id="ana") if entry.role == "user"}
         mem.forget(event=said["Reach 3 with 3, 8 and 3."])
     again = document("fold", OPEN)
     assert (again["actions"], again["plan"]["notes"]) == ([], "forgotten"), "it was learnt from that run too"

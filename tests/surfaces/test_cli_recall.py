@@ -362,13 +362,13 @@ def test_episodes_are_cut_by_silence(store: dict[str, str]) -> None:
 
 def test_episodes_over_the_library(store: dict[str, str]) -> None:
     with muniment.open("muniment.db") as mem:
-        assert len(list(mem.episodes(user_id="ana"))) == 3
-        assert list(mem.episodes(user_id="zoe")) == []
-        assert list(mem.episodes(user_id="ana", tenant_id="other")) == []
+        assert len(list(mem.ledger.episodes(user_id="ana"))) == 3
+        assert list(mem.ledger.episodes(user_id="zoe")) == []
+        assert list(mem.ledger.episodes(user_id="ana", tenant_id="other")) == []
         mem.forget(event=store["new"])
-        assert [each.session_id for each in mem.episodes(user_id="ana")] == ["s1", "s1"]
+        assert [each.session_id for each in mem.ledger.episodes(user_id="ana")] == ["s1", "s1"]
         with pytest.raises(muniment.MunimentError):
-            mem.episodes(user_id="ana", session_id=3)  # type: ignore[arg-type]
+            mem.ledger.episodes(user_id="ana", session_id=3)  # type: ignore[arg-type]
 
 
 # -- nothing there ------------------------------------------------------------------------------------

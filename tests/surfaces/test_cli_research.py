@@ -94,7 +94,7 @@ def walk_to(stage: str) -> None:
 
 def write_draft(name: str = "report.md") -> str:
     with muniment.open("muniment.db") as mem:
-        draft = draft_for(mem.synthesis_input(RUN))
+        draft = draft_for(mem.open_research(RUN).synthesis_input())
     Path(name).write_text(draft, "utf-8")
     return draft
 

@@ -355,9 +355,9 @@ def test_stats_with_bounds_by_time_and_by_bucket(at) -> None:
         story = RuleStory(mem)
         for _ in range(14):
             run = mem.run(user_id="ana", agent_id="counter")
-            run.select_rules(intent={"domain_tag": "count", "task_family": "apples"})
+            run.learning.select_rules(intent={"domain_tag": "count", "task_family": "apples"})
             run.observe("user", "Count.")
-            run.learn(
+            run.learning.learn(
                 {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"},
                 intent={"domain_tag": "count", "task_family": "apples"},
                 bucket_key="I2|count|clarity_high",

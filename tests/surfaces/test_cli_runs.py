@@ -54,20 +54,20 @@ def store(folder: Path) -> dict[str, str]:
         asked = run.observe("user", "A table for six at seven, please.")
         found = run.observe_tool("tables", args={"people": 6}, content="Lokal Nord: 19:00 frei für 6", ok=True)
         run.observe_tool("tables", args={"people": 6}, content="timeout", ok=False)
-        free = run.claim(
+        free = run.log.claim(
             "There is a table.", evidence=[{"event_id": found.id, "quote": "frei für 6"}], status="verified"
         )
-        quiet = run.claim("It is quiet\nthere.", depends_on=[free.claim_id])
-        run.question("Is the terrace heated?")
+        quiet = run.log.claim("It is quiet\nthere.", depends_on=[free.claim_id])
+        run.log.question("Is the terrace heated?")
         side = [{"event_id": found.id, "quote": "19:00"}]
-        run.conflict("Seven or eight", side_a=[{"event_id": asked.id, "quote": "seven"}], side_b=side)
-        run.compact()
-        run.step("PLAN_DONE", tokens=40)
-        run.step("ACT_DONE", action={"tool": "tables"}, tokens=60)
-        run.retract_claim(quiet.claim_id, reason="it is by the road")
-        run.plan_next(["Book 19:00"])
-        run.compact()
-        run.step("OBSERVE_DONE")
+        run.log.conflict("Seven or eight", side_a=[{"event_id": asked.id, "quote": "seven"}], side_b=side)
+        run.log.compact()
+        run.log.step("PLAN_DONE", tokens=40)
+        run.log.step("ACT_DONE", action={"tool": "tables"}, tokens=60)
+        run.log.retract_claim(quiet.claim_id, reason="it is by the road")
+        run.log.plan_next(["Book 19:00"])
+        run.log.compact()
+        run.log.step("OBSERVE_DONE")
         other = mem.run(user_id="bob", session_id="s1", run_id="run_bob")
         other.observe("user", "hello")
         other.finish("HUMAN_REQUESTED")
@@ -211,8 +211,8 @@ def test_a_claim_whose_words_changed_says_so(store: dict[str, str]) -> None:
 @pytest.mark.req("CS-01")
 def test_snapshot_prints_exactly_the_document(store: dict[str, str]) -> None:
     with muniment.open("muniment.db") as mem:
-        kept = mem.snapshot(RUN)
-        first = mem.snapshot(RUN, 1)
+        kept = mem.log.snapshot(RUN)
+        first = mem.log.snapshot(RUN, 1)
     assert text("snapshot", RUN, "--json").encode() == kept.to_bytes() + b"\n"
     assert text("snapshot", RUN, "--sequence", "1", "--json").encode() == first.to_bytes() + b"\n"
     shown = text("snapshot", RUN)
@@ -278,7 +278,7 @@ def test_resume_says_what_a_restart_begins_with(store: dict[str, str]) -> None:
     with muniment.open("muniment.db") as mem:
         again = mem.resume(RUN)
         assert found["log"] == again.log.to_wire()
-        assert (found["snapshot_id"], found["tail"]) == (mem.snapshot(RUN).snapshot_id, again.tail)
+        assert (found["snapshot_id"], found["tail"]) == (mem.log.snapshot(RUN).snapshot_id, again.tail)
     assert (found["is_locked"], found["rejected"]) == (False, [])
     shown = text("resume", RUN)
     assert "begins with snapshot 2 of " in shown
@@ -314,7 +314,7 @@ def test_claims_on_a_document_and_the_run_that_loses_it(store: dict[str, str]) -
         guides.add("Lokal Nord serves no meat.", document_id="lokal")
         (hit, *_) = guides.search("meat")
         pointer = {"corpus_id": "guides", "chunk_id": hit.id, "quote": "no meat"}
-        claim = mem.resume(RUN).run.claim("No meat there.", evidence=[pointer], status="verified")
+        claim = mem.resume(RUN).run.log.claim("No meat there.", evidence=[pointer], status="verified")
     assert f"[guides/{hit.id} 18–25] “no meat”" in text("claims", RUN)
     assert len(document("run", "list")["runs"]) == document("drift")["runs"] == 2, "a document is no run"
     with muniment.open("muniment.db") as mem:
@@ -325,7 +325,7 @@ def test_claims_on_a_document_and_the_run_that_loses_it(store: dict[str, str]) -
     assert claim.claim_id in error["message"]
     assert f"the claim {claim.claim_id} cites {hit.id}" in text("run", "show", RUN)
     with muniment.open("muniment.db") as mem:
-        mem.resume(RUN, repair=True).run.retract_claim(claim.claim_id, reason="its source was withdrawn")
+        mem.resume(RUN, repair=True).run.log.retract_claim(claim.claim_id, reason="its source was withdrawn")
     assert "is open again: snapshot 3 holds" in text("run", "unlock", RUN, "--reason", "retracted what it said")
     assert text("snapshot", RUN, "--check").endswith("holds\n")
 

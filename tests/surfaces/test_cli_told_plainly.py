@@ -54,7 +54,7 @@ def test_what_reads_like_orders_is_no_highlight_of_an_episode(db: str) -> None:
         run.observe("user", "Please look up the opening hours of the museum.")
         flagged = run.observe_tool("web", content=ORDER)
         assert flagged.flags == ("instruction_like",)
-        (episode,) = mem.episodes(user_id="ana")
+        (episode,) = mem.ledger.episodes(user_id="ana")
         assert flagged.id in episode.sources
         assert flagged.id not in {line.evidence_id for line in episode.lines}
         assert episode.lines
@@ -118,10 +118,10 @@ def test_a_build_is_compared_with_what_another_policy_makes_of_it(db: str, tmp_p
 def test_a_dump_may_be_brought_in_as_the_list_of_its_lines(db: str) -> None:
     build_of(db, *TWO_HOMES)
     with muniment.open(db) as mem:
-        lines, kept = list(mem.export(user_id="ana")), list(mem.entries(user_id="ana"))
+        lines, kept = list(mem.export(user_id="ana")), list(mem.ledger.entries(user_id="ana"))
     with muniment.open() as other:
         other.import_(lines)
-        assert list(other.entries(user_id="ana")) == kept
+        assert list(other.ledger.entries(user_id="ana")) == kept
 
 
 def test_where_the_inspector_would_be_it_is_said_that_it_is_not_built(db: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_users_are_listed_by_tenant() -> None:
         for user_id, tenant_id in (("zoe", "default"), ("ana", "default"), ("rival", "acme")):
             mem.run(user_id=user_id, tenant_id=tenant_id).observe("user", "x")
         mem.run(user_id="ana").observe("user", "y")
-        known = [user.to_wire() for user in mem.users()]
+        known = [user.to_wire() for user in mem.store.users()]
     assert [line.rsplit(",", 1)[0] for line in call().splitlines()] == [
         "ana  2 sessions, 2 runs, 4 events",
         "zoe  1 session, 1 run, 2 events",

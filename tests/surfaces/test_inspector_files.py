@@ -122,8 +122,8 @@ def test_a_bundle_answers_what_the_page_asks_of_the_run(dist: Path) -> None:
         run = mem.run(user_id="ana b/c", session_id="s", run_id="r/1", objective="look")
         said = run.observe("user", "I live in Berlin.", id="my-own-id")
         run.remember("user.city", "Berlin", sources=[said.id])
-        run.claim("She lives in Berlin.", evidence=[{"event_id": said.id, "quote": "Berlin"}], status="verified")
-        run.compact()
+        run.log.claim("She lives in Berlin.", evidence=[{"event_id": said.id, "quote": "Berlin"}], status="verified")
+        run.log.compact()
         builds = [run.compose(purpose, query="Where?").id for purpose in ("planner", "responder")]
         mem.run(user_id="ana b/c", session_id="t", run_id="other").observe("user", "elsewhere")
         page = make_bundle(mem, "r/1", "default", dist).decode()

@@ -90,7 +90,7 @@ def test_the_same_tools_on_the_servers_port(memory: Memory, mode: str) -> None:
     async def talk(client: Client) -> None:
         assert len((await client.list_tools()).tools) == 8
         event = structured(await client.call_tool("observe", {"role": "user", "content": "I moved to Berlin."}))
-        assert memory.get(event["event_id"]).scope.user_id == "ana"
+        assert memory.ledger.get(event["event_id"]).scope.user_id == "ana"
         composed = structured(await client.call_tool("compose", {"query": "Where did I move?"}))
         read = await client.read_resource(composed["uri"])
         assert json.loads(read.contents[0].text)["meta"]["scope"]["user_id"] == "ana"  # type: ignore[union-attr]
@@ -105,7 +105,7 @@ def test_the_same_tools_on_the_servers_port(memory: Memory, mode: str) -> None:
 def test_a_client_that_is_configured_for_a_user_is_that_user(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         event = structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))
-        scope = memory.get(event["event_id"], tenant_id="acme").scope
+        scope = memory.ledger.get(event["event_id"], tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id) == ("zoë", "coder", "s 7")
 
     headers = {"muniment-tenant": "acme", "muniment-user": "zo%C3%AB", "muniment-agent": "coder"}
@@ -125,7 +125,7 @@ def test_a_key_says_how_far_its_caller_may_go(memory: Memory, tmp_path: Path) ->
 
     async def as_ana(client: Client) -> None:
         event = structured(await client.call_tool("observe", {"role": "user", "content": "I like green tea"}))
-        assert memory.get(event["event_id"]).scope.user_id == "ana"
+        assert memory.ledger.get(event["event_id"]).scope.user_id == "ana"
         found = await client.call_tool("search", {"query": "secret word", "k": 50})
         assert CANARY not in found.model_dump_json()
 

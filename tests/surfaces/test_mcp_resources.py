@@ -55,18 +55,18 @@ def test_a_build_is_read_as_the_packet_it_is(memory: Memory, mode: str) -> None:
 def test_a_run_is_told_in_words(memory: Memory) -> None:
     run = memory.run(user_id="ana", agent_id="support", run_id="trip/1 ä", objective="Plan a trip")
     event = run.observe("user", "I want to see the sea.")
-    run.claim("Ana wants to see the sea.", evidence=[event.id], status="verified")
-    run.compact()
+    run.log.claim("Ana wants to see the sea.", evidence=[event.id], status="verified")
+    run.log.compact()
     run.observe("user", "In May.")
-    run.compact()
+    run.log.compact()
 
     async def talk(client: Client) -> None:
         listed = (await client.list_resources()).resources
         assert [each.name for each in listed] == ["trip/1 ä#2", "trip/1 ä#1"]
         for number, each in zip((2, 1), listed, strict=True):
-            assert text_of(await client.read_resource(each.uri)) == memory.narrative("trip/1 ä", number)
+            assert text_of(await client.read_resource(each.uri)) == memory.log.narrative("trip/1 ä", number)
         latest = await client.read_resource("muniment://runs/trip%2F1%20%C3%A4/narrative")
-        assert text_of(latest) == memory.narrative("trip/1 ä")
+        assert text_of(latest) == memory.log.narrative("trip/1 ä")
         assert (await protocol_failure(client.read_resource(listed[0].uri[:-1] + "9")))["code"] == "not_found"
 
     at(served(memory), talk)
@@ -164,7 +164,7 @@ def test_every_engine_lists_alike(engine: str, tmp_path: Path, request: pytest.F
         run.observe("user", "I moved to Berlin.")
         times = ("2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z")
         builds = [run.compose("responder", query=f"q{number}", now=times[number % 2]).id for number in range(6)]
-        run.compact()
+        run.log.compact()
         memory.run(user_id="bo").compose("responder", query="not Ana's")
         seen: list[str] = []
         after: tuple[str, str, int] | None = None

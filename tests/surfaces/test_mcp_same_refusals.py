@@ -25,7 +25,7 @@ from muniment.handles.run import Run
         ("compose", {"max_tokens": 10}, lambda run: run.compose("responder", max_tokens=10)),
         ("compose", {"cues": ["a"]}, lambda run: run.compose("responder", cues=["a"])),
         ("compose", {"cues": {"tags": "trip"}}, lambda run: run.compose("responder", cues={"tags": "trip"})),
-        ("recall", {"query": "tea", "intent": 5}, lambda run: run.recall("tea", intent=5)),
+        ("recall", {"query": "tea", "intent": 5}, lambda run: run.learning.recall("tea", intent=5)),
     ],
 )
 def test_a_tool_refuses_as_the_library_does(tool: str, given: dict[str, Any], ask: Callable[[Run], Any]) -> None:

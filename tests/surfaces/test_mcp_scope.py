@@ -121,7 +121,7 @@ def test_forget_can_be_switched_off(memory: Memory) -> None:
         event = structured(await client.call_tool("observe", {"role": "user", "content": "keep me"}))["event_id"]
         shape = await protocol_failure(client.call_tool("forget", {"event_id": event}))
         assert shape["path"] == "$.name"
-        assert memory.content(event) == "keep me"
+        assert memory.ledger.content(event) == "keep me"
 
     at(served(memory, forget="off"), talk)
 
@@ -130,7 +130,7 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
     run = memory.run(user_id="ana", agent_id="support", session_id="s0")
     event = run.observe("user", "I moved to Berlin.")
     build = run.compose("responder", query="Where?")
-    before = [entry.hash for entry in memory.entries(user_id="ana")]
+    before = [entry.hash for entry in memory.ledger.entries(user_id="ana")]
 
     async def talk(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "explain"}
@@ -144,14 +144,14 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
         await protocol_failure(client.get_prompt("answer", {"query": "Where?"}))
 
     at(served(memory, writes="off"), talk)
-    assert [entry.hash for entry in memory.entries(user_id="ana")] == before
+    assert [entry.hash for entry in memory.ledger.entries(user_id="ana")] == before
     assert len(memory.runs(user_id="ana")) == 1
 
 
 def test_session_and_run_are_those_that_were_configured(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         event = structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))["event_id"]
-        scope = memory.get(event, tenant_id="acme").scope
+        scope = memory.ledger.get(event, tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id, scope.run_id) == ("ana", "coder", "s9", "r9")
 
     place = Place("acme", "ana", "coder", "s9", "r9")

@@ -71,7 +71,7 @@ def test_a_process_for_one_user(tmp_path: Path, mode: str) -> None:
     for talk in (first, second):
         talk_to(tmp_path, talk, "--user", "ana", mode=mode)
     with make_store(str(tmp_path / "muniment.db")) as memory:
-        one, two = (memory.get(event).scope for event in events)
+        one, two = (memory.ledger.get(event).scope for event in events)
         assert (one.user_id, one.agent_id, one.tenant_id) == ("ana", "agent", "default")
         assert one.session_id != two.session_id, "each start is a session of its own"
         assert memory.verify().ok
@@ -90,7 +90,7 @@ def test_whose_memory_it_is_comes_from_flags_environment_and_file(tmp_path: Path
         found = await client.call_tool("search", {"query": "secret word", "k": 50})
         assert CANARY not in found.model_dump_json()
         with make_store(str(db)) as memory:  # several processes share one file
-            scope = memory.get(event, tenant_id="acme").scope
+            scope = memory.ledger.get(event, tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id) == ("zoe", "coder", "s1")
 
     talk_to(tmp_path, talk, "--db", str(db), "--session", "s1", env={"MUNIMENT_USER": "zoe"})
@@ -113,7 +113,7 @@ def test_what_was_acknowledged_is_kept_when_the_client_goes_away(tmp_path: Path)
 
     talk_to(tmp_path, talk, "--user", "ana")
     with make_store(str(tmp_path / "muniment.db")) as memory:
-        assert [memory.content(event) for event in kept] == [f"word {number}" for number in range(20)]
+        assert [memory.ledger.content(event) for event in kept] == [f"word {number}" for number in range(20)]
         assert memory.verify().ok
 
 
@@ -139,7 +139,7 @@ def test_an_interrupt_ends_it_at_once_and_loses_nothing(tmp_path: Path) -> None:
     assert process.wait(60) == -signal.SIGINT  # its input is still open
     assert process.communicate() == (b"", b"")
     with make_store(str(tmp_path / "muniment.db")) as memory:
-        assert "keep this" in [entry.content for entry in memory.entries(user_id="ana")]
+        assert "keep this" in [entry.content for entry in memory.ledger.entries(user_id="ana")]
         assert memory.verify().ok
 
 

@@ -118,7 +118,7 @@ def test_observe_writes_what_the_library_reads(memory: Memory) -> None:
                 "idempotency_key": "k1",
             },
         )
-        entry = memory.get(structured(answer)["event_id"])
+        entry = memory.ledger.get(structured(answer)["event_id"])
         assert (entry.content, entry.speaker, entry.tags) == ("Die Küche ist zu. 🍝", "Ana", ("food",))
         assert entry.ts.startswith("2026-05-03T10:00:00")
         assert entry.id in said(answer)
@@ -128,7 +128,7 @@ def test_observe_writes_what_the_library_reads(memory: Memory) -> None:
         again["content"] = "other words"
         assert failure(await client.call_tool("observe", again))["code"] == "idempotency_mismatch"
         tool = await client.call_tool("observe", {"role": "tool", "tool": "weather", "content": "12 °C", "ok": False})
-        kept = memory.get(structured(tool)["event_id"])
+        kept = memory.ledger.get(structured(tool)["event_id"])
         assert kept.kind == "tool_result"
         assert kept.tool is not None
         assert (kept.tool.name, kept.tool.ok) == ("weather", False)
@@ -148,7 +148,7 @@ def test_a_models_word_for_the_users_is_the_models(memory: Memory) -> None:
         ):
             answer = structured(await client.call_tool("observe", given | {"content": "I live in Rome."}))
             assert answer["trust"] == trust
-            assert memory.get(answer["event_id"]).trust == trust
+            assert memory.ledger.get(answer["event_id"]).trust == trust
 
     at(served(memory), talk)
 
@@ -223,7 +223,7 @@ def test_a_fact_on_words_that_were_not_recorded_yet(memory: Memory) -> None:
         answer = await client.call_tool("remember", {"key": "user.diet", "value": "vegan", "said": "I went vegan."})
         fact = structured(answer)
         (source,) = fact["sources"]
-        assert memory.content(source) == "I went vegan."
+        assert memory.ledger.content(source) == "I went vegan."
         assert fact["fact_id"] in said(answer)
 
     at(served(memory), talk)
@@ -299,7 +299,7 @@ def test_forget_erases_one_thing_and_answers_the_receipt(memory: Memory) -> None
 def test_forget_takes_only_what_was_said_or_answered(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         await observed(client)
-        started = next(iter(memory.entries(user_id="ana")))
+        started = next(iter(memory.ledger.entries(user_id="ana")))
         assert started.kind == "system"
         assert failure(await client.call_tool("forget", {"event_id": started.id}))["path"] == "$.event_id"
 
@@ -398,7 +398,7 @@ def test_bad_input_is_refused_in_the_one_shape_and_writes_nothing(memory: Memory
             assert any(each.startswith(path) for each in paths), (arguments, shape)
 
     at(served(memory), talk, mode)
-    written = [entry for entry in memory.entries(user_id="ana") if entry.kind != "system"]
+    written = [entry for entry in memory.ledger.entries(user_id="ana") if entry.kind != "system"]
     assert [entry.content for entry in written] in ([], ["x"])  # `said` is recorded before its fact is judged
 
 
@@ -443,7 +443,7 @@ def test_calls_at_the_same_time_are_all_answered_and_all_kept(memory: Memory) ->
                 group.start_soon(one, number)
         assert len(set(answers.values())) == 45
         for number, event in answers.items():
-            assert memory.content(event) == f"word{number} was said"
+            assert memory.ledger.content(event) == f"word{number} was said"
 
     at(served(memory), talk)
     assert memory.verify().ok
@@ -454,10 +454,10 @@ def test_calls_at_the_same_time_are_all_answered_and_all_kept(memory: Memory) ->
 def test_a_run_that_was_ended_makes_room_for_another(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         event = await observed(client)
-        memory.resume(memory.get(event).scope.run_id).run.finish()
+        memory.resume(memory.ledger.get(event).scope.run_id).run.finish()
         assert failure(await client.call_tool("observe", {"role": "user", "content": "x"}))["code"] == "run_finished"
         again = await observed(client)
-        assert memory.get(again).scope.run_id != memory.get(event).scope.run_id
+        assert memory.ledger.get(again).scope.run_id != memory.ledger.get(event).scope.run_id
 
     at(served(memory), talk)
 

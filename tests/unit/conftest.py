@@ -73,7 +73,7 @@ def counts() -> Callable[[Memory], dict[str, int]]:
         engine = memory._ctx.engine
         return {
             f"{tenant}.{spec.name}": engine.read(tenant, lambda reader, spec=spec: reader.do(Count(spec.name)))  # type: ignore[misc]
-            for tenant in ("default", "acme", *memory.tenants())
+            for tenant in ("default", "acme", *memory.store.tenants())
             for spec in TABLES
         }
 

@@ -116,9 +116,9 @@ def _facts(store: GoldenStore) -> None:
     for hobby in ("chess", "rowing"):
         run.remember("user.likes", hobby, sources=[quiet.id])
     diet = run.remember("user.diet", "vegan", sources=[quiet.id])
-    run.dispute(diet.fact_id, sources=[page.id], reason="the page says otherwise")
+    run.memory.dispute(diet.fact_id, sources=[page.id], reason="the page says otherwise")
     pet = run.remember("user.pet", "a dog", sources=[quiet.id])
-    run.retract(pet.fact_id, reason="it was Clara's")
+    run.memory.retract(pet.fact_id, reason="it was Clara's")
     trip = run.remember("user.trip", "Lisbon", sources=[quiet.id], valid_from="2026-02-01", valid_to="2026-02-10")
     run.remember("user.trip.hotel", "by the river", sources=[quiet.id], depends_on=[trip.fact_id])
     shared = store.mem.run(
@@ -137,8 +137,8 @@ def _procedures_and_insights(store: GoldenStore) -> None:
     first = run.procedure("booking", {"steps": ["ask for allergies", "book"]}, priority=2, sources=[said.id])
     run.procedure("booking", {"steps": ["call the place"]}, applicability={"city": "Berlin"}, scope_level="agent")
     old = run.procedure("booking", {"steps": ["send a fax"]})
-    run.use_procedures([first.procedure_id])
-    run.retire_procedure(old.procedure_id)
+    run.memory.use_procedures([first.procedure_id])
+    run.memory.retire_procedure(old.procedure_id)
     run.insight("hypothesis", "She may be a vegetarian.", sources=[said.id], tests_suggested=["ask her"])
     run.insight("pattern", "She books on Fridays.", trigger="synthesis", expires_at="2027-01-01", confidence=0.4)
     proven: list[tuple[str, dict[str, Any]]] = [
@@ -147,10 +147,10 @@ def _procedures_and_insights(store: GoldenStore) -> None:
     ]
     for statement, promoted_as in proven:
         insight = run.insight("strategy", statement, sources=[said.id], trigger="analogy", validation_state="testing")
-        run.judge_insight(insight.id, "validated", sources=[said.id], reason="she said so")
-        run.promote_insight(insight.id, **promoted_as)
+        run.memory.judge_insight(insight.id, "validated", sources=[said.id], reason="she said so")
+        run.memory.promote_insight(insight.id, **promoted_as)
     wrong = run.insight("hypothesis", "She has a car.", sources=[said.id], trigger="failure")
-    run.judge_insight(wrong.id, "rejected", reason="she takes the train")
+    run.memory.judge_insight(wrong.id, "rejected", reason="she takes the train")
 
 
 def _candidates(store: GoldenStore) -> None:
@@ -163,7 +163,7 @@ def _candidates(store: GoldenStore) -> None:
     run.propose("user.sport", "cycling", sources=[said.id], confidence=0.1, reason="a guess")
     for candidate, accept in ((accepted, True), (declined, False)):
         if candidate.status == "proposed":
-            run.decide(candidate.candidate_id, accept, reason="asked her")
+            run.memory.decide(candidate.candidate_id, accept, reason="asked her")
     left = run.observe("user", "I don't live in Potsdam anymore.", speaker="Ana")
     run.extract([said.id, left.id])
 

@@ -52,19 +52,21 @@ def _recall(store: GoldenStore) -> None:
     """What earlier runs taught is recalled and used; a working set grows and is folded while the run goes on."""
     run = store.mem.run(user_id="ana", agent_id="clerk", session_id="shop", run_id="run-recall", task_type="lookup")
     run.observe("user", "Find order 7.")
-    recalled = run.recall("Find order 7.", intent=INTENT, state=STATE, bucket_key=BUCKET, features={"way": "by_number"})
-    run.used(recalled, [hint.memory_id for hint in recalled.hints][:1])
-    run.recall("orders of last week")
-    run.note(facts=["order 7 is of May"], assumptions=["it was paid"], open_questions=["who paid?"])
-    run.push_working_set(ttl="hours:6", constraints=["do not call twice"], decisions=["by number first"])
-    run.note(facts=["the number is on the invoice"])
-    run.pop_working_set()
-    run.fold("phase_shift", intent=INTENT)
-    run.note(facts=[f"line {number} of the invoice names article {number * 37}" for number in range(220)])
+    recalled = run.learning.recall(
+        "Find order 7.", intent=INTENT, state=STATE, bucket_key=BUCKET, features={"way": "by_number"}
+    )
+    run.learning.used(recalled, [hint.memory_id for hint in recalled.hints][:1])
+    run.learning.recall("orders of last week")
+    run.learning.note(facts=["order 7 is of May"], assumptions=["it was paid"], open_questions=["who paid?"])
+    run.learning.push_working_set(ttl="hours:6", constraints=["do not call twice"], decisions=["by number first"])
+    run.learning.note(facts=["the number is on the invoice"])
+    run.learning.pop_working_set()
+    run.learning.fold("phase_shift", intent=INTENT)
+    run.learning.note(facts=[f"line {number} of the invoice names article {number * 37}" for number in range(220)])
     for purpose in ("planner", "tool", "responder"):
         store.compose(run, purpose, query="Find order 7.", max_tokens=800)
     run.observe_tool("by_number", content="found")
-    run.learn(
+    run.learning.learn(
         PASSED, intent=INTENT, state=STATE, bucket_key=BUCKET, features={"way": "by_number"}, cost={"tokens_in": 90}
     )
     run.finish("OBJECTIVE_ACHIEVED")
@@ -83,7 +85,9 @@ def _levels(store: GoldenStore) -> None:
     run = store.mem.run(user_id="ana", agent_id="clerk", session_id="shop", run_id="run-unjudged", task_type="lookup")
     run.observe("user", "Find order 9.")
     run.finish("NO_EVIDENCE")
-    store.mem.learn("run-unjudged", {"verifier_id": "late", "verdict": "PARTIAL", "outcome": "UNKNOWN"}, intent=INTENT)
+    store.mem.learning.learn(
+        "run-unjudged", {"verifier_id": "late", "verdict": "PARTIAL", "outcome": "UNKNOWN"}, intent=INTENT
+    )
 
 
 def _plans(store: GoldenStore) -> None:

@@ -47,7 +47,9 @@ def _documents(store: GoldenStore) -> None:
     handbook.add("The old crane stands at the South Quay.", document_id="crane.txt", ts="2019-06-01")
     own = store.mem.corpus("notes", user_id="ana")
     own.add("The North Bridge swayed when the tram passed.", document_id="tram.md")
-    store.mem.add_documents([{"corpus_id": "notes", "user_id": "ana", "text": "Bring a torch.", "document_id": "kit"}])
+    store.mem.store.add_documents(
+        [{"corpus_id": "notes", "user_id": "ana", "text": "Bring a torch.", "document_id": "kit"}]
+    )
     own.forget("kit")
 
 
@@ -58,49 +60,49 @@ def _steps(store: GoldenStore, run: muniment.Run) -> list[Any]:
     for number in range(1, 12):
         if number % 4 == 1:
             window = store.compose(run, "planner", query=f"bridge {number}", max_tokens=600)
-            run.step("COMPILE_DONE", builds=[window], tokens=window.tokens)
+            run.log.step("COMPILE_DONE", builds=[window], tokens=window.tokens)
         else:
             context = {
                 "selected": [found[-1].id],
                 "excluded": [{"id": "evt-asked", "reason": "stale"}],
                 "filters": {"k": 3},
             }
-            run.step("COMPILE_DONE", context=context)
-        run.step("PLAN_DONE", f"look at bridge {number}", tokens=120)
-        run.step("ACT_PROGRESS", f"walking to bridge {number}")
+            run.log.step("COMPILE_DONE", context=context)
+        run.log.step("PLAN_DONE", f"look at bridge {number}", tokens=120)
+        run.log.step("ACT_PROGRESS", f"walking to bridge {number}")
         rust = f"Bridge {number} has {number % 5} millimetres of rust. Its deck was renewed in {1990 + number}."
         found.append(run.observe_tool("survey", args={"bridge": number}, content=rust, ok=number % 5 != 0))
-        run.step("ACT_DONE", action={"tool": "survey", "bridge": min(number, 9)}, tokens=80)
-        run.step("OBSERVE_DONE", f"bridge {number} seen", tokens=60)
-        run.claim(f"Bridge {number} was seen.", evidence=[found[-1].id], status="verified")
-        run.question(f"Who repairs bridge {number}?")
-    run.step("CHECKPOINT_DONE", "half of it is done")
+        run.log.step("ACT_DONE", action={"tool": "survey", "bridge": min(number, 9)}, tokens=80)
+        run.log.step("OBSERVE_DONE", f"bridge {number} seen", tokens=60)
+        run.log.claim(f"Bridge {number} was seen.", evidence=[found[-1].id], status="verified")
+        run.log.question(f"Who repairs bridge {number}?")
+    run.log.step("CHECKPOINT_DONE", "half of it is done")
     return found
 
 
 def _claims(run: muniment.Run, found: list[Any]) -> None:
     """Claims made, verified, retracted, demoted; a conflict settled and one open; failures; questions; next actions."""
-    rust = run.claim("Bridge 4 rusts.", evidence=[{"event_id": found[3].id, "quote": "4 millimetres of rust"}])
-    run.verify_claim(rust.claim_id)
-    repair = run.claim("Bridge 4 needs repair.", depends_on=[rust.claim_id])
-    run.verify_claim(repair.claim_id, evidence=[found[3].id])
-    run.retract_claim(rust.claim_id, reason="it was paint", evidence=[found[4].id])
-    run.claim("The North Bridge is the oldest.", id="claim-oldest")
+    rust = run.log.claim("Bridge 4 rusts.", evidence=[{"event_id": found[3].id, "quote": "4 millimetres of rust"}])
+    run.log.verify_claim(rust.claim_id)
+    repair = run.log.claim("Bridge 4 needs repair.", depends_on=[rust.claim_id])
+    run.log.verify_claim(repair.claim_id, evidence=[found[3].id])
+    run.log.retract_claim(rust.claim_id, reason="it was paint", evidence=[found[4].id])
+    run.log.claim("The North Bridge is the oldest.", id="claim-oldest")
     for description, sides in (("Two counts of rust", (0, 1)), ("Two years of renewal", (2, 3))):
-        run.conflict(
+        run.log.conflict(
             description,
             side_a=[{"event_id": found[sides[0]].id, "quote": "millimetres of rust"}],
             side_b=[found[sides[1]].id],
             claims=["claim-oldest"],
         )
-    run.settle_conflict(run.conflicts()[0].conflict_id, resolution="they are two bridges")
-    run.failure("tool_timeout", "survey", "no answer within 30 s", evidence=[found[4].id])
-    run.failure("tool_timeout", "survey", "no answer within 45 s")
-    run.close_question("Who repairs bridge 1?", answer="the town")
-    run.close_question("Who repairs bridge 2?")
-    run.plan_next(["ask the town about bridge 4", "write the list"])
+    run.log.settle_conflict(run.log.conflicts()[0].conflict_id, resolution="they are two bridges")
+    run.log.failure("tool_timeout", "survey", "no answer within 30 s", evidence=[found[4].id])
+    run.log.failure("tool_timeout", "survey", "no answer within 45 s")
+    run.log.close_question("Who repairs bridge 1?", answer="the town")
+    run.log.close_question("Who repairs bridge 2?")
+    run.log.plan_next(["ask the town about bridge 4", "write the list"])
     run.patch(goal="survey the bridges", constraints={"cite": "every bridge"})
-    run.compact()
+    run.log.compact()
 
 
 def _verifications(run: muniment.Run, found: list[Any]) -> None:
@@ -119,17 +121,17 @@ def _locked_and_repaired(store: GoldenStore, run: muniment.Run) -> None:
     """A verified claim rests on a document that is withdrawn: the snapshot does not hold, and the run is locked."""
     handbook = store.mem.corpus("handbook")
     hit = handbook.search("crane at the South Quay")[0]
-    crane = run.claim(
+    crane = run.log.claim(
         "A crane stands at the South Quay.",
         evidence=[{"corpus_id": "handbook", "chunk_id": hit.id, "quote": "old crane"}],
         status="verified",
     )
     handbook.retract("crane.txt", "the crane was sold")
     with suppress(RunLocked):
-        run.compact()
+        run.log.compact()
     run = store.mem.resume(run.run_id, repair=True).run
-    run.retract_claim(crane.claim_id, reason="its source was withdrawn")
-    run.unlock("the claim was retracted")
+    run.log.retract_claim(crane.claim_id, reason="its source was withdrawn")
+    run.log.unlock("the claim was retracted")
 
 
 def _resumed(store: GoldenStore) -> None:
@@ -138,8 +140,8 @@ def _resumed(store: GoldenStore) -> None:
     run.observe("user", "Thank you, that will do.")
     for purpose in ("planner", "responder"):
         store.compose(run, purpose, query="Which bridges need repair?", max_tokens=900)
-    run.compact()
+    run.log.compact()
     run.finish("OBJECTIVE_ACHIEVED")
     run = store.mem.run(user_id="ana", agent_id="surveyor", session_id="survey", run_id="run-stopped")
-    run.step("PLAN_DONE", "count the ducks")
+    run.log.step("PLAN_DONE", "count the ducks")
     run.finish("BUDGET_EXCEEDED")

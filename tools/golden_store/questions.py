@@ -105,21 +105,21 @@ def snapshots(mem: muniment.Memory) -> list[dict[str, Any]]:
     """Every snapshot that stands: its own bytes, its narrative, and whether it still holds."""
     found = []
     for tenant_id, state in _runs(mem):
-        for snapshot in mem.snapshots(state.run_id, tenant_id=tenant_id):
+        for snapshot in mem.log.snapshots(state.run_id, tenant_id=tenant_id):
             place = {"run_id": state.run_id, "sequence": snapshot.sequence}
             found.append(
                 place
                 | {
                     "snapshot_sha256": digest(canonical_bytes(snapshot.to_wire())),
-                    "narrative_sha256": digest(mem.narrative(**place, tenant_id=tenant_id)),
-                    "status": mem.check_snapshot(**place, tenant_id=tenant_id).status,
+                    "narrative_sha256": digest(mem.log.narrative(**place, tenant_id=tenant_id)),
+                    "status": mem.log.check_snapshot(**place, tenant_id=tenant_id).status,
                 }
             )
     return found
 
 
 def _runs(mem: muniment.Memory) -> Iterator[tuple[str, Any]]:
-    for tenant_id in mem.tenants():
+    for tenant_id in mem.store.tenants():
         for state in mem.runs(tenant_id=tenant_id):
             yield tenant_id, state
 
@@ -139,11 +139,11 @@ def readings(mem: muniment.Memory) -> dict[str, str]:
 def _of_the_store(mem: muniment.Memory) -> dict[str, Any]:
     return {
         "runs": [state for _, state in _runs(mem)],
-        "users": [list(mem.users(tenant_id=tenant_id)) for tenant_id in mem.tenants()],
-        "entries": [list(mem.entries(user_id=user_id)) for user_id in ("ana", "wei", "jisoo", "lena")],
-        "episodes": list(mem.episodes(user_id="ana")),
+        "users": [list(mem.store.users(tenant_id=tenant_id)) for tenant_id in mem.store.tenants()],
+        "entries": [list(mem.ledger.entries(user_id=user_id)) for user_id in ("ana", "wei", "jisoo", "lena")],
+        "episodes": list(mem.ledger.episodes(user_id="ana")),
         "documents": mem.corpus("handbook").documents(include_all=True),
-        "drift": mem.drift(user_id="ana", since="2026-01-01", until="2026-04-01"),
+        "drift": mem.log.drift(user_id="ana", since="2026-01-01", until="2026-04-01"),
         "builds that told": [telling.build_id for telling in mem.why("Potsdam", user_id="ana")],
     }
 
@@ -154,17 +154,17 @@ def _of_runs(mem: muniment.Memory) -> dict[str, Any]:
         "working state": run.working_state(),
         "facts": run.facts(include_all=True),
         "facts at": run.facts(at="2025-03-01T00:00:00Z"),
-        "fact history": run.fact_history("user.city"),
-        "candidates": run.candidates(),
+        "fact history": run.memory.fact_history("user.city"),
+        "candidates": run.memory.candidates(),
     }
     run = mem.run(user_id="ana", agent_id="surveyor", session_id="survey", run_id="run-survey")
     return kept | {
-        "claims": run.claims(),
-        "conflicts": run.conflicts(),
-        "failures": run.failures(),
-        "questions": run.questions(),
+        "claims": run.log.claims(),
+        "conflicts": run.log.conflicts(),
+        "failures": run.log.failures(),
+        "questions": run.log.questions(),
         "verifications": run.verifications(),
-        "budgets": run.budgets(),
+        "budgets": run.log.budgets(),
     }
 
 

@@ -61,11 +61,11 @@ def write_rules(store: GoldenStore) -> None:
 def _run(store: GoldenStore, agent: Counter, run_id: str, task: str, intent: dict[str, str], *, select: bool) -> None:
     """One judged run, with the rules that it is given."""
     run = store.mem.run(user_id="ana", agent_id="counter", session_id="apples", run_id=run_id, task_type="apples")
-    rules = run.select_rules(intent=intent).text if select else ""
+    rules = run.learning.select_rules(intent=intent).text if select else ""
     run.observe("user", task)
     answer = agent.text(f"{rules}\n{task}")
     run.observe("assistant", answer)
-    run.learn(judge(answer), intent=intent)
+    run.learning.learn(judge(answer), intent=intent)
 
 
 def _to_the_canary(store: GoldenStore, agent: Counter) -> str:
@@ -94,7 +94,7 @@ def _trial(store: GoldenStore, agent: Counter, rule_id: str) -> None:
     run = store.mem.run(
         user_id="ana", agent_id="counter", session_id="apples", run_id="run-reminded", task_type="apples"
     )
-    run.select_rules(intent=COUNTING)
+    run.learning.select_rules(intent=COUNTING)
     run.observe("user", "Count the apples in the cellar.")
     for purpose in ("planner", "responder"):
         store.compose(run, purpose, query="Count the apples.", max_tokens=700)

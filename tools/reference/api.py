@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, get_args, get_origin
 
 import muniment
@@ -22,14 +23,15 @@ from muniment.runs.reading import Resumed
 from muniment.store.ledger.records import Role, StopReason
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of
-from muniment.surfaces.operations.table import HANDLES, Handle
+from muniment.surfaces.operations.table import SUBHANDLES, Handle, class_at
 from reference.prose import first_paragraph, headed, member_fields, paragraphs
 
 WIDTH = 116
 ABOUT = (
     """
 What is named here stays; everything else may change. `mem = muniment.open(…)` is a store, `run = mem.run(…)` one
-run of an agent, and the other handles are made from a store.""",
+run of an agent, and the other handles are made from a store. A run and a store have the verbs that most callers use;
+what belongs to long runs, to learning, to the ledger and to upkeep is on handles of its own, such as `run.log`.""",
     """
 Every handle raises [typed errors](errors.md): `InvalidInput` (and `InvalidRecord`, with every issue found) for what
 cannot be read, `NotFound` for what is not in the scope, `Forgotten` for what was erased, a branch of `Conflict` where
@@ -70,6 +72,15 @@ HANDLE_NAMES: dict[Handle, str] = {
 }
 
 
+def _shown() -> Iterator[tuple[str, str]]:
+    """Every handle by its place, and what it is called in examples; those that stand on another come after it."""
+    for handle, name in HANDLE_NAMES.items():
+        yield handle, name
+        for place in SUBHANDLES:
+            if place.startswith(f"{handle}."):
+                yield place, f"{name}.{place.partition('.')[2]}"
+
+
 def page() -> str:
     parts = (_contents(), _functions(), _handles(), _others(), _types(), _records())
     return "\n".join([*headed("Python API", *ABOUT), *(line for part in parts for line in part)])
@@ -77,8 +88,9 @@ def page() -> str:
 
 def _contents() -> Iterator[str]:
     yield "Contents: [muniment](#muniment),"
-    names = [HANDLES[handle].__name__ for handle in HANDLE_NAMES] + [each.__name__ for each in OTHERS]
-    yield f"{', '.join(f'[{name}](#{name.lower()})' for name in names)}, [Types](#types), [Records](#records).\n"
+    shown = {class_at(place).__name__: name for place, name in _shown()} | {each.__name__: "" for each in OTHERS}
+    links = (f"[{name if '.' in name else cls}](#{cls.lower()})" for cls, name in shown.items())
+    yield f"{', '.join(links)}, [Types](#types), [Records](#records).\n"
 
 
 def _functions() -> Iterator[str]:
@@ -90,19 +102,12 @@ def _functions() -> Iterator[str]:
 
 
 def _handles() -> Iterator[str]:
-    for handle, name in HANDLE_NAMES.items():
-        cls = HANDLES[handle]
+    for place, name in _shown():
+        cls = class_at(place)
         yield f"## {cls.__name__}\n"
         yield f"{paragraphs(cls.__doc__)}\n"
-        for member, method in _members(cls).items():
-            yield from _method(f"{name}.{member}", method, _address(handle, member))
-
-
-def _members(cls: type) -> dict[str, Any]:
-    """The class' own members first, then those of its bases."""
-    found = public_members(cls)
-    ordered = (name for base in cls.__mro__ for name in vars(base) if name in found)
-    return {name: found[name] for name in ordered}
+        for member, method in public_members(cls).items():
+            yield from _method(f"{name}.{member}", method, _address(place, member))
 
 
 OTHERS: dict[type, str] = {Build: "build", Runner: "runner", Resumed: "resumed"}
@@ -119,18 +124,21 @@ def _others() -> Iterator[str]:
             yield from _method(f"{name}.{member}", method)
 
 
-def _address(handle: str, member: str) -> str:
-    rows = [each for each in OPERATIONS if (each.handle, each.call) == (handle, member)]
+def _address(place: str, member: str) -> str:
+    rows = [each for each in OPERATIONS if (each.place, each.call) == (place, member)]
+    if f"{place}.{member}" in SUBHANDLES:
+        cls = SUBHANDLES[f"{place}.{member}"].__name__
+        return f"Its methods are [below](#{cls.lower()})."
     if not rows:
-        return f"Not over HTTP: {LOCAL[f'{handle}.{member}']}."
+        return f"Not over HTTP: {LOCAL[f'{place}.{member}']}."
     asked = dict.fromkeys(f"`{each.method} /{each.path}`" for each in rows)
     return f"HTTP: {', '.join(asked)}"
 
 
 def _method(name: str, method: Any, note: str = "") -> Iterator[str]:
     yield f"### {name}\n"
-    if isinstance(method, property):
-        yield f"```py\n{name}: {_returned(method.fget)}\n```\n"
+    if isinstance(method, property | cached_property):
+        yield f"```py\n{name}: {_returned(_read_by(method))}\n```\n"
     else:
         yield f"```py\n{_call(name, method)}\n```\n"
     doc = paragraphs(method.__doc__)
@@ -138,6 +146,13 @@ def _method(name: str, method: Any, note: str = "") -> Iterator[str]:
         yield f"{doc}\n"
     if note:
         yield f"{note}\n"
+
+
+def _read_by(member: Any) -> Any:
+    """The function behind a property; a method itself."""
+    if isinstance(member, property):
+        return member.fget
+    return member.func if isinstance(member, cached_property) else member
 
 
 def _returned(function: Any) -> str:
@@ -184,7 +199,7 @@ def _types() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     kinds = {record_of(kind): kind for kind in KINDS}
-    handles = {*(HANDLES[handle] for handle in HANDLE_NAMES), *OTHERS}
+    handles = {*(class_at(place) for place, _ in _shown()), *OTHERS}
     yield "## Records"
     yield RECORDS
     for cls in sorted(_crossing() - handles, key=lambda each: each.__name__):
@@ -215,10 +230,10 @@ def _fields(cls: type) -> Iterator[str]:
 def _crossing() -> set[type]:
     """The classes of ours that stand in signatures of the handles."""
     found: set[type] = set()
-    for handle in HANDLE_NAMES:
-        for name, member in public_members(HANDLES[handle]).items():
-            if (handle, name) != ("memory", "runner"):  # takes functions of the caller's
-                signature = signature_of(member.fget if isinstance(member, property) else member)
+    for place, _ in _shown():
+        for name, member in public_members(class_at(place)).items():
+            if (place, name) != ("memory", "runner"):  # takes functions of the caller's
+                signature = signature_of(_read_by(member))
                 for hint in (*(each.hint for each in signature.parameters), signature.returns):
                     _gather(hint, found)
     return found

@@ -1,8 +1,13 @@
-"""The front door: `open` a store, get a `Memory`, start runs."""
+"""The front door: `open` a store, get a `Memory`, start runs.
+
+Here are the verbs that most callers use. What belongs to the ledger, to long runs, to learning and to the store as a
+whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `mem.store`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -13,39 +18,41 @@ from muniment.core.policy.given import policy_given, policy_named
 from muniment.core.record import JsonObject, ValidationError, issues_of
 from muniment.core.scope import DEFAULT_TENANT, scope_of
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.handles.memory_learning_part import MemoryLearning, granted
 from muniment.handles.run import Run
 from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 
 if TYPE_CHECKING:
-    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
-    from muniment.core.pointer import Pointer
+    from concurrent.futures import Executor
+
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ResearchLimits
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
+    from muniment.handles.bank import Bank
+    from muniment.handles.memory_learning import MemoryLearning
+    from muniment.handles.memory_ledger import MemoryLedger
+    from muniment.handles.memory_log import MemoryLog
+    from muniment.handles.memory_store import MemoryStore
+    from muniment.handles.rulebook import Rulebook
+    from muniment.handles.runner import Runner
     from muniment.handles.study import Study
     from muniment.memory.corpus import Corpus
-    from muniment.memory.documents.records import CorpusDocument
-    from muniment.memory.turn import EpisodeCandidate
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
-    from muniment.research.run_records import SynthesisInput
-    from muniment.runs.drift import DriftReport
+    from muniment.rules.run_plans import Router
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
     from muniment.store.derivation import Derived
-    from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import LedgerEntry, Receipt, RunState
-    from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
+    from muniment.store.ledger.records import Receipt, RunState
+    from muniment.store.reports import ImportReport, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
 
-__all__ = ["Memory", "open"]
+__all__ = ["Memory", "granted", "open"]
 
 
 def open(
@@ -95,6 +102,15 @@ def _derived() -> Derived:
     return derived()
 
 
+def granted(grants: Iterable[str]) -> frozenset[str]:
+    """The levels above the user's that a run may write at, checked."""
+    if grants == ():
+        return frozenset()
+    from muniment.memory import patches
+
+    return patches.granted(grants)
+
+
 def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
     """What is handed in must be able to do what it is for; said before anything is opened."""
     wanted = (
@@ -140,7 +156,7 @@ def _embedder(name: str) -> Embedder:
     return load_embedder(name)
 
 
-class Memory(MemoryLearning):
+class Memory:
     """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
 
     def __init__(self, context: Context) -> None:
@@ -164,6 +180,38 @@ class Memory(MemoryLearning):
     def policy(self) -> Policy:
         """The policy that the store was opened with."""
         return self._ctx.policy
+
+    # -- further handles ------------------------------------------------------------------------------
+
+    @cached_property
+    def ledger(self) -> MemoryLedger:
+        """Events by their ids, a user's events and episodes in order, and what was committed last."""
+        from muniment.handles.memory_ledger import MemoryLedger
+
+        return MemoryLedger(self._ctx)
+
+    @cached_property
+    def log(self) -> MemoryLog:
+        """Any run by its id: how it stands, its snapshots, its narrative; and how runs drift."""
+        from muniment.handles.memory_log import MemoryLog
+
+        return MemoryLog(self._ctx)
+
+    @cached_property
+    def learning(self) -> MemoryLearning:
+        """Routes and their rates, the bank that holds a record, and learning from any run."""
+        from muniment.handles.memory_learning import MemoryLearning
+
+        return MemoryLearning(self._ctx)
+
+    @cached_property
+    def store(self) -> MemoryStore:
+        """The tenants and users, documents brought in at once, and upkeep: rebuild, reembed, scrub."""
+        from muniment.handles.memory_store import MemoryStore
+
+        return MemoryStore(self._ctx)
+
+    # -- runs -----------------------------------------------------------------------------------------
 
     def run(
         self,
@@ -216,12 +264,6 @@ class Memory(MemoryLearning):
 
         return run_reading.list_runs(self._ctx, tenant_id, user_id)
 
-    def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
-        """A run by its id: what it is for, whether it has ended or is locked, and why."""
-        from muniment.runs import reading as run_reading
-
-        return run_reading.get_run(self._ctx, tenant_id, run_id)
-
     def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
         """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.
 
@@ -235,65 +277,13 @@ class Memory(MemoryLearning):
 
         return run_reading.resume(self._ctx, tenant_id, run_id, handle, repairs=repair)
 
-    def snapshot(
-        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
-    ) -> CompactionSnapshot:
-        """A snapshot of a run, by default the latest, checked against the ledger that sealed it."""
-        from muniment.runs import reading as run_reading
-
-        return run_reading.get_snapshot(self._ctx, tenant_id, run_id, sequence)
-
-    def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
-        """The snapshots of a run, oldest first."""
-        from muniment.runs import reading as run_reading
-
-        return run_reading.list_snapshots(self._ctx, tenant_id, run_id)
-
-    def check_snapshot(
-        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
-    ) -> SnapshotValidation:
-        """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
-        from muniment.runs import reading as run_reading
-
-        return run_reading.check(self._ctx, tenant_id, run_id, sequence)
-
-    def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
-        """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
-        from muniment.runs.narrative import narrative
-
-        return narrative(self.snapshot(run_id, sequence, tenant_id=tenant_id))
-
-    def drift(
-        self,
-        *,
-        user_id: str | None = None,
-        run_id: str | None = None,
-        since: Any = None,
-        until: Any = None,
-        tenant_id: str = DEFAULT_TENANT,
-    ) -> DriftReport:
-        """Loops, stalls, forgotten constraints, coverage, cost in a window, and whether the thresholds should move."""
-        from muniment.runs import drifting
-
-        return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)
+    # -- documents, research, learning ----------------------------------------------------------------
 
     def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
         """The documents of this name that the tenant shares or, with `user_id`, those that are the user's own."""
         from muniment.memory.corpus import Corpus
 
         return Corpus(self._ctx, corpus_id, tenant_id, user_id)
-
-    def add_documents(
-        self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
-    ) -> list[CorpusDocument]:
-        """Add documents to one corpus or several, all of them or none, each once.
-
-        Each is an object of `corpus.add`'s arguments with its `corpus_id` and, for a user's own, the `user_id`. Where
-        `user_id` is given here, all go to that user's own corpora, and one that names another is refused.
-        """
-        from muniment.memory.corpus import add_to_corpora
-
-        return add_to_corpora(self._ctx, documents, tenant_id, user_id)
 
     def research(
         self,
@@ -347,51 +337,78 @@ class Memory(MemoryLearning):
         state = get_run(self._ctx, tenant_id, run_id)
         return open_study(self._ctx, Run(self._ctx, state.scope, state.task_type, None, None), directory)
 
-    def synthesis_input(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> SynthesisInput:
-        """What a synthesis of this research run may read: the pack and its summaries, and nothing else."""
-        return self.open_research(run_id, tenant_id=tenant_id).synthesis_input()
+    def bank(self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        """What was learnt from verified runs: of a user, of an agent or, without either, of the whole tenant."""
+        from muniment.handles.bank import Bank
+        from muniment.handles.memory_learning import name_bank
 
-    def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
-        """An event by its id."""
-        from muniment.store import reading
+        scope, owner = name_bank(user_id, agent_id, tenant_id)
+        return Bank(self._ctx, scope, owner)
 
-        return reading.get_entry(self._ctx, tenant_id, event_id)
+    def rulebook(
+        self, *, user_id: str | None = None, agent_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Rulebook:
+        """The rules of a user, of an agent or, without either, of the whole tenant: their tests, trials and figures."""
+        from muniment.handles.memory_learning import name_bank
+        from muniment.handles.rulebook import Rulebook
 
-    def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
-        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
-        from muniment.store import reading
+        _, owner = name_bank(user_id, agent_id, tenant_id)
+        return Rulebook(self._ctx, tenant_id, owner)
 
-        return reading.content_of(self._ctx, tenant_id, event_id)
+    def runner(
+        self,
+        agent: Callable[..., Any],
+        verifier: Callable[..., Any],
+        policy: Mapping[str, Any] | None = None,
+        *,
+        executor: Executor | None = None,
+        router: Router | Literal[True] | None = None,
+        **scope: Any,
+    ) -> Runner:
+        """Something that runs an agent on tasks, recalls for it, has its output verified, and learns.
 
-    def entries(
-        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
-    ) -> Iterator[LedgerEntry]:
-        """A user's events, session by session, in order."""
-        from muniment.store import reading
-
-        return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
-
-    def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
-        """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
-        keeps up with it. Without a position, where things are now.
+        `executor` is where attempts run: threads of their own unless given. `router` says how far to go with a task:
+        a function of a `RouteRequest`, or True for `learning.route` over this runner's bank.
         """
-        from muniment.store.changes import changes_after, whose
+        from muniment.handles.runner import Runner
 
-        return changes_after(self._ctx, whose(tenant_id, user_id), after)
+        return Runner(self, agent, verifier, policy, scope, executor, router)
 
-    def episodes(
-        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
-    ) -> Iterator[EpisodeCandidate]:
-        """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
-        from muniment.memory.episode_reading import list_episodes
+    # -- builds ---------------------------------------------------------------------------------------
 
-        return list_episodes(self._ctx, tenant_id, user_id, session_id)
+    def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
+        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error.
 
-    def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
-        """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
-        from muniment.store import reading
+        `Forgotten`, with the receipt's id, where something it held was erased.
+        """
+        from muniment.packets import builds
 
-        return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
+        return builds.load_build(self._ctx, tenant_id, build_id)
+
+    def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
+        """What changed between two builds, and why."""
+        from muniment.packets.comparing import diff_builds
+
+        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
+
+    def compare(
+        self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT
+    ) -> BuildDiff:
+        """What a kept build would have been under another policy, on the same request and candidates."""
+        from muniment.packets.builds import recompose
+        from muniment.packets.comparing import diff_builds
+
+        other = policy_named(self._ctx.policy, policy)
+        build = self.replay(build_id, tenant_id=tenant_id)
+        return diff_builds(build, recompose(self._ctx, build, other))
+
+    def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
+        """Which builds told a model this text, newest first: from which event, under which policy."""
+        from muniment.packets.tracing import trace_text
+
+        return trace_text(self._ctx, tenant_id, text, user_id)
+
+    # -- the store ------------------------------------------------------------------------------------
 
     def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
         """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
@@ -433,21 +450,6 @@ class Memory(MemoryLearning):
         )
         return forgetting.forget(self._ctx, tenant if tenant is not None else tenant_id, selector)
 
-    def scrub(self) -> ScrubbedFiles:
-        """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.
-
-        Most forgets see to it themselves. On PostgreSQL they leave large tables to this, which locks each for a while.
-        """
-        from muniment.store.scrub import scrub
-
-        return scrub(self._ctx)
-
-    def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
-        """Compute every projection again from the ledger and repair what differs."""
-        from muniment.store import rebuild as rebuilding
-
-        return rebuilding.rebuild(self._ctx, tenant_id)
-
     def export(
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
     ) -> Iterator[bytes]:
@@ -468,54 +470,6 @@ class Memory(MemoryLearning):
 
         dump = source if isinstance(source, transfer.Dump) else check_dump(source)
         return transfer.import_dump(self._ctx, dump, progress)
-
-    def replay(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Build:
-        """A build composed again from what it was made of, whatever was written since: the same bytes, or an error.
-
-        `Forgotten`, with the receipt's id, where something it held was erased.
-        """
-        from muniment.packets import builds
-
-        return builds.load_build(self._ctx, tenant_id, build_id)
-
-    def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
-        """What changed between two builds, and why."""
-        from muniment.packets.comparing import diff_builds
-
-        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
-
-    def compare(
-        self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT
-    ) -> BuildDiff:
-        """What a kept build would have been under another policy, on the same request and candidates."""
-        from muniment.packets.builds import recompose
-        from muniment.packets.comparing import diff_builds
-
-        other = policy_named(self._ctx.policy, policy)
-        build = self.replay(build_id, tenant_id=tenant_id)
-        return diff_builds(build, recompose(self._ctx, build, other))
-
-    def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
-        """Which builds told a model this text, newest first: from which event, under which policy."""
-        from muniment.packets.tracing import trace_text
-
-        return trace_text(self._ctx, tenant_id, text, user_id)
-
-    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        """Bring every turn to the present embedder; run it after an embedder was added or changed."""
-        from muniment.memory import reembedding
-
-        return reembedding.reembed(self._ctx, tenant_id, progress)
-
-    def tenants(self) -> list[str]:
-        """The tenants of this store."""
-        return self._ctx.engine.tenants()
-
-    def users(self, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
-        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them."""
-        from muniment.store.users import list_users
-
-        return list_users(self._ctx, tenant_id)
 
     def close(self) -> None:
         """Release the store. Everything acknowledged is already kept."""

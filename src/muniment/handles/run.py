@@ -1,33 +1,48 @@
-"""A run's handle: everything a caller says happens through it, under one fixed scope."""
+"""A run's handle: everything a caller says happens through it, under one fixed scope.
+
+Here are the verbs that every run uses. What belongs to long runs, to memory once it is written, to learning and to
+the ledger stands on handles of its own: `run.log`, `run.memory`, `run.learning`, `run.ledger`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from muniment.core.policy.given import policy_named
 from muniment.core.record import JsonObject, ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
-from muniment.handles.run_learning_part import RunLearning
-from muniment.handles.run_recall import RunRecall
-from muniment.handles.run_steps import RunSteps
-from muniment.handles.run_stores import RunStores
 from muniment.store.items import latest
-from muniment.store.ledger.drafts import drafts_of, new_draft, object_of, refuse_reserved, said_path
+from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
 from muniment.store.ledger.records import STOP_REASONS, EntryDraft, RunState
 from muniment.store.ledger.run_events import RUN_FINISHED
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import FoldResult
+    from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
     from muniment.contracts.run_records import VerifierResult
-    from muniment.core.pointer import Pointer
+    from muniment.core.policy.policy import Policy
+    from muniment.core.record import JsonValue
     from muniment.core.scope import Scope
-    from muniment.core.vocabulary import Trust
+    from muniment.core.vocabulary import ScopeLevel, Trust
+    from muniment.handles.run_learning import RunLearning
+    from muniment.handles.run_ledger import RunLedger
+    from muniment.handles.run_log import RunLogHandle
+    from muniment.handles.run_memory import RunMemory
+    from muniment.memory.extraction.model import Model
+    from muniment.memory.facts.candidate_records import Candidate
+    from muniment.memory.patches import Desk
+    from muniment.memory.recall.records import Hit
+    from muniment.packets.builds import Build
     from muniment.store.context import Context
     from muniment.store.items import Item
     from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import LedgerEntry, StopReason
+    from muniment.verify.outputs import Output
+    from muniment.verify.sandbox.harness import Harness
+
+# What a process does not need to start a run and to search is imported by what does need it (decision 0001).
 
 __all__ = ["Run"]
 
@@ -35,7 +50,7 @@ _SILENT = {"task_type": "generic"}
 """What a run says of itself that was told nothing."""
 
 
-class Run(RunRecall, RunStores, RunSteps, RunLearning):
+class Run:
     """One run of an agent in a session. Made by `Memory.run`; writes nothing until something happens.
 
     Thread-safe. Its first write also writes the `system` entry that says the run started. Once it has ended, writes
@@ -80,10 +95,6 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
             if self._said != _SILENT:
                 check_pinned(found, self._opening)
 
-    @cached_property
-    def _opening(self) -> Admitted:
-        return _opening(self._ctx, self._said)
-
     def __repr__(self) -> str:
         scope = self._scope
         return f"<Run {scope.run_id} of {scope.user_id} with {scope.agent_id} in {scope.session_id}>"
@@ -97,6 +108,38 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
     def run_id(self) -> str:
         """The id of the run."""
         return self._scope.run_id
+
+    # -- further handles ------------------------------------------------------------------------------
+
+    @cached_property
+    def log(self) -> RunLogHandle:
+        """The log of a long run: steps, claims, conflicts, failures, questions, snapshots."""
+        from muniment.handles.run_log import RunLogHandle
+
+        return RunLogHandle(self._ctx, self._scope, self._desk)
+
+    @cached_property
+    def memory(self) -> RunMemory:
+        """What becomes of what was written: facts disputed, insights judged, candidates decided."""
+        from muniment.handles.run_memory import RunMemory
+
+        return RunMemory(self._desk)
+
+    @cached_property
+    def learning(self) -> RunLearning:
+        """What earlier runs taught, the rules for this one, its working set, and its fold."""
+        from muniment.handles.run_learning import RunLearning
+
+        return RunLearning(self._ctx, self._scope, self._desk, self._task_type)
+
+    @cached_property
+    def ledger(self) -> RunLedger:
+        """This run's entries, and every event of its user."""
+        from muniment.handles.run_ledger import RunLedger
+
+        return RunLedger(self._ctx, self._scope)
+
+    # -- what happens ---------------------------------------------------------------------------------
 
     def observe(
         self,
@@ -117,7 +160,7 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         An `id` that exists is a `DuplicateId`. Under an `idempotency_key` the same message is written once and its
         entry answered again; another message under it is an `IdempotencyMismatch`.
         """
-        draft = new_draft(
+        draft = make_draft(
             kind="message" if role not in ("system", "developer") else "system",
             role=role,
             content=content,
@@ -149,8 +192,10 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
         trust: Trust | None = None,
     ) -> LedgerEntry:
         """Record a tool's result. Content over 64 KiB lies out of line and reads the same."""
-        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": object_of(args)})
-        draft = new_draft(
+        tool: dict[str, Any] = {"name": name, "ok": ok}
+        if args is not None:  # what is no mapping is refused by the record
+            tool["args"] = dict(args) if isinstance(args, Mapping) else args
+        draft = make_draft(
             kind="tool_result",
             role="tool",
             content=content,
@@ -175,6 +220,264 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
                 refuse_reserved(draft, f"$[{index}]")
         return self._append(drafts) if drafts else []
 
+    # -- working state --------------------------------------------------------------------------------
+
+    def patch(
+        self,
+        *,
+        goal: str | None = None,
+        plan: Iterable[Mapping[str, Any]] | None = None,
+        slots: Mapping[str, Any] | None = None,
+        constraints: Mapping[str, Any] | None = None,
+        tool_evidence: Iterable[Mapping[str, Any]] | None = None,
+        decisions: Iterable[Mapping[str, Any]] | None = None,
+        risks: Iterable[Mapping[str, Any]] | None = None,
+        expected_version: int | None = None,
+        **extra: JsonValue,
+    ) -> WorkingState:
+        """Change the run's working state: slots and constraints merge, a null takes a key away, the rest replaces.
+
+        With `expected_version`, only where the state is still at that version; else `StaleState` says which it is.
+        """
+        from muniment.memory import state_patching as states
+
+        named = {
+            "goal": goal,
+            "plan": plan,
+            "slots": slots,
+            "constraints": constraints,
+            "tool_evidence": tool_evidence,
+            "decisions": decisions,
+            "risks": risks,
+        }
+        given = {name: _real(value) for name, value in named.items() if value is not None}
+        return states.patch_state(self._desk(), given | extra, expected_version)
+
+    def working_state(self) -> WorkingState:
+        """The run's working state, at version 0 before its first patch."""
+        from muniment.contracts.memory_packet import WorkingState
+        from muniment.memory import state_patching as states
+
+        found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: states.read_state(reader, self._scope))
+        return WorkingState(state_version=0) if found is None else found
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    def remember(
+        self,
+        key: str,
+        value: JsonValue,
+        *,
+        sources: Iterable[str],
+        confidence: float | None = None,
+        scope_level: ScopeLevel = "user",
+        valid_from: Any = None,
+        valid_to: Any = None,
+        notes: str | None = None,
+        depends_on: Iterable[str] = (),
+        quote: str | None = None,
+        is_preference: bool | None = None,
+    ) -> Fact:
+        """A fact on evidence. What it does to what is known of the key, the policy's rules say; nothing is deleted.
+
+        `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
+        grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`.
+        """
+        from muniment.memory import remembering as facts
+
+        request = facts.request_fact(
+            key=key,
+            value=value,
+            sources=sources,
+            confidence=confidence,
+            scope_level=scope_level,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            notes=notes,
+            depends_on=depends_on,
+            quote=quote,
+            is_preference=is_preference,
+        )
+        return facts.remember(self._desk(), request)
+
+    def facts(self, key: str | None = None, *, include_all: bool = False, at: Any = None) -> list[Fact]:
+        """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is."""
+        from muniment.memory import fact_reading
+
+        return fact_reading.list_facts(self._desk(), key, at, include_all=include_all)
+
+    def procedure(
+        self,
+        task_type: str,
+        content: JsonObject,
+        *,
+        priority: int = 0,
+        sources: Iterable[str] = (),
+        applicability: JsonObject | None = None,
+        scope_level: ScopeLevel = "user",
+    ) -> Procedure:
+        """How to go about a type of task."""
+        from muniment.memory import insight_writing as insights
+
+        given = {
+            "task_type": task_type,
+            "content": _real(content),
+            "priority": priority,
+            "sources": sources,
+            "applicability": _real(applicability),
+        }
+        return insights.write_procedure(self._desk(), given, scope_level)
+
+    def insight(
+        self,
+        type_: Literal["hypothesis", "strategy", "pattern"],
+        statement: str,
+        *,
+        sources: Iterable[str] = (),
+        trigger: Literal["conflict", "failure", "synthesis", "analogy"] | None = None,
+        confidence: float | None = None,
+        tests_suggested: Iterable[str] = (),
+        expires_at: Any = "run_end",
+        validation_state: ValidationState = "unvalidated",
+    ) -> InsightItem:
+        """Something supposed, not known: no responder sees it. It ends with the run, or at the instant it is given."""
+        from muniment.memory import insight_writing as insights
+
+        given = {
+            "type": type_,
+            "statement": statement,
+            "sources": sources,
+            "trigger": trigger,
+            "confidence": confidence,
+            "tests_suggested": tests_suggested,
+            "expires_at": expires_at,
+            "validation_state": validation_state,
+        }
+        return insights.suppose(self._desk(), given)
+
+    def propose(
+        self,
+        key: str,
+        value: JsonValue,
+        *,
+        sources: Iterable[str],
+        quote: str | None = None,
+        confidence: float | None = None,
+        reason: str | None = None,
+    ) -> Candidate:
+        """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
+        from muniment.memory import candidate_deciding as candidates
+        from muniment.memory import remembering as facts
+
+        request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
+        if reason is not None and not isinstance(reason, str):
+            raise InvalidInput("reason should be a string", path="$.reason")
+        return candidates.propose(self._desk(), candidates.Proposed(request, "caller", reason))
+
+    def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
+        """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
+        from muniment.memory import proposing as extraction
+
+        return extraction.extract(self._desk(), event_ids, model)
+
+    # -- recall ---------------------------------------------------------------------------------------
+
+    def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
+        """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
+
+        `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden.
+        """
+        from muniment.packets.searching import search_user
+
+        return search_user(self._ctx, self._scope, query, k, now)
+
+    def compose(
+        self,
+        purpose: str,
+        *,
+        query: str = "",
+        cues: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        per_section: Mapping[str, int] | None = None,
+        policy: str | Policy | Mapping[str, Any] = "default",
+        now: Any = None,
+        task_type: str | None = None,
+    ) -> Build:
+        """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
+
+        `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
+        moment the question is asked at: "last week", validity and recency are read against it; what was said later
+        is not hidden.
+        """
+        from muniment.packets.builds import compose_build
+
+        return compose_build(
+            self._ctx,
+            self._scope,
+            purpose,
+            query=query,
+            cues=cues,
+            max_tokens=max_tokens,
+            per_section=per_section,
+            policy=policy_named(self._ctx.policy, policy),
+            now=now,
+            task_type=task_type or self._task_type,
+        )
+
+    # -- verification ---------------------------------------------------------------------------------
+
+    def verify(
+        self,
+        output: str | Mapping[str, Any] | Output,
+        *,
+        constraints: Any = None,
+        documents: Iterable[Any] | None = None,
+        evidence: Iterable[Any] | None = None,
+        harness: Harness | None = None,
+        files: Mapping[str, bytes] | None = None,
+        event: str | None = None,
+    ) -> VerifierResult:
+        """Verify an output, and keep the result with the run.
+
+        `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
+        into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
+        and lets that decide. `event` is the id under which the output was observed.
+        """
+        from muniment.runs.citing import pointers_of
+        from muniment.verify import verifying
+
+        scope = self._scope
+        given = verifying.output_of(output)
+        pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
+        verified = verifying.verify_output(
+            given,
+            constraints=verifying.constraints_of(constraints),
+            documents=verifying.documents_of(self._ctx, scope, documents, pointers),
+            harness=harness,
+            policy=self._ctx.policy,
+            files=files,
+            trace_id=scope.run_id,
+        )
+        return verifying.keep_result(self._desk(), verified, given, event, pointers)
+
+    def verifications(self) -> list[VerifierResult]:
+        """The results that were kept with the run, oldest first."""
+        from muniment.verify.verifying import list_results
+
+        return list_results(self._ctx, self._scope)
+
+    # -- the run itself -------------------------------------------------------------------------------
+
+    def state(self) -> RunState | None:
+        """The run as it stands, or None while nothing has been written, and once it was forgotten."""
+        item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
+        if item is None:
+            return None
+        from muniment.store.writing import check_run
+
+        check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
+        return None if item.body is None else RunState.from_wire(item.plain())
+
     @overload
     def finish(self, stop_reason: StopReason = "OBJECTIVE_ACHIEVED") -> RunState: ...
 
@@ -196,8 +499,8 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
     ) -> RunState | FoldResult:
         """End the run. Nothing can be written to it afterwards.
 
-        With what a verifier said of it, the run is first folded into memory (`learn`, whose further arguments it
-        takes), and the fold is answered.
+        With what a verifier said of it, the run is first folded into memory (`run.learning.learn`, whose further
+        arguments it takes), and the fold is answered.
         """
         if verifier_result is None and learning:
             raise InvalidInput(f"{next(iter(learning))} is for learning", path="$", hint="give verifier_result as well")
@@ -207,48 +510,28 @@ class Run(RunRecall, RunStores, RunSteps, RunLearning):
             raise InvalidInput(
                 f"{shown} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
             )
-        learned = None if verifier_result is None else self._learn(verifier_result, None, learning, is_final=True)
+        folded = None if verifier_result is None else self._fold(verifier_result, learning)
         event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
         self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
         state = self.state()
         if state is None:
             raise RunFinished(f"the run {self.run_id} was forgotten", path="$.run_id")
-        return state if learned is None else learned.fold
+        return state if folded is None else folded
 
-    def state(self) -> RunState | None:
-        """The run as it stands, or None while nothing has been written, and once it was forgotten."""
-        item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
-        if item is None:
-            return None
-        from muniment.store.writing import check_run
+    def _fold(self, verifier_result: VerifierResult | Mapping[str, Any], learning: Mapping[str, Any]) -> FoldResult:
+        from muniment.handles.run_learning import learn_from
 
-        check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
-        return None if item.body is None else RunState.from_wire(item.plain())
+        desk = self._desk()
+        return learn_from(desk, verifier_result, None, learning, task_type=self._task_type, is_final=True).fold
 
-    def entries(self) -> Iterator[LedgerEntry]:
-        """This run's entries, in order."""
-        from muniment.store import reading
+    @cached_property
+    def _opening(self) -> Admitted:
+        return _opening(self._ctx, self._said)
 
-        scope = self._scope
-        return reading.list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id)
+    def _desk(self) -> Desk:
+        from muniment.memory.patches import Desk
 
-    def get(self, event_id: str) -> LedgerEntry:
-        """An event of this user, of any session."""
-        from muniment.store import reading
-
-        return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
-
-    def content(self, event_id: str) -> str:
-        """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased."""
-        from muniment.store import reading
-
-        return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
-
-    def resolve(self, pointer: Pointer | str) -> Resolved:
-        """What a pointer (or an event id) points to within this user's evidence, its quote checked."""
-        from muniment.store import reading
-
-        return reading.resolve(self._ctx, self._scope.tenant_id, reading.pointer_of(pointer), self._scope.user_id)
+        return Desk(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
         from muniment.store.writing import append
@@ -269,8 +552,21 @@ def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
     try:
         return admit(opening_draft(said), ctx.policy.ledger)
     except ValidationError as error:
-        issues = [issue._replace(path=said_path(issue.path)) for issue in issues_of(error)]
+        issues = [issue._replace(path=_said_path(issue.path)) for issue in issues_of(error)]
         raise InvalidRecord("not a valid run", issues) from None
     except MunimentError as error:
-        error.path = said_path(error.path or "$")
+        error.path = _said_path(error.path or "$")
         raise
+
+
+def _said_path(path: str) -> str:
+    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
+
+
+def _real(given: Any) -> Any:
+    """Real dicts and lists of what callers give; what is neither is refused later, by the record."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | list | tuple):
+        return list(given)
+    return given

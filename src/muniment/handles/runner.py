@@ -178,7 +178,7 @@ class Runner:
         """By the runs of the bank that this runner learns into."""
         level, scope = self._settings["level"], self._scope
         named = {} if level == "tenant" else {f"{level}_id": scope.get(f"{level}_id", "agent")}
-        return self._memory.route(request, tenant_id=scope.get("tenant_id", "default"), **named)
+        return self._memory.learning.route(request, tenant_id=scope.get("tenant_id", "default"), **named)
 
     def _hand(
         self, run: Run, task: str, query: str | None, intent: Any, state: Any, bucket_key: str | None, features: Any
@@ -187,10 +187,10 @@ class Runner:
         text = rules = ""
         known = {"intent": intent, "state": state, "bucket_key": bucket_key, "features": features}
         if self._settings["rules"]:
-            rules = run.select_rules(**known).text
+            rules = run.learning.select_rules(**known).text
         if self._settings["recall"]:
             sources = _BESIDE_RULES if self._settings["rules"] else None  # a rule comes through its own door
-            recalled = run.recall(query or task, sources=sources, **known)
+            recalled = run.learning.recall(query or task, sources=sources, **known)
             hints = tuple(hint for hint in recalled.hints if (hint.model_extra or {}).get("injected"))
             text = recalled.text
         seed, reuse = self._seed(bucket_key) if self._settings["reuse"] else (None, None)

@@ -92,7 +92,7 @@ def _id(event: Mapping[str, Any], name: str) -> str | None:
 
 
 def _count(run: Run) -> int:
-    return sum(1 for _ in run.entries())
+    return sum(1 for _ in run.ledger.entries())
 
 
 def _record_tool(run: Run, event: Mapping[str, Any], session: str, *, ok: bool) -> None:

@@ -108,7 +108,9 @@ class Transcript:
     def _standing(self) -> list[LedgerEntry]:
         """The items' entries without those that were popped, cleared or forgotten."""
         standing: dict[str, LedgerEntry] = {}
-        entries = self._mem.entries(user_id=self._user_id, session_id=self._session_id, tenant_id=self._tenant_id)
+        entries = self._mem.ledger.entries(
+            user_id=self._user_id, session_id=self._session_id, tenant_id=self._tenant_id
+        )
         for entry in entries:
             event = entry.metadata.get("event")
             if event == f"{self._name}.cleared":
@@ -132,7 +134,7 @@ class Transcript:
         item = dict(said["item"])
         if "text_at" in said:
             text = entry.content
-            item[said["text_at"]] = self.run.content(entry.id) if text is None else text
+            item[said["text_at"]] = self.run.ledger.content(entry.id) if text is None else text
         return item
 
 

@@ -4,7 +4,7 @@ handbook = mem.corpus("handbook")                  # shared by the tenant
 notes = mem.corpus("notes", user_id="ana")         # ana's own
 handbook.add_file("setup.md")
 hit = handbook.search("how do I install it")[0]
-mem.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip install"))
+mem.ledger.resolve(ChunkSpan(corpus_id="handbook", chunk_id=hit.id, quote="pip install"))
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ class Corpus:
 def add_to_corpora(
     ctx: Context, documents: Iterable[Mapping[str, Any]], tenant_id: str, user_id: str | None
 ) -> list[CorpusDocument]:
-    """See `Memory.add_documents`."""
+    """See `mem.store.add_documents`."""
     from muniment.memory.document_reading import view_session
     from muniment.memory.document_writing import add_documents
 

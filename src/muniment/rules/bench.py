@@ -118,7 +118,7 @@ class Bench:
     def learn(self, trial: Trial, blocks: RunBlocks) -> Learned:
         """Learn from an attempt's run, and end it."""
         asked, result = self.asked, trial.judged
-        learned = trial.run.learn(
+        learned = trial.run.learning.learn(
             result,
             intent=asked.intent or {},
             state=self.state(trial.task.mode, trial.tier),

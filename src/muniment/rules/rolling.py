@@ -188,7 +188,7 @@ class Rollout:
         """What was seen of tools counts; what an agent claims beyond it is told of the run."""
         seen = [
             ToolCall(name=entry.tool.name, args=entry.tool.args or {}, ok=entry.tool.ok)
-            for entry in trial.run.entries()
+            for entry in trial.run.ledger.entries()
             if entry.kind == "tool_result" and entry.tool is not None
         ]
         if not seen and not self._bench.watched:

@@ -1,8 +1,8 @@
 """Routing by what was logged (RC-26), and the rates that say whether more than code is needed (RC-04).
 
-decision = mem.route(bucket_key="I2|math|clarity_high", user_id="ana")
+decision = mem.learning.route(bucket_key="I2|math|clarity_high", user_id="ana")
 decision.tier, decision.k, decision.reasons
-mem.observe_rates(user_id="ana", since="2026-05-01").advice
+mem.learning.observe_rates(user_id="ana", since="2026-05-01").advice
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class AnswerLog:
 
     def __init__(self, run: Run, search_id: str, policy: TreePolicy) -> None:
         self._run, self._id, self._policy = run, search_id, policy
-        own = [entry for entry in run.entries() if entry.kind == "step" and _told(entry).get("id") == search_id]
+        own = [entry for entry in run.ledger.entries() if entry.kind == "step" and _told(entry).get("id") == search_id]
         self._first = next((entry for entry in own if "begun" not in _told(entry)), None)
         self._begun = None if self._first is None else self._read(self._first)
         self._as = None if self._first is None else self._first.id
@@ -93,7 +93,7 @@ class AnswerLog:
             return
         told = {"id": self._id, "begun": self._as, "ended": True}
         action = {"tool": TOOL, "args": {"algo": search.policy.algo, "search": self._id}}
-        self._run.step("ACT_DONE", search.notes, action=action, metadata={TOOL: told})
+        self._run.log.step("ACT_DONE", search.notes, action=action, metadata={TOOL: told})
 
     def _note(self, answer: Answer) -> None:
         if isinstance(answer, Verified) and answer.result is not None:
@@ -101,13 +101,13 @@ class AnswerLog:
 
     def _write(self, content: str, told: dict[str, Any]) -> LedgerEntry:
         told = {"id": self._id, "digest": digest_of(content), **told}
-        return self._run.step("ACT_TREE", content, metadata={TOOL: told})
+        return self._run.log.step("ACT_TREE", content, metadata={TOOL: told})
 
     def _read(self, entry: LedgerEntry) -> Any:
         """What an entry held, where it still does."""
         if entry.body is None:
             return None
-        content = self._run.content(entry.id)
+        content = self._run.ledger.content(entry.id)
         return read_canonical(content) if digest_of(content) == _told(entry).get("digest") else None
 
 

@@ -166,7 +166,7 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
     ended = [step for step in told if step is not None and step.event in ENDS]
     counted, steps, current = sum(step.event in COUNTED_EVENTS for step in ended), 0, before.step
     for step in ended:
-        if step.step is None:  # not numbered, so not told by `run.step`: only the fold can place it
+        if step.step is None:  # not numbered, so not told by `run.log.step`: only the fold can place it
             return counted, len(log.steps_since)
         if step.step > current:
             steps, current = steps + 1, step.step

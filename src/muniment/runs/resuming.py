@@ -187,7 +187,7 @@ def load_snapshot(reader: Reader, tenant_id: str, run_id: str, sequence: int | N
     item = latest(reader, snapshots_id(run_id)) if sequence is None else _version(reader, run_id, sequence)
     if item is None:
         which = "no snapshot" if sequence is None else f"no snapshot {sequence}"
-        raise NotFound(f"{which} of the run {run_id!r:.80}", path="$.sequence", hint="run.compact() takes one")
+        raise NotFound(f"{which} of the run {run_id!r:.80}", path="$.sequence", hint="run.log.compact() takes one")
     return CompactionSnapshot.from_wire(_read(reader, tenant_id, item))
 
 

@@ -70,13 +70,13 @@ class RuleStory:
         self.number += 1
         asked = task or f"Count the apples in basket {self.number}."
         run = self.memory.run(user_id="ana", agent_id="counter", task_type="apples")
-        text = run.select_rules(intent=COUNTING).text if select else ""
+        text = run.learning.select_rules(intent=COUNTING).text if select else ""
         run.observe("user", asked)
         answer = self.agent(f"{text}\n{asked}")
         run.observe("assistant", answer)
         result = self.verifier(Output(text=answer), asked)
         passed = {"verifier_id": "json", "verdict": "PASS", "outcome": "OK"}
-        return run.learn(passed if result is True else result, intent=COUNTING)
+        return run.learning.learn(passed if result is True else result, intent=COUNTING)
 
     def teach(self, runs: int = 14) -> str:
         """Judged runs of two kinds; answers the id of the draft that came of them."""

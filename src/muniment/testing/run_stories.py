@@ -78,7 +78,7 @@ class Teller:
         event = self._some(self.events, number)
         if event is None:
             return self._heard(run, number)
-        text = run.content(event)
+        text = run.ledger.content(event)
         start = number % max(1, len(text) // 2)
         quote = text[start : start + 5 + number % 7]
         return {"event_id": event, "quote": quote} if number % 3 and text.count(quote) == 1 else event
@@ -102,29 +102,29 @@ class Teller:
         self.events.append(run.observe_tool(f"tool{one % 3}", content=f"timeout after {other} s", ok=False).id)
 
     def _plan(self, run: Run, one: int, other: int) -> None:
-        run.step("PLAN_DONE", f"plan {one}", tokens=other)
+        run.log.step("PLAN_DONE", f"plan {one}", tokens=other)
 
     def _act(self, run: Run, one: int, other: int) -> None:
-        run.step("ACT_DONE", action={"tool": "search", "args": {"q": one % 2}}, tokens=other)
+        run.log.step("ACT_DONE", action={"tool": "search", "args": {"q": one % 2}}, tokens=other)
 
     def _look(self, run: Run, one: int, other: int) -> None:
-        run.step("OBSERVE_DONE" if one % 5 else "CHECKPOINT_DONE", f"saw {other}")
+        run.log.step("OBSERVE_DONE" if one % 5 else "CHECKPOINT_DONE", f"saw {other}")
 
     def _verbose(self, run: Run, one: int, other: int) -> None:
-        run.step(("PLAN_THOUGHT", "ACT_PROGRESS", "OBSERVE_RAW_LINE")[one % 3], f"… {other}", tokens=other)
+        run.log.step(("PLAN_THOUGHT", "ACT_PROGRESS", "OBSERVE_RAW_LINE")[one % 3], f"… {other}", tokens=other)
 
     def _compile(self, run: Run, one: int, other: int) -> None:
         selected = list(dict.fromkeys(self.events[at % len(self.events)] for at in (one, other))) if self.events else []
         context = {"selected": selected, "excluded": [{"id": "fct_1", "reason": "stale"}], "filters": {"k": one}}
-        run.step("COMPILE_DONE", context=context, tokens=other)
+        run.log.step("COMPILE_DONE", context=context, tokens=other)
 
     def _claim(self, run: Run, one: int, other: int) -> None:
-        self._made(run, run.claim(f"It is so {one % 30}", depends_on=self._basis(run, other)))
+        self._made(run, run.log.claim(f"It is so {one % 30}", depends_on=self._basis(run, other)))
 
     def _verified(self, run: Run, one: int, other: int) -> None:
         evidence = [self._pointer(run, one), self._pointer(run, other)]
         basis = self._basis(run, one)
-        self._made(run, run.claim(f"It is certain {other}", evidence=evidence, status="verified", depends_on=basis))
+        self._made(run, run.log.claim(f"It is certain {other}", evidence=evidence, status="verified", depends_on=basis))
 
     def _made(self, run: Run, claim: RunClaim) -> None:
         if claim.claim_id not in self.claims[run.run_id]:
@@ -137,40 +137,42 @@ class Teller:
     def _verify(self, run: Run, one: int, other: int) -> None:
         claim = self._some(self.claims[run.run_id], one)
         if claim is not None:
-            run.verify_claim(claim, evidence=[self._pointer(run, other)])
+            run.log.verify_claim(claim, evidence=[self._pointer(run, other)])
 
     def _retract(self, run: Run, one: int, other: int) -> None:
         claim = self._some(self.claims[run.run_id], one)
         if claim is not None and other % 2:
             evidence = [self._pointer(run, other)] if other % 3 else []
-            run.retract_claim(claim, reason=f"it was wrong {other}", evidence=evidence)
+            run.log.retract_claim(claim, reason=f"it was wrong {other}", evidence=evidence)
 
     def _conflict(self, run: Run, one: int, other: int) -> None:
         sides = {"side_a": [self._pointer(run, one)], "side_b": [self._pointer(run, other)]}
-        made = run.conflict(f"These differ {one}", **cast("Any", sides), claims=self._basis(run, one))
+        made = run.log.conflict(f"These differ {one}", **cast("Any", sides), claims=self._basis(run, one))
         self.conflicts[run.run_id].append(made.conflict_id)
 
     def _settle(self, run: Run, one: int, other: int) -> None:
         conflict = self._some(self.conflicts[run.run_id], one)
         if conflict is not None:
-            run.settle_conflict(conflict, resolution=f"side {'ab'[other % 2]} is right")
+            run.log.settle_conflict(conflict, resolution=f"side {'ab'[other % 2]} is right")
 
     def _question(self, run: Run, one: int, other: int) -> None:
-        run.question(f"{QUESTIONS[one % len(QUESTIONS)]} {other % 4}")
+        run.log.question(f"{QUESTIONS[one % len(QUESTIONS)]} {other % 4}")
 
     def _close(self, run: Run, one: int, other: int) -> None:
-        asked = run.questions()
+        asked = run.log.questions()
         if asked:
             question = asked[one % len(asked)]
             named = question.text if other % 2 else question.question_id
-            run.close_question(named, answer=f"{other}" if other % 3 else None)
+            run.log.close_question(named, answer=f"{other}" if other % 3 else None)
 
     def _failure(self, run: Run, one: int, other: int) -> None:
         evidence = [self._pointer(run, other)] if other % 2 else []
-        run.failure("constraint_forgotten" if one % 3 else "timeout", "search", f"broke at {other}", evidence=evidence)
+        run.log.failure(
+            "constraint_forgotten" if one % 3 else "timeout", "search", f"broke at {other}", evidence=evidence
+        )
 
     def _next(self, run: Run, one: int, other: int) -> None:
-        run.plan_next([f"do {n}" for n in (one, other)][: one % 3])
+        run.log.plan_next([f"do {n}" for n in (one, other)][: one % 3])
 
     def _patch(self, run: Run, one: int, other: int) -> None:
         run.patch(slots={f"k{one % 3}": other})
@@ -178,7 +180,7 @@ class Teller:
     def _compact(self, run: Run, one: int, other: int) -> None:
         del one, other
         if run.state() is not None:
-            run.compact()
+            run.log.compact()
 
     def _forget(self, run: Run, one: int, other: int) -> None:
         del run, other
@@ -203,19 +205,19 @@ def check_run(mem: Memory, run: Run) -> RunLog:
     whole = replayed(mem, run)
     resumed = mem.resume(run.run_id, tenant_id=run.scope.tenant_id)
     assert resumed.rejected == ()
-    assert resumed.log == whole == run.log()
+    assert resumed.log == whole == run.log.read()
     assert resumed.run.scope == run.scope
     _check_items(mem, run, whole)
     rule = RunInvariants()
-    for index, snapshot in enumerate(mem.snapshots(run.run_id, tenant_id=run.scope.tenant_id)):
+    for index, snapshot in enumerate(mem.log.snapshots(run.run_id, tenant_id=run.scope.tenant_id)):
         wire = snapshot.to_wire()
         assert validate("CompactionSnapshot", wire) == []
         assert check_rules(wire) == []
         rule.add(index, wire)
         assert snapshot.validation.status == "PASS"
-        told = mem.narrative(run.run_id, snapshot.sequence, tenant_id=run.scope.tenant_id)
+        told = mem.log.narrative(run.run_id, snapshot.sequence, tenant_id=run.scope.tenant_id)
         assert told == narrative(snapshot)
-        again = mem.check_snapshot(run.run_id, snapshot.sequence, tenant_id=run.scope.tenant_id)
+        again = mem.log.check_snapshot(run.run_id, snapshot.sequence, tenant_id=run.scope.tenant_id)
         assert again.status == "PASS", [check for check in again.checks if check.status == "FAIL"]
     assert rule.issues() == {}
     return whole

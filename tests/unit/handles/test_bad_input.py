@@ -242,29 +242,29 @@ BAD_NAMES: list[Any] = [5, 1.5, b"x", object(), ["x"], {"a": 1}, "\ud800", "a\0b
 def test_names_in_reads(unchanged: Memory, value: Any) -> None:
     run = unchanged.run(user_id="ana")
     for call in (
-        lambda: unchanged.get(value),
-        lambda: unchanged.get("e1", tenant_id=value),
-        lambda: unchanged.content(value),
-        lambda: unchanged.content("e1", tenant_id=value),
-        lambda: unchanged.resolve(value),
-        lambda: unchanged.resolve("e1", tenant_id=value),
-        lambda: list(unchanged.entries(user_id=value)),
-        lambda: list(unchanged.entries(user_id="ana", session_id=value)),
-        lambda: list(unchanged.entries(user_id="ana", tenant_id=value)),
+        lambda: unchanged.ledger.get(value),
+        lambda: unchanged.ledger.get("e1", tenant_id=value),
+        lambda: unchanged.ledger.content(value),
+        lambda: unchanged.ledger.content("e1", tenant_id=value),
+        lambda: unchanged.ledger.resolve(value),
+        lambda: unchanged.ledger.resolve("e1", tenant_id=value),
+        lambda: list(unchanged.ledger.entries(user_id=value)),
+        lambda: list(unchanged.ledger.entries(user_id="ana", session_id=value)),
+        lambda: list(unchanged.ledger.entries(user_id="ana", tenant_id=value)),
         lambda: list(unchanged.export(user_id=value)),
         lambda: list(unchanged.export(session_id=value)),
         lambda: list(unchanged.export(tenant_id=value)),
         lambda: unchanged.verify(tenant_id=value),
-        lambda: unchanged.rebuild(tenant_id=value),
+        lambda: unchanged.store.rebuild(tenant_id=value),
         lambda: unchanged.forget(event=value),
         lambda: unchanged.forget(fact=value),
         lambda: unchanged.forget(session=value),
         lambda: unchanged.forget(user_id=value),
         lambda: unchanged.forget(tenant=value),
         lambda: unchanged.forget(event="e1", tenant_id=value),
-        lambda: run.get(value),
-        lambda: run.content(value),
-        lambda: run.resolve(value),
+        lambda: run.ledger.get(value),
+        lambda: run.ledger.content(value),
+        lambda: run.ledger.resolve(value),
     ):
         refused(call)
 
@@ -272,15 +272,15 @@ def test_names_in_reads(unchanged: Memory, value: Any) -> None:
 @pytest.mark.parametrize("value", [None, "", "*"])
 def test_a_tenant_or_user_that_cannot_be(unchanged: Memory, value: Any) -> None:
     for call in (
-        lambda: unchanged.get("e1", tenant_id=value),
+        lambda: unchanged.ledger.get("e1", tenant_id=value),
         lambda: unchanged.forget(event="e1", tenant_id=value),
         lambda: list(unchanged.export(tenant_id=value)),
-        lambda: unchanged.rebuild(tenant_id=value),
+        lambda: unchanged.store.rebuild(tenant_id=value),
     ):
         refused(call)
     if value is None:
-        refused(lambda: list(unchanged.entries(user_id=value)), "$.user_id")
-        refused(lambda: unchanged.get(value))
+        refused(lambda: list(unchanged.ledger.entries(user_id=value)), "$.user_id")
+        refused(lambda: unchanged.ledger.get(value))
 
 
 @pytest.mark.parametrize(
@@ -325,8 +325,8 @@ def test_selectors_of_forget(unchanged: Memory, selector: dict[str, str]) -> Non
     ],
 )
 def test_pointers(unchanged: Memory, pointer: Any) -> None:
-    refused(lambda: unchanged.resolve(pointer))
-    refused(lambda: unchanged.run(user_id="ana").resolve(pointer))
+    refused(lambda: unchanged.ledger.resolve(pointer))
+    refused(lambda: unchanged.run(user_id="ana").ledger.resolve(pointer))
 
 
 @pytest.mark.parametrize(
@@ -390,10 +390,10 @@ def test_arguments_of_open(tmp_path: Path, arguments: dict[str, Any]) -> None:
 def test_odd_things_come_back_as_they_were(any_mem: Memory, event: dict[str, Any]) -> None:
     run = any_mem.run(user_id="ana", session_id="s1")
     said = run.observe(**({"role": "user", "content": "x"} | event))
-    read: LedgerEntry = any_mem.get(said.id)
+    read: LedgerEntry = any_mem.ledger.get(said.id)
     assert read == said
     if "content" in event:
-        assert any_mem.content(said.id) == event["content"]
+        assert any_mem.ledger.content(said.id) == event["content"]
     if isinstance(event.get("metadata"), Mapping):
         assert read.metadata == dict(event["metadata"])
     if "tags" in event:
@@ -412,8 +412,12 @@ def test_names_of_every_script_and_length_on_every_engine(any_mem: Memory) -> No
         run = any_mem.run(**scope, run_id=f"{name[:-1]}{number}")
         said = run.observe("user", "x", id=f"{name[:-2]}e{number}", idempotency_key=name)
         run.finish()
-        assert any_mem.get(said.id, tenant_id=name) == said
-        assert [entry.seq for entry in any_mem.entries(user_id=name, session_id=name, tenant_id=name)] == [1, 2, 3]
+        assert any_mem.ledger.get(said.id, tenant_id=name) == said
+        assert [entry.seq for entry in any_mem.ledger.entries(user_id=name, session_id=name, tenant_id=name)] == [
+            1,
+            2,
+            3,
+        ]
         any_mem.forget(session=name, user_id=name, tenant_id=name)
     assert any_mem.verify().ok
 
@@ -428,7 +432,7 @@ def test_33_mb_of_content_is_refused_and_32_are_kept(make: Maker, counts: Counts
     assert caught.value.path == "$.content"
     assert counts(mem) == before
     said = run.observe("user", "x" * (32 * 1024 * 1024))
-    assert len(mem.content(said.id)) == 32 * 1024 * 1024
+    assert len(mem.ledger.content(said.id)) == 32 * 1024 * 1024
 
 
 def test_an_error_in_the_callers_own_iterable_writes_nothing(make: Maker, counts: Counts) -> None:
@@ -452,5 +456,5 @@ def test_what_the_caller_does_with_its_data_afterwards_changes_nothing(mem: Memo
     run = mem.run(user_id="ana")
     said = run.observe("user", "x", metadata=metadata)
     metadata["list"].append(2)
-    assert mem.get(said.id).metadata == {"list": [1]}
+    assert mem.ledger.get(said.id).metadata == {"list": [1]}
     assert mem.verify().ok

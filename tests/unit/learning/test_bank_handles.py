@@ -36,10 +36,10 @@ def test_a_look_writes_nothing(any_mem: Memory, counts: Callable[[Memory], dict[
     run = any_mem.run(user_id="ana", agent_id="clerk")
     run.observe("user", "Find the order.")
     before = counts(any_mem)
-    looked = run.recall("Find the order.", intent=INTENT, keep=False)
+    looked = run.learning.recall("Find the order.", intent=INTENT, keep=False)
     assert looked.hints
     assert counts(any_mem) == before
-    kept = run.recall("Find the order.", intent=INTENT)
+    kept = run.learning.recall("Find the order.", intent=INTENT)
     assert [hint.memory_id for hint in kept.hints] == [hint.memory_id for hint in looked.hints]
     assert counts(any_mem) != before
     fold = run.finish(verifier_result=PASS)
@@ -56,28 +56,28 @@ def test_a_bank_is_found_by_what_it_holds(any_mem: Memory) -> None:
         bank.drafts()[0].draft_id,
         bank.event_logs()[0].trace_id,
     ):
-        assert any_mem.bank_of(id_).name == "user:ana"
+        assert any_mem.learning.bank_of(id_).name == "user:ana"
     held = any_mem.bank(agent_id="a:b").plan([])
-    assert any_mem.bank_of(held.plan_id).get_plan(held.plan_id).plan == held
+    assert any_mem.learning.bank_of(held.plan_id).get_plan(held.plan_id).plan == held
     run = work(any_mem, "by_name")
-    for nothing in (run.run_id, next(run.entries()).id, "nobody"):
+    for nothing in (run.run_id, next(run.ledger.entries()).id, "nobody"):
         with pytest.raises(NotFound):
-            any_mem.bank_of(nothing)
+            any_mem.learning.bank_of(nothing)
     with pytest.raises(NotFound):
-        any_mem.bank_of(held.plan_id, tenant_id="acme")
+        any_mem.learning.bank_of(held.plan_id, tenant_id="acme")
     with pytest.raises(NotFound):
         bank.get_plan(held.plan_id)
 
 
 def test_what_was_learnt_can_be_read_again_until_it_is_forgotten(any_mem: Memory) -> None:
     run = work(any_mem, "by_name")
-    assert run.learned() is None
-    learned = run.learn(PASS, intent=INTENT)
+    assert run.learning.learned() is None
+    learned = run.learning.learn(PASS, intent=INTENT)
     run.finish()
-    assert run.learned() == learned
-    any_mem.forget(event=next(entry.id for entry in run.entries() if entry.role == "user"))
+    assert run.learning.learned() == learned
+    any_mem.forget(event=next(entry.id for entry in run.ledger.entries() if entry.role == "user"))
     with pytest.raises(Forgotten):
-        run.learned()
+        run.learning.learned()
 
 
 @pytest.mark.req("RC-18")
@@ -97,9 +97,9 @@ def test_an_ended_run_is_learnt_above_its_user_with_a_grant(any_mem: Memory) -> 
     run = work(any_mem, "by_number")
     run.finish()
     with pytest.raises(Forbidden):
-        any_mem.learn(run.run_id, PASS, level="agent")
-    learned = any_mem.learn(run.run_id, PASS, level="agent", grants=["agent"], intent=INTENT)
-    assert any_mem.bank_of(learned.event_log.trace_id).name == "agent:clerk"
+        any_mem.learning.learn(run.run_id, PASS, level="agent")
+    learned = any_mem.learning.learn(run.run_id, PASS, level="agent", grants=["agent"], intent=INTENT)
+    assert any_mem.learning.bank_of(learned.event_log.trace_id).name == "agent:clerk"
 
 
 @pytest.mark.req("RC-05")
@@ -117,4 +117,4 @@ def test_a_runner_without_the_grant_does_not_call_the_agent(any_mem: Memory) -> 
         any_mem.runner(agent, verifier, {"level": "agent"}, user_id="ana").run("Find it.")
     assert (called, any_mem.runs(user_id="ana")) == ([], [])
     done = any_mem.runner(agent, verifier, {"level": "agent"}, user_id="ana", grants=["agent"]).run("Find it.")
-    assert any_mem.bank_of(done.learned.event_log.trace_id).name == "agent:agent"
+    assert any_mem.learning.bank_of(done.learned.event_log.trace_id).name == "agent:agent"

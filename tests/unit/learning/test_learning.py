@@ -17,7 +17,7 @@ def one_run(mem, number, *, strategy="backward", passed=True, user_id="ana", lev
     run = mem.run(user_id=user_id, agent_id="solver", task_type="countdown", grants=grants)
     run.observe("user", f"Reach {number} with 3, 8 and {number}.")
     if recalls:
-        run.recall(f"Reach {number}", intent=INTENT, state={"mode": "main"})
+        run.learning.recall(f"Reach {number}", intent=INTENT, state={"mode": "main"})
     run.observe_tool(strategy, content="tried it", args={"n": number})
     run.observe("assistant", f"The answer is {number}.")
     run.finish(verifier_result=PASS if passed else FAIL, intent=INTENT, features={"strategy": strategy}, level=level)
@@ -55,7 +55,7 @@ def test_a_finished_run_is_logged(mem):
     assert log.praxis.used_tactic_ids
     assert log.memory_fold.action_plan_id == log.memory_actions.plan_id
     assert log.cost.tool_calls == 1
-    entries = {entry.id: entry for entry in run.entries()}
+    entries = {entry.id: entry for entry in run.ledger.entries()}
     assert entries[log.x_ref].role == "user"
     assert entries[log.outputs.y_ref].role == "assistant"
     capsule = mem.bank(user_id="ana").get(f"{log.trace_id}.capsule")
@@ -69,7 +69,7 @@ def test_contrast_becomes_a_tactic_that_is_recalled(mem):
     tactics = mem.bank(user_id="ana").records(kind="tactic")
     assert any("backward" in each.record["injection"]["content"] for each in tactics)
     run = mem.run(user_id="ana", agent_id="solver")
-    recalled = run.recall("Reach 24", intent=INTENT, state={"mode": "main"})
+    recalled = run.learning.recall("Reach 24", intent=INTENT, state={"mode": "main"})
     assert not recalled.response.fallback_used
     assert any(hint.source == "ReuseBuffer" and "backward" in (hint.summary or "") for hint in recalled.hints)
     assert recalled.injection.tokens <= mem.policy.learn.injection.total_tokens_max
@@ -82,10 +82,10 @@ def test_contrast_becomes_a_tactic_that_is_recalled(mem):
 def test_another_intent_is_not_recalled_and_no_keys_is_a_fallback(mem):
     teach(mem)
     run = mem.run(user_id="ana", agent_id="solver")
-    other = run.recall("Reach 24", intent={"domain_tag": "law", "task_family": "brief"})
+    other = run.learning.recall("Reach 24", intent={"domain_tag": "law", "task_family": "brief"})
     assert other.hints == ()
     assert {each.reason for each in other.dropped} == {"intent_mismatch"}
-    plain = run.recall("Reach 24 with 3 and 8")
+    plain = run.learning.recall("Reach 24 with 3 and 8")
     assert plain.response.fallback_used
     assert plain.hints
     assert all(hint.source != "seed" and not hint.memory_id.startswith("seed") for hint in plain.hints)
@@ -95,7 +95,7 @@ def test_another_intent_is_not_recalled_and_no_keys_is_a_fallback(mem):
 def test_hints_stand_in_the_packets_of_planner_and_tool(mem):
     teach(mem)
     run = mem.run(user_id="ana", agent_id="solver")
-    run.recall("Reach 24", intent=INTENT, state={"mode": "main"})
+    run.learning.recall("Reach 24", intent=INTENT, state={"mode": "main"})
     for purpose in ("planner", "tool"):
         build = run.compose(purpose, query="Reach 24", max_tokens=1024)
         assert build.packet.short_term.working_state.model_extra["memory_hints"]
@@ -107,10 +107,10 @@ def test_hints_stand_in_the_packets_of_planner_and_tool(mem):
 def test_learning_twice_is_learning_once(mem):
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 1.")
-    first = run.learn(PASS, intent=INTENT)
-    assert run.learn(PASS, intent=INTENT) == first
+    first = run.learning.learn(PASS, intent=INTENT)
+    assert run.learning.learn(PASS, intent=INTENT) == first
     run.finish()
-    assert mem.learn(run.run_id, PASS) == first
+    assert mem.learning.learn(run.run_id, PASS) == first
     assert len(mem.bank(user_id="ana").event_logs()) == 1
 
 
@@ -118,7 +118,7 @@ def test_a_run_that_ended_can_still_be_learnt_from(mem):
     run = mem.run(user_id="ana", agent_id="solver", task_type="countdown")
     run.observe("user", "Reach 1.")
     run.finish()
-    learned = mem.learn(run.run_id, FAIL)
+    learned = mem.learning.learn(run.run_id, FAIL)
     assert learned.event_log.verifier.verdict == "FAIL"
     assert "family=countdown" in learned.fold.intent_key
 
@@ -196,9 +196,9 @@ def test_levels_need_grants_and_are_seen_below(mem):
         one_run(mem, 1, level="agent")
     teach(mem, level="agent", grants=("agent",))
     other = mem.run(user_id="bo", agent_id="solver")
-    assert other.recall("Reach 5", intent=INTENT).hints
+    assert other.learning.recall("Reach 5", intent=INTENT).hints
     elsewhere = mem.run(user_id="bo", agent_id="writer")
-    assert not elsewhere.recall("Reach 5", intent=INTENT).hints
+    assert not elsewhere.learning.recall("Reach 5", intent=INTENT).hints
 
 
 def test_no_words_go_above_the_user(mem):
@@ -210,7 +210,7 @@ def test_no_words_go_above_the_user(mem):
 
 def test_nothing_crosses_users(mem):
     teach(mem)
-    assert not mem.run(user_id="bo", agent_id="solver").recall("Reach 5", intent=INTENT).hints
+    assert not mem.run(user_id="bo", agent_id="solver").learning.recall("Reach 5", intent=INTENT).hints
     plan = mem.bank(user_id="ana").plan([write(memory())])
     with pytest.raises(NotFound):
         mem.bank(user_id="bo").apply(plan.plan_id)
@@ -221,7 +221,7 @@ def test_forget_reaches_what_was_learnt(mem, selector):
     teach(mem)
     teach(mem, level="tenant", grants=("tenant",), user_id="ana")
     run = one_run(mem, 7_777_777)
-    event = next(entry.id for entry in run.entries() if "7777777" in (entry.content or ""))
+    event = next(entry.id for entry in run.ledger.entries() if "7777777" in (entry.content or ""))
     trace = mem.bank(user_id="ana").event_logs(newest=1)[0].trace_id
     mem.forget(event=event) if selector == "event" else mem.forget(user_id="ana")
     for bank in (mem.bank(user_id="ana"), mem.bank()):
@@ -230,13 +230,13 @@ def test_forget_reaches_what_was_learnt(mem, selector):
     if selector == "user":
         assert mem.bank().records(include_all=True) == []
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_a_build_with_a_forgotten_hint_is_gone(mem):
     teach(mem)
     run = mem.run(user_id="ana", agent_id="solver")
-    recalled = run.recall("Reach 24", intent=INTENT)
+    recalled = run.learning.recall("Reach 24", intent=INTENT)
     build = run.compose("planner", query="Reach 24")
     traces = {trace for hint in recalled.hints for trace in hint.trace_ids or ()}
     log = next(each for each in mem.bank(user_id="ana").event_logs() if each.trace_id in traces)
@@ -247,19 +247,19 @@ def test_a_build_with_a_forgotten_hint_is_gone(mem):
 
 def test_working_set_is_a_stack_that_folds_when_it_grows(mem):
     run = mem.run(user_id="ana", agent_id="solver")
-    run.note(facts=["the target is 24"], constraints=["each number once"])
-    run.push_working_set(ttl="hours:6", decisions=["try division first"])
-    stack, records = run.working_set()
+    run.learning.note(facts=["the target is 24"], constraints=["each number once"])
+    run.learning.push_working_set(ttl="hours:6", decisions=["try division first"])
+    stack, records = run.learning.working_set()
     assert stack.stack == tuple(record.ws_id for record in records)
     assert len(records) == 2
-    assert run.pop_working_set().status == "retired"
-    small = run.note(facts=[f"a long fact, number {number}: {'x' * 80}" for number in range(200)])
+    assert run.learning.pop_working_set().status == "retired"
+    small = run.learning.note(facts=[f"a long fact, number {number}: {'x' * 80}" for number in range(200)])
     assert small.constraints == ("each number once",)
     assert len(small.facts) < 200
     with pytest.raises(InvalidInput):
-        run.note(opinions=["no"])
+        run.learning.note(opinions=["no"])
     with pytest.raises(InvalidInput):
-        run.push_working_set(ttl="weeks:2")
+        run.learning.push_working_set(ttl="weeks:2")
 
 
 def test_stores_stay_within_their_size(make):
@@ -299,27 +299,27 @@ def test_runner_learns_and_a_crash_is_an_outcome(mem):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda run: run.recall(7),
-        lambda run: run.recall("x", intent={"nonsense": 1}),
-        lambda run: run.recall("x", sources=["Nowhere"]),
-        lambda run: run.recall("x", top_k=0),
-        lambda run: run.learn({"verdict": "MAYBE"}),
-        lambda run: run.learn(PASS, features={"a": [1]}),
-        lambda run: run.learn(PASS, bucket_key="nonsense"),
-        lambda run: run.learn(PASS, level="world"),
+        lambda run: run.learning.recall(7),
+        lambda run: run.learning.recall("x", intent={"nonsense": 1}),
+        lambda run: run.learning.recall("x", sources=["Nowhere"]),
+        lambda run: run.learning.recall("x", top_k=0),
+        lambda run: run.learning.learn({"verdict": "MAYBE"}),
+        lambda run: run.learning.learn(PASS, features={"a": [1]}),
+        lambda run: run.learning.learn(PASS, bucket_key="nonsense"),
+        lambda run: run.learning.learn(PASS, level="world"),
         lambda run: run.finish(verifier_result=PASS, nonsense=1),
         lambda run: run.finish(intent=INTENT),
-        lambda run: run.fold("whenever"),
+        lambda run: run.learning.fold("whenever"),
     ],
 )
 def test_bad_input_is_named_and_changes_nothing(mem, call):
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "hello")
-    before = len(list(run.entries()))
+    before = len(list(run.ledger.entries()))
     with pytest.raises((InvalidInput, InvalidRecord)) as caught:
         call(run)
     assert caught.value.hint or caught.value.path
-    assert len(list(run.entries())) == before
+    assert len(list(run.ledger.entries())) == before
     assert mem.bank(user_id="ana").event_logs() == []
 
 

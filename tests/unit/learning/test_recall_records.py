@@ -21,7 +21,7 @@ def test_a_record_lends_no_words_to_its_neighbours(mem):
     bank = mem.bank(user_id="ana")
     told = ["Renew the passport early.", "Water the ferns weekly.", "Oil the bicycle chain."]
     bank.apply(bank.plan([write(f"rm_{number}", text) for number, text in enumerate(told)]).plan_id)
-    recalled = mem.run(user_id="ana", agent_id="solver").recall("ferns")
+    recalled = mem.run(user_id="ana", agent_id="solver").learning.recall("ferns")
     assert [hint.memory_id for hint in recalled.hints] == ["rm_1"]
 
 

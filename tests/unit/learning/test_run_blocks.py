@@ -97,7 +97,7 @@ def test_blocks_that_are_none_are_refused(mem: Memory, blocks: Any) -> None:
     run = mem.run(user_id="ana")
     run.observe("user", "hello")
     with pytest.raises(MunimentError):
-        run.learn(PASS, blocks=blocks)
-    learned = run.learn(PASS, blocks={"mode": "kroll"})
+        run.learning.learn(PASS, blocks=blocks)
+    learned = run.learning.learn(PASS, blocks={"mode": "kroll"})
     assert learned.event_log.run is not None
     assert learned.event_log.run.mode == "kroll"

@@ -28,9 +28,9 @@ def test_a_sure_candidate_is_promoted_at_once(any_mem: Memory) -> None:
     assert "first of its key" in made.explanation
     (fact,) = run.facts()
     assert (fact.fact_id, fact.value, fact.confidence, fact.sources) == (made.fact_id, "vegetarian", 0.95, (said.id,))
-    assert run.candidates() == [made] == run.candidates("promoted")
-    assert run.candidates("proposed") == []
-    assert any_mem.rebuild().repaired == ()
+    assert run.memory.candidates() == [made] == run.memory.candidates("promoted")
+    assert run.memory.candidates("proposed") == []
+    assert any_mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("MP-17")
@@ -90,17 +90,17 @@ def test_a_person_decides_what_was_left_open(any_mem: Memory) -> None:
     said = run.observe("assistant", "You are vegetarian, noted.")
     yes = run.propose("user.diet", "vegetarian", sources=[said.id], quote="vegetarian")
     no = run.propose("user.city", "Rome", sources=[said.id])
-    accepted = run.decide(yes.candidate_id, True, "she confirmed")
+    accepted = run.memory.decide(yes.candidate_id, True, "she confirmed")
     assert accepted.status == "promoted"
     assert "she confirmed" in accepted.explanation
     assert [fact.fact_id for fact in run.facts()] == [accepted.fact_id]
-    declined = run.decide(no.candidate_id, False, "a guess")
+    declined = run.memory.decide(no.candidate_id, False, "a guess")
     assert (declined.status, declined.fact_id) == ("declined", None)
     assert declined.explanation == "declined by decision: a guess"
     for done in (yes, no):
         with pytest.raises(Conflict):
-            run.decide(done.candidate_id, True, "again")
-    assert any_mem.rebuild().repaired == ()
+            run.memory.decide(done.candidate_id, True, "again")
+    assert any_mem.store.rebuild().repaired == ()
 
 
 def test_an_accepted_candidate_follows_the_rules_of_facts(mem: Memory) -> None:
@@ -108,7 +108,7 @@ def test_an_accepted_candidate_follows_the_rules_of_facts(mem: Memory) -> None:
     said, tool = run.observe("user", "I live in Berlin"), run.observe_tool("crm", content="Rome")
     made = run.propose("user.city", "Rome", sources=[tool.id])
     run.remember("user.city", "Berlin", sources=[said.id])
-    assert "disputes" in run.decide(made.candidate_id, True).explanation
+    assert "disputes" in run.memory.decide(made.candidate_id, True).explanation
     assert [fact.value for fact in run.facts()] == ["Berlin"]
 
 
@@ -172,10 +172,10 @@ def test_candidates_are_the_users_own(mem: Memory) -> None:
     ana, bob = mem.run(user_id="ana"), mem.run(user_id="bob")
     said = ana.observe("user", "x")
     made = ana.propose("k", "v", sources=[said.id])
-    assert bob.candidates() == []
+    assert bob.memory.candidates() == []
     with pytest.raises(NotFound):
-        bob.decide(made.candidate_id, True)
-    assert [each.candidate_id for each in mem.run(user_id="ana").candidates()] == [made.candidate_id]
+        bob.memory.decide(made.candidate_id, True)
+    assert [each.candidate_id for each in mem.run(user_id="ana").memory.candidates()] == [made.candidate_id]
 
 
 def test_bad_input_writes_nothing(mem: Memory, counts: Counts) -> None:
@@ -192,10 +192,10 @@ def test_bad_input_writes_nothing(mem: Memory, counts: Counts) -> None:
         (MunimentError, lambda: run.propose("a", float("nan"), sources=[said.id])),
         (MunimentError, lambda: run.propose("a", "b", sources=[said.id], confidence=7)),
         (MunimentError, lambda: run.propose("a", "b", sources=[said.id], reason=7)),  # type: ignore[arg-type]
-        (MunimentError, lambda: run.decide(made.candidate_id, "yes")),  # type: ignore[arg-type]
-        (MunimentError, lambda: run.decide(made.candidate_id, True, 5)),  # type: ignore[arg-type]
-        (NotFound, lambda: run.decide("cnd_none", True)),
-        (MunimentError, lambda: run.candidates("lost")),  # type: ignore[arg-type]
+        (MunimentError, lambda: run.memory.decide(made.candidate_id, "yes")),  # type: ignore[arg-type]
+        (MunimentError, lambda: run.memory.decide(made.candidate_id, True, 5)),  # type: ignore[arg-type]
+        (NotFound, lambda: run.memory.decide("cnd_none", True)),
+        (MunimentError, lambda: run.memory.candidates("lost")),  # type: ignore[arg-type]
         (MunimentError, lambda: run.extract("evt")),
         (NotFound, lambda: run.extract(["evt_none"])),
         (MunimentError, lambda: run.extract(model=5)),  # type: ignore[arg-type]

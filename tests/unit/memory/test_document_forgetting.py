@@ -54,7 +54,7 @@ def test_a_document_goes_in_all_its_revisions(make: Any, everything: Any, stored
     gone(everything, stored_bytes, mem)
     for id_ in ids:
         with pytest.raises(Forgotten) as caught:
-            mem.resolve(ChunkSpan(corpus_id="zoo", chunk_id=id_))
+            mem.ledger.resolve(ChunkSpan(corpus_id="zoo", chunk_id=id_))
         assert caught.value.details["receipt_id"] == receipt.receipt_id
         with pytest.raises(Forgotten):
             corpus.chunk(id_)
@@ -65,7 +65,7 @@ def test_a_document_goes_in_all_its_revisions(make: Any, everything: Any, stored
     assert corpus.documents(include_all=True) == [kept]
     assert [hit.text for hit in corpus.search("quokkabody wombat")] == ["The wombat stays."]
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     gone(everything, stored_bytes, mem)
     assert corpus.forget("quokkafile.md").erased == ()
     again = corpus.add("The quokka is back.", document_id="quokkafile.md")
@@ -92,7 +92,7 @@ def test_an_older_revision_can_stand_without_the_newer_one(mem: Memory) -> None:
     left = corpus.get("q")
     assert (left.revision, left.status, left.chunk_ids) == (1, "superseded", first.chunk_ids)
     assert corpus.search("quokka") == []
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert corpus.add("The quokka is small.", document_id="q").revision == 3
 
 

@@ -20,7 +20,7 @@ Counts = Callable[[Memory], dict[str, int]]
 
 
 def statuses(run: Run, key: str) -> list[tuple[Any, str]]:
-    return [(fact.value, fact.status) for fact in run.fact_history(key)]
+    return [(fact.value, fact.status) for fact in run.memory.fact_history(key)]
 
 
 def active(run: Run, key: str) -> list[Any]:
@@ -41,7 +41,7 @@ def test_a_newer_value_supersedes(any_mem: Memory) -> None:
     munich = run.remember("user.city", "Munich", sources=[two.id], confidence=0.7)
     assert munich.confidence == 0.7
     assert [fact.value for fact in run.facts("user.city")] == ["Munich"]
-    old = run.fact_history("user.city")[0]
+    old = run.memory.fact_history("user.city")[0]
     assert (old.fact_id, old.status) == (berlin.fact_id, "deprecated")
     assert old.validity is not None
     assert old.validity.valid_to == two.ts
@@ -144,9 +144,9 @@ def test_by_default_what_is_active_and_valid_now(mem: Memory) -> None:
     run.remember("b", 1, sources=[said.id], valid_to="2020-01-01")
     run.remember("c", 1, sources=[said.id], valid_from="2999-01-01")
     disputed = run.remember("d", 1, sources=[said.id])
-    run.dispute(disputed.fact_id, sources=[said.id], reason="she said otherwise")
+    run.memory.dispute(disputed.fact_id, sources=[said.id], reason="she said otherwise")
     retracted = run.remember("e", 1, sources=[said.id])
-    assert run.retract(retracted.fact_id).status == "deprecated"
+    assert run.memory.retract(retracted.fact_id).status == "deprecated"
     assert [fact.fact_key for fact in run.facts()] == ["a"]
     assert [fact.fact_key for fact in run.facts(include_all=True)] == ["a", "b", "c", "d", "e"]
 
@@ -169,14 +169,14 @@ def test_a_disputed_fact_gives_way_to_a_new_one(mem: Memory) -> None:
     run = mem.run(user_id="ana")
     said = run.observe("user", "x")
     fact = run.remember("user.city", "Berlin", sources=[said.id])
-    assert run.dispute(fact.fact_id, sources=[said.id]).status == "disputed"
+    assert run.memory.dispute(fact.fact_id, sources=[said.id]).status == "disputed"
     assert run.remember("user.city", "Berlin", sources=[said.id]).fact_id != fact.fact_id
     assert active(run, "user.city") == ["Berlin"]
-    run.retract(fact.fact_id)
+    run.memory.retract(fact.fact_id)
     with pytest.raises(Conflict):
-        run.dispute(fact.fact_id)
+        run.memory.dispute(fact.fact_id)
     with pytest.raises(Conflict):
-        run.retract(fact.fact_id)
+        run.memory.retract(fact.fact_id)
 
 
 def test_values_of_any_shape(mem: Memory) -> None:
@@ -240,7 +240,7 @@ def test_without_a_grant_nothing_above_the_user_is_written(mem: Memory, counts: 
         with pytest.raises(Forbidden) as caught:
             ana.remember("shop.closes", "19:00", sources=[said.id], scope_level=level)  # type: ignore[arg-type]
         assert caught.value.status == 403
-    for attack in (ana.dispute, ana.retract):
+    for attack in (ana.memory.dispute, ana.memory.retract):
         with pytest.raises(Forbidden):
             attack(fact.fact_id)
     with pytest.raises(Forbidden):
@@ -258,11 +258,11 @@ def test_nothing_crosses_users(any_mem: Memory, counts: Counts) -> None:
     fact = ana.remember("user.city", "Berlin", sources=[said.id])
     bob.observe("user", "hello")
     before = counts(any_mem)
-    assert bob.facts(include_all=True) == bob.fact_history("user.city") == []
+    assert bob.facts(include_all=True) == bob.memory.fact_history("user.city") == []
     for attempt in (
         lambda: bob.remember("user.city", "Rome", sources=[said.id]),
-        lambda: bob.dispute(fact.fact_id),
-        lambda: bob.retract(fact.fact_id),
+        lambda: bob.memory.dispute(fact.fact_id),
+        lambda: bob.memory.retract(fact.fact_id),
         lambda: bob.propose("k", "v", sources=[said.id]),
         lambda: bob.extract([said.id]),
     ):
@@ -333,7 +333,7 @@ def test_one_active_fact_however_many_write_at_once(any_mem: Memory) -> None:
     assert not failures
     assert len(active(runs[0], "user.city")) == 1
     assert len(runs[0].facts(include_all=True)) == 18
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()
 
 
 # -- bad input ----------------------------------------------------------------------------------------
@@ -390,14 +390,14 @@ def test_bad_objections(mem: Memory, counts: Counts) -> None:
     insight = run.insight("hypothesis", "x")
     before = counts(mem)
     for call in (
-        lambda: run.dispute("fct_none"),
-        lambda: run.dispute(insight.id),
-        lambda: run.dispute(fact.fact_id, sources=["evt_none"]),
-        lambda: run.dispute(fact.fact_id, reason=3),  # type: ignore[arg-type]
-        lambda: run.retract(None),  # type: ignore[arg-type]
+        lambda: run.memory.dispute("fct_none"),
+        lambda: run.memory.dispute(insight.id),
+        lambda: run.memory.dispute(fact.fact_id, sources=["evt_none"]),
+        lambda: run.memory.dispute(fact.fact_id, reason=3),  # type: ignore[arg-type]
+        lambda: run.memory.retract(None),  # type: ignore[arg-type]
         lambda: run.facts(3),  # type: ignore[arg-type]
         lambda: run.facts(at="then"),
-        lambda: run.fact_history(""),
+        lambda: run.memory.fact_history(""),
     ):
         with pytest.raises(MunimentError):
             call()
@@ -408,7 +408,7 @@ def test_sources_are_evidence_that_is_still_there(mem: Memory, counts: Counts) -
     run = mem.run(user_id="ana")
     said, gone = run.observe("user", "x"), run.observe("user", "y")
     run.remember("k", 1, sources=[said.id])
-    patch = next(entry for entry in run.entries() if entry.kind == "state_patch")
+    patch = next(entry for entry in run.ledger.entries() if entry.kind == "state_patch")
     mem.forget(event=gone.id)
     before = counts(mem)
     with pytest.raises(Forgotten):
@@ -458,14 +458,14 @@ def test_ids_are_never_taken_for_secrets(make: Callable[..., Memory]) -> None:
     assert state.to_wire()["decisions"] == [{"statement": "pay with [redacted:card_number]", "evidence_id": said.id}]
     made = run.insight("hypothesis", "x 4111 1111 1111 1111", sources=[said.id])
     assert (made.statement, made.sources) == ("x [redacted:card_number]", (said.id,))
-    run.judge_insight(made.id, "validated", sources=[said.id])
-    promoted = run.promote_insight(made.id, task_type="t")
+    run.memory.judge_insight(made.id, "validated", sources=[said.id])
+    promoted = run.memory.promote_insight(made.id, task_type="t")
     assert promoted.sources == (said.id,)
-    run.use_procedures([promoted.procedure_id])  # type: ignore[union-attr]
+    run.memory.use_procedures([promoted.procedure_id])  # type: ignore[union-attr]
     waiting = run.propose("user.job", "cook", sources=[said.id], reason="4111 1111 1111 1111")
     assert waiting.reason == "[redacted:card_number]"
-    assert run.decide(waiting.candidate_id, True).fact_id is not None
-    assert mem.rebuild().repaired == ()
+    assert run.memory.decide(waiting.candidate_id, True).fact_id is not None
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_the_rules_are_the_policys(make: Callable[..., Memory]) -> None:

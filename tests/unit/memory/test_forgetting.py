@@ -24,15 +24,15 @@ WORD = "Zebulonia"
 def fill(run: Run, event_id: str) -> dict[str, str]:
     """Everything that can be derived from one event, each holding the word in a place of its own."""
     fact = run.remember("user.city", WORD, sources=[event_id], notes=f"{WORD}-notes", quote=WORD)
-    run.dispute(fact.fact_id, sources=[event_id], reason=f"{WORD}-reason")
+    run.memory.dispute(fact.fact_id, sources=[event_id], reason=f"{WORD}-reason")
     object_ = run.remember("user.home", {"in": [f"{WORD}-deep"]}, sources=[event_id])
     insight = run.insight("hypothesis", f"{WORD}-supposed", sources=[event_id], tests_suggested=[f"{WORD}-test"])
-    run.judge_insight(insight.id, "validated", sources=[event_id], reason=f"{WORD}-judged")
-    promoted = run.promote_insight(insight.id, key="user.guess")
+    run.memory.judge_insight(insight.id, "validated", sources=[event_id], reason=f"{WORD}-judged")
+    promoted = run.memory.promote_insight(insight.id, key="user.guess")
     assert isinstance(promoted, Fact)
     procedure = run.procedure("travel", {"steps": [f"{WORD}-step"]}, sources=[event_id])
     waiting = run.propose("user.town", f"{WORD}-town", sources=[event_id], reason=f"{WORD}-why")
-    run.decide(waiting.candidate_id, True, f"{WORD}-decided")
+    run.memory.decide(waiting.candidate_id, True, f"{WORD}-decided")
     run.propose("user.place", f"{WORD}-place", sources=[event_id], quote=WORD, confidence=0.9)
     run.patch(decisions=[{"statement": f"go to {WORD}", "evidence_id": event_id}])
     return {
@@ -62,16 +62,16 @@ def test_forgetting_the_event_takes_everything_derived_from_it(
     assert WORD not in everything(mem)
     assert WORD.encode() not in stored_bytes()
     assert receipt.scrubbed or engine == "postgres"
-    assert run.facts(include_all=True) == run.candidates() == []
+    assert run.facts(include_all=True) == run.memory.candidates() == []
     assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights) == ()
     assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).procedures) == ()
     state = run.working_state()
     assert (state.goal, state.slots) == ("plan a trip", {"people": 2})  # the run goes on
     assert not state.decisions
     with pytest.raises(Forgotten):
-        run.retract(ids["fact"])
+        run.memory.retract(ids["fact"])
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert WORD not in everything(mem)
 
 
@@ -82,13 +82,13 @@ def test_forgetting_the_fact_takes_its_patches_and_its_candidate(make: Maker, st
     said = run.observe("user", "I moved in May.")
     plain = run.remember("user.city", WORD, sources=[said.id])
     waiting = run.propose("user.town", f"{WORD}-town", sources=[said.id])
-    fact_id = run.decide(waiting.candidate_id, True, f"{WORD}-decided").fact_id
+    fact_id = run.memory.decide(waiting.candidate_id, True, f"{WORD}-decided").fact_id
     mem.forget(fact=plain.fact_id)
     mem.forget(fact=fact_id)
     assert WORD.encode() not in stored_bytes()
-    assert run.facts(include_all=True) == run.candidates() == []
-    assert run.content(said.id) == "I moved in May."
-    assert mem.rebuild().repaired == ()
+    assert run.facts(include_all=True) == run.memory.candidates() == []
+    assert run.ledger.content(said.id) == "I moved in May."
+    assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-07")
@@ -110,7 +110,7 @@ def test_a_fact_with_other_evidence_stays_without_what_is_lost(
     assert (left["user.city"].sources, left["user.city"].confidence) == ((two.id,), 0.7)
     assert left["user.city"].notes is None
     assert (left["user.land"].fact_id, left["user.land"].sources) == (both.fact_id, (two.id,))
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     mem.forget(event=two.id)
     assert run.facts(include_all=True) == []
     assert "Germany" not in everything(mem)
@@ -138,7 +138,7 @@ def test_what_a_forgotten_value_took_over_from_stays_history(mem: Memory) -> Non
     mem.forget(event=two.id)
     assert run.facts() == []  # what was superseded is not silently true again
     assert [(fact.fact_id, fact.status) for fact in run.facts(include_all=True)] == [(old.fact_id, "deprecated")]
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     again = run.remember("user.city", "Berlin", sources=[one.id])
     assert [fact.fact_id for fact in run.facts()] == [again.fact_id]
 
@@ -155,14 +155,14 @@ def test_forgetting_a_session_takes_what_was_said_in_it(make: Maker, stored_byte
     there.remember("user.street", f"{WORD}-street", sources=[kept.id])  # a patch there, on evidence from elsewhere
     there.patch(goal=WORD)
     insight = there.insight("hypothesis", WORD, expires_at="2999-01-01")
-    here.judge_insight(insight.id, "testing", reason=f"{WORD}-reason")
+    here.memory.judge_insight(insight.id, "testing", reason=f"{WORD}-reason")
     mem.forget(session="s2", user_id="ana")
     assert WORD.encode() not in stored_bytes()
     assert [fact.value for fact in here.facts(include_all=True)] == ["Berlin"]
     assert there.working_state().goal is None
     assert there.patch(goal="on we go").goal == "on we go"
     assert mem.verify().ok
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-07", "MP-12")
@@ -170,12 +170,12 @@ def test_a_validation_that_lost_its_evidence_is_void(mem: Memory) -> None:
     run = mem.run(user_id="ana")
     said, shown = run.observe("user", "x"), run.observe("user", WORD)
     made = run.insight("hypothesis", "maybe", sources=[said.id])
-    run.judge_insight(made.id, "validated", sources=[shown.id], reason=WORD)
+    run.memory.judge_insight(made.id, "validated", sources=[shown.id], reason=WORD)
     mem.forget(event=shown.id)
     (found,) = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights)
     assert found.insight.validation_state == "testing"
     with pytest.raises(MunimentError):
-        run.promote_insight(made.id, key="k")
+        run.memory.promote_insight(made.id, key="k")
 
 
 def test_shared_facts_go_with_the_user_they_came_from(mem: Memory, everything: Everything) -> None:
@@ -204,10 +204,10 @@ def test_every_store_survives_export_and_import(mem: Memory, make: Maker) -> Non
     again = copy.run(user_id="ana", session_id=run.scope.session_id, run_id=run.run_id)
 
     def view(which: Run) -> list[Any]:
-        return [which.facts(include_all=True), which.candidates(), which.working_state()]
+        return [which.facts(include_all=True), which.memory.candidates(), which.working_state()]
 
     assert view(again) == view(run)
-    assert copy.rebuild().repaired == ()
+    assert copy.store.rebuild().repaired == ()
     copy.forget(event=said.id)
     assert [fact.value for fact in again.facts(include_all=True)] == ["tea"]
 
@@ -233,4 +233,4 @@ def test_nothing_is_derived_from_an_event_while_it_is_forgotten(any_mem: Memory)
         any_mem.forget(event=said.id)
         thread.join()
     assert run.facts(include_all=True) == []
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()

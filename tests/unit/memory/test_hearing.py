@@ -45,7 +45,7 @@ def test_the_only_voice_of_a_session_is_the_users(mem: Memory, user_id: str, spe
     run = mem.run(user_id=user_id)
     run.observe("user", "I live in Rome.", speaker=speaker)
     assert [found.value for found in run.extract()] == values(run) == ["Rome"]
-    assert run.unheard() == []
+    assert run.memory.unheard() == []
 
 
 @pytest.mark.req("MP-17")
@@ -56,9 +56,9 @@ def test_of_several_names_none_is_taken_for_the_users(any_mem: Memory, user_id: 
     run.observe("user", "I live in Oslo.", speaker="Bob")
     run.observe("user", "I like tea.", speaker="Bob")
     assert run.extract() == []
-    told = [(each.speaker, each.messages) for each in run.unheard()]
+    told = [(each.speaker, each.messages) for each in run.memory.unheard()]
     assert told == [("Ana", 1), ("Bob", 2)]
-    assert all("several" in each.why for each in run.unheard())
+    assert all("several" in each.why for each in run.memory.unheard())
 
 
 def test_beside_words_without_a_name_a_name_is_another_persons(mem: Memory) -> None:
@@ -67,7 +67,7 @@ def test_beside_words_without_a_name_a_name_is_another_persons(mem: Memory) -> N
     run.observe("user", "I live in Oslo.", speaker="Bob")
     run.extract()
     assert values(run) == ["Rome"]
-    assert [each.speaker for each in run.unheard()] == ["Bob"]
+    assert [each.speaker for each in run.memory.unheard()] == ["Bob"]
 
 
 def test_a_user_who_goes_by_a_name_is_heard_by_that_name_alone(mem: Memory) -> None:
@@ -75,7 +75,7 @@ def test_a_user_who_goes_by_a_name_is_heard_by_that_name_alone(mem: Memory) -> N
     run.observe("user", "I live in Oslo.", speaker="Bob")
     run.observe("assistant", "I live in a server.", speaker="Bot")
     assert run.extract() == []
-    (told,) = run.unheard()
+    (told,) = run.memory.unheard()
     assert (told.speaker, told.messages) == ("Bob", 1)
     assert "another name" in told.why
 
@@ -87,7 +87,7 @@ def test_a_known_name_chooses_among_several(mem: Memory) -> None:
     run.remember("user.name", "Ana", sources=[said.id])
     run.extract()
     assert [fact.value for fact in run.facts("user.location")] == ["Rome"]
-    assert [each.speaker for each in run.unheard()] == ["Bob"]
+    assert [each.speaker for each in run.memory.unheard()] == ["Bob"]
     other = mem.run(user_id="u-123")
     other.observe("user", "I live in Oslo.", speaker="Bob")
     assert other.extract() == []
@@ -179,10 +179,10 @@ def test_the_end_is_evidence_like_any_other(any_mem: Memory) -> None:
     (fact,) = run.facts(include_all=True)
     assert fact.sources == (said.id, back.id)
     assert "Facts" not in run.compose("responder", query="Where does he live?", now=JULY).text
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()
     any_mem.forget(event=back.id)
     assert values(run) == ["Rome"]
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()
 
 
 def test_texts_are_read_in_the_order_of_their_times(mem: Memory) -> None:
@@ -192,7 +192,7 @@ def test_texts_are_read_in_the_order_of_their_times(mem: Memory) -> None:
     said = run.observe("user", "I live in Rome.", ts=MARCH)
     found = run.extract([back.id, again.id, said.id])
     assert [each.sources for each in found] == [(back.id,), (again.id,), (said.id,)]
-    ended, standing = run.fact_history("user.location")
+    ended, standing = run.memory.fact_history("user.location")
     assert (ended.status, standing.status) == ("deprecated", "active")
     assert standing.sources == (again.id,)
 
@@ -214,9 +214,9 @@ def test_a_policy_that_promotes_nothing_ends_nothing_by_itself(make: Maker) -> N
     (end,) = run.extract([back.id])
     assert end.status == "proposed"
     assert values(run) == ["Rome"]
-    run.decide(end.candidate_id, True)
+    run.memory.decide(end.candidate_id, True)
     assert values(run) == []
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("MP-17")

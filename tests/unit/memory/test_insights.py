@@ -50,9 +50,9 @@ def test_an_insight_starts_as_a_supposition_and_is_judged_on_evidence(any_mem: M
         "expires_at": "run_end",
         "sources": [said.id],
     }
-    assert run.judge_insight(made.id, "testing", reason="asked").validation_state == "testing"
+    assert run.memory.judge_insight(made.id, "testing", reason="asked").validation_state == "testing"
     yes = run.observe("user", "yes, I am vegetarian")
-    assert run.judge_insight(made.id, "validated", sources=[yes.id]).validation_state == "validated"
+    assert run.memory.judge_insight(made.id, "validated", sources=[yes.id]).validation_state == "validated"
     (found,) = insights(any_mem, run)
     assert found.insight.validation_state == "validated"
     assert found.trust == "assistant"  # a supposition, whoever gave the evidence
@@ -78,23 +78,23 @@ def test_validating_takes_evidence_and_rejecting_is_final(mem: Memory, counts: C
     made = run.insight("strategy", "ask first")
     before = counts(mem)
     with pytest.raises(InvalidInput):
-        run.judge_insight(made.id, "validated")
+        run.memory.judge_insight(made.id, "validated")
     with pytest.raises(NotFound):
-        run.judge_insight(made.id, "validated", sources=[theirs.id])
+        run.memory.judge_insight(made.id, "validated", sources=[theirs.id])
     with pytest.raises(NotFound):
-        other.judge_insight(made.id, "rejected")
+        other.memory.judge_insight(made.id, "rejected")
     with pytest.raises(MunimentError):
-        run.judge_insight(made.id, "proven", sources=[said.id])  # type: ignore[arg-type]
-    supposed = next(entry for entry in run.entries() if entry.kind == "state_patch")
+        run.memory.judge_insight(made.id, "proven", sources=[said.id])  # type: ignore[arg-type]
+    supposed = next(entry for entry in run.ledger.entries() if entry.kind == "state_patch")
     with pytest.raises(InvalidInput):  # its own writing is no evidence for it
-        run.judge_insight(made.id, "validated", sources=[supposed.id])
+        run.memory.judge_insight(made.id, "validated", sources=[supposed.id])
     assert counts(mem) == before
-    run.judge_insight(made.id, "rejected", reason="wrong")
+    run.memory.judge_insight(made.id, "rejected", reason="wrong")
     for state in ("unvalidated", "testing", "validated"):
         with pytest.raises(Conflict):
-            run.judge_insight(made.id, state, sources=[said.id])  # type: ignore[arg-type]
+            run.memory.judge_insight(made.id, state, sources=[said.id])  # type: ignore[arg-type]
     with pytest.raises(Conflict):
-        run.promote_insight(made.id, key="k")
+        run.memory.promote_insight(made.id, key="k")
 
 
 @pytest.mark.req("MP-12")
@@ -104,23 +104,23 @@ def test_promotion_only_from_validated_with_all_its_evidence(any_mem: Memory) ->
     made = run.insight("hypothesis", "vegetarian", sources=[said.id])
     for state in (None, "testing"):
         if state is not None:
-            run.judge_insight(made.id, "testing")
+            run.memory.judge_insight(made.id, "testing")
         with pytest.raises(Conflict):
-            run.promote_insight(made.id, key="user.diet")
+            run.memory.promote_insight(made.id, key="user.diet")
         with pytest.raises(Conflict):
-            run.promote_insight(made.id, task_type="cooking")
-    run.judge_insight(made.id, "validated", sources=[shown.id])
+            run.memory.promote_insight(made.id, task_type="cooking")
+    run.memory.judge_insight(made.id, "validated", sources=[shown.id])
     for bad in ({}, {"key": "a", "task_type": "b"}, {"key": ""}, {"task_type": ""}, {"key": "a", "scope_level": "x"}):
         with pytest.raises(MunimentError):
-            run.promote_insight(made.id, **bad)  # type: ignore[arg-type]
+            run.memory.promote_insight(made.id, **bad)  # type: ignore[arg-type]
     with pytest.raises(Forbidden):
-        run.promote_insight(made.id, key="user.diet", scope_level="tenant")
-    fact = run.promote_insight(made.id, key="user.diet")
+        run.memory.promote_insight(made.id, key="user.diet", scope_level="tenant")
+    fact = run.memory.promote_insight(made.id, key="user.diet")
     assert isinstance(fact, Fact)
     assert (fact.value, fact.sources) == ("vegetarian", (said.id, shown.id))
     with pytest.raises(Conflict):
-        run.promote_insight(made.id, task_type="cooking")
-    assert any_mem.rebuild().repaired == ()
+        run.memory.promote_insight(made.id, task_type="cooking")
+    assert any_mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("MP-12", "LG-08")
@@ -129,8 +129,8 @@ def test_a_promoted_insight_does_not_overrule_what_the_user_said(mem: Memory) ->
     said = run.observe("user", "I eat everything")
     run.remember("user.diet", "everything", sources=[said.id])
     made = run.insight("hypothesis", "vegetarian", sources=[said.id])
-    run.judge_insight(made.id, "validated", sources=[said.id])
-    fact = run.promote_insight(made.id, key="user.diet")
+    run.memory.judge_insight(made.id, "validated", sources=[said.id])
+    fact = run.memory.promote_insight(made.id, key="user.diet")
     assert isinstance(fact, Fact)
     assert fact.status == "disputed"
     assert [each.value for each in run.facts("user.diet")] == ["everything"]
@@ -140,8 +140,8 @@ def test_an_insight_becomes_a_procedure(mem: Memory) -> None:
     run = mem.run(user_id="ana")
     said = run.observe("user", "always confirm")
     made = run.insight("strategy", "confirm the date first")
-    run.judge_insight(made.id, "validated", sources=[said.id])
-    procedure = run.promote_insight(made.id, task_type="booking")
+    run.memory.judge_insight(made.id, "validated", sources=[said.id])
+    procedure = run.memory.promote_insight(made.id, task_type="booking")
     assert isinstance(procedure, Procedure)
     assert procedure.content == {"statement": "confirm the date first"}
     assert procedure.sources == (said.id,)
@@ -161,10 +161,10 @@ def test_run_end_comes_with_the_run_even_from_another_process(tmp_path: Path) ->
         assert found[ends.id].run_is_finished
         assert found[stays.id].insight.expires_at == "2999-01-01T00:00:00.000000Z"
         with pytest.raises(Conflict):
-            later.judge_insight(ends.id, "validated", sources=[said.id])
-        assert later.judge_insight(stays.id, "validated", sources=[said.id]).validation_state == "validated"
-        assert isinstance(later.promote_insight(stays.id, key="k"), Fact)
-        assert here.rebuild().repaired == ()
+            later.memory.judge_insight(ends.id, "validated", sources=[said.id])
+        assert later.memory.judge_insight(stays.id, "validated", sources=[said.id]).validation_state == "validated"
+        assert isinstance(later.memory.promote_insight(stays.id, key="k"), Fact)
+        assert here.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("MP-12")
@@ -175,10 +175,10 @@ def test_an_instant_is_the_end_too(make: Callable[..., Memory]) -> None:
     said = run.observe("user", "x")
     made = run.insight("hypothesis", "x", expires_at=datetime(2026, 1, 2, tzinfo=UTC))
     clock.set(datetime(2026, 1, 2, tzinfo=UTC))
-    run.judge_insight(made.id, "validated", sources=[said.id])
+    run.memory.judge_insight(made.id, "validated", sources=[said.id])
     clock.set(datetime(2026, 1, 2, 0, 0, 1, tzinfo=UTC))
     with pytest.raises(Conflict):
-        run.promote_insight(made.id, key="k")
+        run.memory.promote_insight(made.id, key="k")
 
 
 @pytest.mark.parametrize(
@@ -229,17 +229,17 @@ def test_procedures_by_priority_then_usage(any_mem: Memory) -> None:
     used = run.procedure("booking", {"steps": ["b"]})
     high = run.procedure("booking", {"steps": ["c"]}, priority=5, applicability={"role": "host"})
     retired = run.procedure("booking", {"steps": ["d"]}, priority=9)
-    run.use_procedures([used.procedure_id])
-    run.use_procedures([used.procedure_id, low.procedure_id])
-    run.retire_procedure(retired.procedure_id)
+    run.memory.use_procedures([used.procedure_id])
+    run.memory.use_procedures([used.procedure_id, low.procedure_id])
+    run.memory.retire_procedure(retired.procedure_id)
     found = procedures(any_mem, run)
     assert [each.procedure.procedure_id for each in found] == [high.procedure_id, used.procedure_id, low.procedure_id]
     assert [each.usage for each in found] == [0, 2, 1]
     assert [each.trust for each in found] == ["assistant", "assistant", "user"]
     assert high.applicability == {"role": "host"}
     with pytest.raises(Conflict):
-        run.retire_procedure(retired.procedure_id)
-    assert any_mem.rebuild().repaired == ()
+        run.memory.retire_procedure(retired.procedure_id)
+    assert any_mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-02", "MP-08")
@@ -251,13 +251,13 @@ def test_procedures_are_inherited_and_walled(mem: Memory) -> None:
     assert [each.procedure.procedure_id for each in procedures(mem, bob)] == [shared.procedure_id]
     assert {each.procedure.procedure_id for each in procedures(mem, ana)} == {shared.procedure_id, mine.procedure_id}
     for call in (
-        lambda: bob.retire_procedure(mine.procedure_id),
-        lambda: bob.use_procedures([mine.procedure_id]),
+        lambda: bob.memory.retire_procedure(mine.procedure_id),
+        lambda: bob.memory.use_procedures([mine.procedure_id]),
     ):
         with pytest.raises(NotFound):
             call()
     with pytest.raises(Forbidden):
-        bob.retire_procedure(shared.procedure_id)
+        bob.memory.retire_procedure(shared.procedure_id)
     with pytest.raises(Forbidden):
         bob.procedure("booking", {}, scope_level="agent")
 

@@ -48,17 +48,17 @@ def live(mem: Memory) -> None:
     run.remember("user.zone", "CET", sources=[one.id], depends_on=[city.fact_id])
     run.remember("tone", "formal", sources=[one.id], scope_level="agent")
     shared = run.remember("open", True, sources=[one.id], scope_level="tenant")
-    run.dispute(shared.fact_id, sources=[two.id], reason="r")
+    run.memory.dispute(shared.fact_id, sources=[two.id], reason="r")
     run.extract()
     waiting = run.propose("user.job", "cook", sources=[one.id])
-    run.decide(waiting.candidate_id, True, "ok")
+    run.memory.decide(waiting.candidate_id, True, "ok")
     made = run.insight("hypothesis", "h", sources=[one.id])
     other = mem.run(user_id="ana", session_id="s0")
-    other.judge_insight(made.id, "validated", sources=[two.id])
-    other.promote_insight(made.id, task_type="t")
+    other.memory.judge_insight(made.id, "validated", sources=[two.id])
+    other.memory.promote_insight(made.id, task_type="t")
     procedure = run.procedure("t", {"s": 1})
-    run.use_procedures([procedure.procedure_id])
-    run.retire_procedure(procedure.procedure_id)
+    run.memory.use_procedures([procedure.procedure_id])
+    run.memory.retire_procedure(procedure.procedure_id)
     run.finish()
 
 
@@ -68,9 +68,9 @@ def test_everything_comes_back_from_the_ledger(make: Maker, engine: str) -> None
     mem = make(engine)
     live(mem)
     before = items(mem)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     mem._ctx.engine.write("default", drop)
-    report = mem.rebuild()
+    report = mem.store.rebuild()
     assert len(report.repaired) == report.items > 10
     assert items(mem) == before
 
@@ -95,7 +95,7 @@ def test_a_clock_that_is_behind_does_not_disturb_a_rebuild(make: Maker) -> None:
         behind.remember("k", value, sources=[two.id])
         ahead.remember("k", value * 10, sources=[one.id])
     before = items(mem)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert items(mem) == before
 
 
@@ -140,8 +140,8 @@ def test_random_lives(steps: list[tuple[Any, ...]]) -> None:
     for fact in facts:
         assert fact.sources
         for source in fact.sources:
-            assert runs[0].get(source).body is not None
-    assert mem.rebuild().repaired == ()
+            assert runs[0].ledger.get(source).body is not None
+    assert mem.store.rebuild().repaired == ()
     assert mem.verify().ok
     mem.close()
 
@@ -155,7 +155,7 @@ def act(mem: Memory, run: Any, said: list[Any], step: tuple[Any, ...]) -> None:
         case ("dispute" | "retract" as name, index):
             facts = run.facts(include_all=True)
             if facts:
-                getattr(run, name)(facts[index % len(facts)].fact_id)
+                getattr(run.memory, name)(facts[index % len(facts)].fact_id)
         case ("patch", value, version):
             run.patch(goal=value, expected_version=version)
         case ("forget", index):

@@ -78,7 +78,7 @@ def test_a_damaged_row_is_an_error_of_ours(mem: Memory) -> None:
         "default", lambda tx: tx.do(Patch("entries", (("id", "=", said.id),), {"body": '{"content":'}))
     )
     with pytest.raises(muniment.MunimentError, match="not JSON"):
-        mem.get(said.id)
+        mem.ledger.get(said.id)
 
 
 def test_what_is_read_in_a_turn_is_read_once(mem: Memory) -> None:

@@ -18,7 +18,7 @@ Counts = Callable[[Memory], dict[str, int]]
 def test_a_state_starts_at_zero_and_each_patch_adds_one(any_mem: Memory) -> None:
     run = any_mem.run(user_id="ana", session_id="s1")
     assert run.working_state().to_wire() == {"state_version": 0}
-    assert any_mem.tenants() == []  # reading writes nothing
+    assert any_mem.store.tenants() == []  # reading writes nothing
     first = run.patch(goal="book dinner", slots={"city": "Berlin", "people": 2}, expected_version=0)
     assert first.to_wire() == {"goal": "book dinner", "slots": {"city": "Berlin", "people": 2}, "state_version": 1}
     second = run.patch(slots={"people": None, "when": "8pm"}, plan=[{"step": "call", "status": "todo"}])

@@ -181,7 +181,7 @@ def segments(mem: Memory, user_id: str = "ana") -> list[Any]:
 def test_the_index_can_be_made_again_from_the_ledger(mem: Memory) -> None:
     tell(mem)
     before = asking(mem).search("Where does Ana live now?", k=8, now=NOW)
-    assert mem.rebuild().turns == sum(len(turns) for _, _, turns in STORY)
+    assert mem.store.rebuild().turns == sum(len(turns) for _, _, turns in STORY)
     assert asking(mem).search("Where does Ana live now?", k=8, now=NOW) == before
 
 
@@ -399,10 +399,10 @@ def test_vectors_are_written_with_the_turns_and_never_mixed(tmp_path: Path) -> N
         asking(mem).observe("user", "A first turn with a vector")
         assert all("dense_turn" not in hit.parts for hit in asking(mem).search("Hamburg")), "some turns lack a vector"
         seen: list[int] = []
-        assert mem.reembed(progress=seen.append) == sum(len(turns) for _, _, turns in STORY)
+        assert mem.store.reembed(progress=seen.append) == sum(len(turns) for _, _, turns in STORY)
         assert sum(seen) > 0
         assert any("dense_turn" in hit.parts for hit in asking(mem).search("Hamburg"))
-        assert mem.reembed() == 0
+        assert mem.store.reembed() == 0
 
     class Other:
         identity = "other@1-4-0"
@@ -413,7 +413,7 @@ def test_vectors_are_written_with_the_turns_and_never_mixed(tmp_path: Path) -> N
 
     with muniment.open(path, embedder=Other()) as mem:
         assert all("dense_turn" not in hit.parts for hit in asking(mem).search("Hamburg"))
-        mem.reembed()
+        mem.store.reembed()
         select = Select("vectors", where=(("user_id", "=", "ana"),), columns=("embedder",))
         kept = mem._ctx.engine.read("default", lambda reader: reader.do(select))
         assert {row[0] for row in kept} == {"other@1-4-0"}
@@ -421,7 +421,7 @@ def test_vectors_are_written_with_the_turns_and_never_mixed(tmp_path: Path) -> N
 
 def test_a_store_without_an_embedder_says_so(mem: Memory) -> None:
     with pytest.raises(InvalidInput):
-        mem.reembed()
+        mem.store.reembed()
 
 
 def test_packets_are_plain_json(mem: Memory) -> None:

@@ -74,7 +74,7 @@ def test_every_artifact_is_evidence(mem, study):
     walk_to(study, "synthesis")
     for artifact in study.manifest().artifacts:
         data = (study.directory / artifact.path).read_bytes()
-        assert mem.content(artifact.evidence_id).encode() == data
+        assert mem.ledger.content(artifact.evidence_id).encode() == data
         assert artifact.bytes == len(data)
     assert mem.verify().ok
 
@@ -238,7 +238,7 @@ def test_forgetting_one_output_takes_the_study(mem, study):
 
 def test_rebuild_agrees(mem, study):
     walk_to(study, "synthesis")
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_same_inputs_same_bytes(make, tmp_path):

@@ -215,7 +215,7 @@ with muniment.open(sys.argv[1]) as mem:
     run = mem.run(user_id="ana", agent_id="a")
     run.observe("user", "Find order 7.")
     run.compose("responder", query="order")
-    run.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"})
+    run.learning.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"})
 allowed = ("muniment.core.policy", "muniment.contracts")
 print([name for name in sys.modules if "patterning" in name and not name.startswith(allowed)])
 """
@@ -239,7 +239,7 @@ def test_observables_of_a_bank(tmp_path: Path) -> None:
         for outcome in ("OK", "UNKNOWN", "FAIL", "OK"):
             run = mem.run(user_id="ana", agent_id="a")
             run.observe("user", "Find order 7.")
-            run.learn({"verifier_id": "v", "verdict": "PASS", "outcome": outcome}, cost={"tokens_in": 10})
+            run.learning.learn({"verifier_id": "v", "verdict": "PASS", "outcome": outcome}, cost={"tokens_in": 10})
         logs = mem.bank(user_id="ana").event_logs()
     wanted = [
         {"obs_id": "p", "kind": "pass_rate"},

@@ -39,15 +39,15 @@ def log(mem, *results, bucket=BUCKET, tier="hot", user_id="ana", family="countdo
 def test_a_decision_by_what_was_logged(any_mem):
     log(any_mem, *[PASS] * 9, FAIL)
     log(any_mem, *[FAIL] * 9, bucket=OTHER)
-    decision = any_mem.route(user_id="ana", bucket_key=BUCKET)
+    decision = any_mem.learning.route(user_id="ana", bucket_key=BUCKET)
     assert (decision.action, decision.zone, decision.tier, decision.impact) == ("run", "easy", "hot", "med")
     assert decision.rungs[0].cost == 100
-    assert any_mem.route(user_id="ana", bucket_key=OTHER).zone == "hard"
-    assert any_mem.route(user_id="ana", bucket_key=OTHER).impact == "high"
-    assert any_mem.route({"bucket_key": OTHER, "impact": "low"}, user_id="ana").impact == "low"
-    assert any_mem.route(RouteRequest(bucket_key=BUCKET), user_id="ana") == decision
-    assert any_mem.route(user_id="bo", bucket_key=BUCKET).zone == "unknown"
-    assert any_mem.route().zone == "unknown"
+    assert any_mem.learning.route(user_id="ana", bucket_key=OTHER).zone == "hard"
+    assert any_mem.learning.route(user_id="ana", bucket_key=OTHER).impact == "high"
+    assert any_mem.learning.route({"bucket_key": OTHER, "impact": "low"}, user_id="ana").impact == "low"
+    assert any_mem.learning.route(RouteRequest(bucket_key=BUCKET), user_id="ana") == decision
+    assert any_mem.learning.route(user_id="bo", bucket_key=BUCKET).zone == "unknown"
+    assert any_mem.learning.route().zone == "unknown"
 
 
 def test_the_same_logs_on_another_engine_route_the_same(make):
@@ -56,8 +56,8 @@ def test_the_same_logs_on_another_engine_route_the_same(make):
         mem = make(engine)
         log(mem, PASS, FAIL, FAIL, MUTE, CLUSTERED, PASS, FAIL)
         log(mem, *[FAIL] * 4, tier="probe")
-        decisions.append(mem.route(user_id="ana", bucket_key=BUCKET).to_bytes())
-        reports.append(mem.observe_rates(user_id="ana").to_bytes())
+        decisions.append(mem.learning.route(user_id="ana", bucket_key=BUCKET).to_bytes())
+        reports.append(mem.learning.observe_rates(user_id="ana").to_bytes())
     assert decisions[0] == decisions[1]
     assert reports[0] == reports[1]
 
@@ -65,31 +65,31 @@ def test_the_same_logs_on_another_engine_route_the_same(make):
 def test_attempts_are_told_apart_by_their_tier(mem):
     log(mem, *[FAIL] * 6)
     log(mem, *[FAIL] * 6, tier="full")
-    decision = mem.route(user_id="ana", bucket_key=BUCKET)
+    decision = mem.learning.route(user_id="ana", bucket_key=BUCKET)
     assert (decision.action, decision.zone) == ("escalate", "deadzone")
 
 
 def test_a_failure_that_recurs_is_counted_from_the_logs(mem):
     log(mem, *[CLUSTERED] * 3)
-    decision = mem.route(user_id="ana", bucket_key=BUCKET, cluster_id="fc_1")
+    decision = mem.learning.route(user_id="ana", bucket_key=BUCKET, cluster_id="fc_1")
     assert decision.recurs
     assert "hard_cluster" in [each.code for each in decision.reasons]
-    assert not mem.route(user_id="ana", bucket_key=BUCKET, cluster_id="fc_2").recurs
+    assert not mem.learning.route(user_id="ana", bucket_key=BUCKET, cluster_id="fc_2").recurs
 
 
 def test_a_family_is_read_alone(mem):
     log(mem, *[PASS] * 7)
     log(mem, *[FAIL] * 7, family="sudoku")
-    assert mem.route(user_id="ana", bucket_key=BUCKET, intent={"task_family": "countdown"}).zone == "easy"
-    assert mem.route(user_id="ana", bucket_key=BUCKET, intent={"task_family": "sudoku"}).zone == "hard"
-    assert mem.route(user_id="ana", bucket_key=BUCKET).zone == "frontier"
+    assert mem.learning.route(user_id="ana", bucket_key=BUCKET, intent={"task_family": "countdown"}).zone == "easy"
+    assert mem.learning.route(user_id="ana", bucket_key=BUCKET, intent={"task_family": "sudoku"}).zone == "hard"
+    assert mem.learning.route(user_id="ana", bucket_key=BUCKET).zone == "frontier"
 
 
 def test_what_leaves_the_window_or_is_beyond_the_newest_is_not_read(make):
     mem = make("memory", policy={"route": {"runs_max": 4}})
     log(mem, *[FAIL] * 6, *[PASS] * 4)
     assert Routing(mem._ctx, "default", "bank:user:ana").stats(BUCKET).at().passes == 4
-    assert mem.route(user_id="ana", bucket_key=BUCKET).runs_missing == 2
+    assert mem.learning.route(user_id="ana", bucket_key=BUCKET).runs_missing == 2
 
 
 @pytest.mark.req("RC-04")
@@ -97,7 +97,7 @@ def test_rates_over_a_window_and_bucket(any_mem):
     log(any_mem, PASS, FAIL, MUTE, MUTE, CLUSTERED)
     log(any_mem, PASS, bucket=OTHER)
     middle = any_mem.bank(user_id="ana").event_logs(newest=1)[0]
-    report = any_mem.observe_rates(user_id="ana")
+    report = any_mem.learning.observe_rates(user_id="ana")
     seen = report.observables
     assert seen.n == 6
     assert seen.exec_unavailable_rate.count == seen.unknown_rate.count == 2
@@ -105,8 +105,8 @@ def test_rates_over_a_window_and_bucket(any_mem):
     assert [each.cluster_id for each in seen.cluster_recurrence] == ["fc_1"]
     assert [(each.bucket_key, each.n) for each in report.buckets] == [(BUCKET, 5), (OTHER, 1)]
     assert report.advice
-    assert any_mem.observe_rates(user_id="ana", bucket_key=OTHER).observables.n == 1
-    assert any_mem.observe_rates(user_id="bo").observables.n == 0
+    assert any_mem.learning.observe_rates(user_id="ana", bucket_key=OTHER).observables.n == 1
+    assert any_mem.learning.observe_rates(user_id="bo").observables.n == 0
     assert middle.bucket_key == OTHER
 
 
@@ -114,23 +114,23 @@ def test_a_window_of_time(mem):
     log(mem, PASS, PASS)
     with mem._ctx.engine.snapshot("default") as reader:
         first, last = sorted(row.at for row in stream_rows(reader, LogWindow("bank:user:ana")))
-    assert mem.observe_rates(user_id="ana", until=first).observables.n == 0
-    assert mem.observe_rates(user_id="ana", since=first, until="2999-01-01").observables.n == 2
-    assert 0 < mem.observe_rates(user_id="ana", since=last).observables.n < 2
-    assert mem.observe_rates(user_id="ana", since="2999-01-01").advice[0].code == "too_few_runs"
+    assert mem.learning.observe_rates(user_id="ana", until=first).observables.n == 0
+    assert mem.learning.observe_rates(user_id="ana", since=first, until="2999-01-01").observables.n == 2
+    assert 0 < mem.learning.observe_rates(user_id="ana", since=last).observables.n < 2
+    assert mem.learning.observe_rates(user_id="ana", since="2999-01-01").advice[0].code == "too_few_runs"
 
 
 def test_what_is_forgotten_is_counted_no_more(mem):
     runs = log(mem, PASS, FAIL, FAIL)
-    mem.forget(event=next(iter(runs[1].entries())).id)
-    assert mem.observe_rates(user_id="ana").observables.n == 2
+    mem.forget(event=next(iter(runs[1].ledger.entries())).id)
+    assert mem.learning.observe_rates(user_id="ana").observables.n == 2
 
 
 def test_runs_that_are_not_over_are_not_counted(mem):
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "Reach 24.")
-    run.fold("manual")
-    assert mem.observe_rates(user_id="ana").observables.n == 0
+    run.learning.fold("manual")
+    assert mem.learning.observe_rates(user_id="ana").observables.n == 0
 
 
 def test_many_buckets_are_read_in_one_pass(mem):
@@ -159,7 +159,7 @@ def test_many_buckets_are_read_in_one_pass(mem):
 )
 def test_bad_questions(mem, asked, error):
     with pytest.raises(error) as caught:
-        mem.route(**asked)
+        mem.learning.route(**asked)
     assert caught.value.code
 
 
@@ -168,7 +168,7 @@ def test_bad_questions(mem, asked, error):
 )
 def test_bad_windows(mem, window):
     with pytest.raises(InvalidInput) as caught:
-        mem.observe_rates(**window)
+        mem.learning.observe_rates(**window)
     assert caught.value.hint
 
 

@@ -40,7 +40,7 @@ class World:
 
     def run(self, intent):
         run = self.mem.run(user_id="ana", agent_id="counter")
-        text = run.select_rules(intent=intent).text
+        text = run.learning.select_rules(intent=intent).text
         task = f"Count the {intent['task_family']}."
         run.observe("user", task)
         output = self.agent(f"{text}\n{task}")
@@ -49,7 +49,7 @@ class World:
         run.observe("assistant", output.text)
         passed = self.passes(output, task)
         words = ("PASS", "OK") if passed else ("FAIL", "FAIL")
-        run.learn({"verifier_id": "v", "verdict": words[0], "outcome": words[1]}, intent=intent)
+        run.learning.learn({"verifier_id": "v", "verdict": words[0], "outcome": words[1]}, intent=intent)
         return text
 
     def tests(self, rule_id, task, kind):
@@ -126,7 +126,7 @@ def test_an_exception_narrows_the_active_rule_when_it_is_promoted(make):
     assert CALL not in book.select(intent=ODD).text
     assert CALL in book.select(intent=PLAIN).text
     assert book.get(wide).stage == "active"
-    assert not world.mem.rebuild().repaired
+    assert not world.mem.store.rebuild().repaired
 
     book.rollback(to=before, signed_by="rosa")
     assert CALL in book.select(intent=ODD, run_id="r").text or LEAVE in book.select(intent=ODD, run_id="r").text

@@ -39,7 +39,7 @@ def test_a_rule_lives(make, engine):
     assert [one.action for one in book.revisions()] == ["submit", "submit", "submit", "submit", "canary", "promote"]
     assert RuleRecord.from_wire(rule.record).rule_id == rule_id
     assert mem.verify().ok
-    assert not mem.rebuild().repaired
+    assert not mem.store.rebuild().repaired
 
 
 @pytest.mark.req("RC-15")
@@ -48,7 +48,7 @@ def test_a_run_is_given_its_rules(make):
     story = RuleStory(mem)
     rule_id = story.promote()
     run = mem.run(user_id="ana", agent_id="counter")
-    selection = run.select_rules(intent=COUNTING)
+    selection = run.learning.select_rules(intent=COUNTING)
     assert not validate("CandidateSelectResponse", selection.response.to_wire())
     assert not validate("CandidateSelectRequest", selection.request.to_wire())
     assert [one.rule_id for one in selection.response.selected_rules] == [rule_id]
@@ -62,12 +62,12 @@ def test_a_run_is_given_its_rules(make):
     assert small.rules.omitted
     assert selection.text not in small.text
     run.observe("assistant", '{"count": 1}')
-    log = run.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=COUNTING).event_log
+    log = run.learning.learn({"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=COUNTING).event_log
     assert [one.rule_id for one in log.selected_rules] == [rule_id]
     assert not validate("EventLog", log.to_wire())
-    other = mem.run(user_id="ana", agent_id="counter").select_rules(intent={"domain_tag": "weather"})
+    other = mem.run(user_id="ana", agent_id="counter").learning.select_rules(intent={"domain_tag": "weather"})
     assert not other.response.selected_rules
-    stranger = mem.run(user_id="bo", agent_id="counter").select_rules(intent=COUNTING)
+    stranger = mem.run(user_id="bo", agent_id="counter").learning.select_rules(intent=COUNTING)
     assert not stranger.response.selected_rules
 
 
@@ -84,7 +84,7 @@ def test_counts_are_the_ledgers(make):
     passed = {log.trace_id: log.verifier.verdict == "PASS" for log in logs}
     had = [log.trace_id for log in logs if log.selected_rules]
     assert stats.with_counts.runs.passes == sum(passed[id_] for id_ in had)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert story.book.stats(rule_id) == stats
     empty = story.book.stats(rule_id, start="2020-01-01T00:00:00Z", end="2020-01-02T00:00:00Z")
     assert empty.rate().unknown
@@ -276,7 +276,7 @@ def test_forgetting_takes_rules_uses_and_reports(make):
     rule_id = story.promote()
     run = mem.run(user_id="ana", agent_id="counter")
     run.observe("user", "Count.")
-    run.select_rules(intent=COUNTING)
+    run.learning.select_rules(intent=COUNTING)
     build = run.compose("planner", query="apples", max_tokens=600)
     source = story.book.get(rule_id).sources[0]
     log = next(log for log in mem.bank(user_id="ana").event_logs() if log.trace_id == source)
@@ -286,7 +286,7 @@ def test_forgetting_takes_rules_uses_and_reports(make):
     assert not story.book.select(intent=COUNTING).response.selected_rules
     with pytest.raises(Forgotten):
         mem.replay(build.id)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 def test_forgetting_a_run_corrects_the_counts(make):
@@ -347,7 +347,7 @@ def test_untested_rules_do_not_come_through_recall(make):
     story = RuleStory(mem)
     story.gate()
     run = mem.run(user_id="ana", agent_id="counter")
-    found = run.recall("FORMAT JSON_ONLY document", intent=COUNTING, sources=["Rulebook"], keep=False)
+    found = run.learning.recall("FORMAT JSON_ONLY document", intent=COUNTING, sources=["Rulebook"], keep=False)
     assert not found.hints
     assert {each.reason for each in found.dropped} == {"temporary"}
 

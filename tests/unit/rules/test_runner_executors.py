@@ -126,7 +126,7 @@ def check_attempts(mem: Memory, executor: Executor, *, near: bool) -> None:
         assert log.cost is not None
         assert (log.cost.tool_calls, log.cost.tokens_out) == (1, 1)
         assert [call.args for call in each.output.tool_calls or ()] == [{"n": number}]
-    entries = [entry for entry in mem.entries(user_id="ana") if entry.kind == "tool_result"]
+    entries = [entry for entry in mem.ledger.entries(user_id="ana") if entry.kind == "tool_result"]
     assert len(entries) == 3
     told = {entry.scope.run_id for entry in entries}
     assert told == {each.run_id for each in done.attempts}

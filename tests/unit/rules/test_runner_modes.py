@@ -149,7 +149,7 @@ def test_a_talk_is_asked_for_and_its_signals_logged(mem: Memory) -> None:
     assert (log["sot_profile"], log["sot_max_turns"]) == ("sot_mini_v1", 3)
     signals = log["outputs"]["sot_signals"]
     assert (signals["qa"], signals["conflict"], signals["reconcile"]) == (1, 1, 1)
-    assert "Challenger" not in " ".join(entry.content or "" for entry in mem.entries(user_id="ana"))
+    assert "Challenger" not in " ".join(entry.content or "" for entry in mem.ledger.entries(user_id="ana"))
 
 
 @pytest.mark.req("RC-20")
@@ -200,7 +200,7 @@ def test_a_router_says_how_far_to_go(mem: Memory) -> None:
 
     def router(request: RouteRequest) -> RouteDecision:
         asked.append(request)
-        return mem.route(request, user_id="ana")
+        return mem.learning.route(request, user_id="ana")
 
     runner = mem.runner(numbered, passes(FAILED, FAILED, True), user_id="ana", router=router)
     done = runner.run("Go.", bucket_key="I3|math|clarity_high", caps={"attempts_max": 9})
@@ -337,7 +337,7 @@ def test_an_answer_that_is_none_is_an_outcome(mem: Memory, answer: Any) -> None:
     done = mem.runner(lambda _task: answer, passes(True), user_id="ana").run("Go.", "kroll", k=2)
     assert {each.result.reason_codes for each in done.attempts} == {("tool_output_invalid",)}
     assert [log["experiment"]["exec_ok"] for log in logs(done)] == [False, False]
-    assert all(len(entry.content or "") < 100_000 for entry in mem.entries(user_id="ana"))
+    assert all(len(entry.content or "") < 100_000 for entry in mem.ledger.entries(user_id="ana"))
 
 
 def test_an_agent_that_ends_its_run_or_cannot_say_what_it_raised(mem: Memory) -> None:

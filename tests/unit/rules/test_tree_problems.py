@@ -72,7 +72,7 @@ def test_a_way_is_found_and_told(any_mem: Memory) -> None:
     assert found.output.usage is not None
     assert found.output.usage.tool_calls == counted.calls.total() == found.search.calls
     assert (found.block.best_node_ref or "").startswith("trc_")
-    assert [entry.step.event for entry in run.entries() if entry.step] == ["ACT_TREE", "ACT_TREE", "ACT_DONE"]
+    assert [entry.step.event for entry in run.ledger.entries() if entry.step] == ["ACT_TREE", "ACT_TREE", "ACT_DONE"]
 
 
 def test_the_block_stands_in_the_log_of_the_run(mem: Memory) -> None:
@@ -80,7 +80,7 @@ def test_the_block_stands_in_the_log_of_the_run(mem: Memory) -> None:
     run.observe("user", "Reach 97 from 1.")
     found = search_tree(run, Counted().problem())
     run.observe("assistant", found.output.text)
-    learned = run.learn(found.result, blocks={"mode": "tree", "tree_search": found.block.to_wire()})
+    learned = run.learning.learn(found.result, blocks={"mode": "tree", "tree_search": found.block.to_wire()})
     assert learned.event_log.tree_search == found.block
     assert learned.event_log.run.mode == "tree"
 
@@ -131,12 +131,12 @@ def test_a_search_that_is_over_is_not_made_again(mem: Memory) -> None:
     run = open_run(mem)
     first = search_tree(run, Counted().problem())
     run.finish()
-    entries = list(run.entries())
+    entries = list(run.ledger.entries())
     again = Counted()
     second = search_tree(open_run(mem), again.problem())
     assert told(first) == told(second)
     assert not again.calls
-    assert list(run.entries()) == entries
+    assert list(run.ledger.entries()) == entries
     with pytest.raises(RunFinished):
         search_tree(open_run(mem), Counted(goal=98).problem(), policy={"nodes_max": 9})
 
@@ -167,7 +167,7 @@ def test_answers_with_secrets_are_asked_for_again(mem: Memory) -> None:
     secret = "password = hunter2hunter2"
     problem = TreeProblem(root="r", expand=lambda state: [secret] if state == "r" else [], verify=lambda state: None)
     first = search_tree(open_run(mem), problem)
-    assert secret not in str([entry.body for entry in open_run(mem).entries()])
+    assert secret not in str([entry.body for entry in open_run(mem).ledger.entries()])
     second = search_tree(open_run(mem), problem)
     assert second.resumed == 0
     assert told(first) == told(second)
@@ -213,7 +213,7 @@ def test_a_seed_that_was_forgotten_leaves_a_search_that_goes_on(mem: Memory) -> 
     bank, calls = mem.bank(user_id="ana"), count(1)
     problem = Counted().problem(weigh=lambda _seed, _state, _child: 2.0)
     search_tree(open_run(mem), problem, bank=bank, should_stop=lambda: next(calls) > 30)
-    assert "pelican" not in "".join(open_run(mem).content(entry.id) for entry in open_run(mem).entries())
+    assert "pelican" not in "".join(open_run(mem).ledger.content(entry.id) for entry in open_run(mem).ledger.entries())
     mem.forget(user_id="ana", session="old")
     assert not bank.records(kind="seed")
     found = search_tree(open_run(mem), problem, bank=bank)

@@ -34,10 +34,10 @@ def begin(mem: Memory) -> Run:
 @pytest.mark.req("CS-06")
 def test_a_chunk_is_evidence(any_mem: Memory, make: Maker) -> None:
     run = begin(any_mem)
-    claim = run.claim("It lifts forty tons", evidence=[pointer(any_mem, "forty tons")], status="verified")
+    claim = run.log.claim("It lifts forty tons", evidence=[pointer(any_mem, "forty tons")], status="verified")
     assert claim.evidence_refs[0].to_wire()["corpus_id"] == "handbook"
-    run.step("COMPILE_DONE", context={"selected": [claim.evidence_refs[0].chunk_id]})
-    snapshot = run.compact()
+    run.log.step("COMPILE_DONE", context={"selected": [claim.evidence_refs[0].chunk_id]})
+    snapshot = run.log.compact()
     assert snapshot is not None
     coverage = snapshot.state.source_coverage
     assert "handbook" in coverage.source_ids_seen
@@ -53,7 +53,7 @@ def test_a_chunk_is_evidence(any_mem: Memory, make: Maker) -> None:
 def test_what_is_a_users_own_moves_with_the_user(any_mem: Memory, make: Maker) -> None:
     run = begin(any_mem)
     refs = [pointer(any_mem, "forty tons", user_id="ana")]
-    run.claim("It lifts forty tons", evidence=refs, status="verified")
+    run.log.claim("It lifts forty tons", evidence=refs, status="verified")
     pointer(any_mem, "forty tons", "theirs.md", user_id="bob")
     pointer(any_mem, "forty tons", "shared.md")
     log = check_run(any_mem, run)
@@ -86,7 +86,7 @@ def test_a_chunk_that_does_not_hold_is_refused(any_mem: Memory, counts: Counts) 
         ({"event_id": sound["chunk_id"], "quote": "forty tons"}, NotFound),
     ):
         with pytest.raises(wanted) as caught:
-            run.claim("It lifts", evidence=[given], status="verified")
+            run.log.claim("It lifts", evidence=[given], status="verified")
         assert (caught.value.path or "").startswith("$.evidence[0]")
     assert counts(any_mem) == before
 
@@ -95,15 +95,15 @@ def test_a_chunk_that_does_not_hold_is_refused(any_mem: Memory, counts: Counts) 
 def test_a_document_is_retracted(any_mem: Memory, counts: Counts) -> None:
     run = begin(any_mem)
     refs = [pointer(any_mem, "forty tons")]
-    claim = run.claim("It lifts forty tons", evidence=refs, status="verified")
-    waiting = run.claim("It stands still", evidence=refs)
-    run.compact()
+    claim = run.log.claim("It lifts forty tons", evidence=refs, status="verified")
+    waiting = run.log.claim("It stands still", evidence=refs)
+    run.log.compact()
     assert "verified: It lifts forty tons" in run.compose("planner", query="how much does it lift").text
     any_mem.corpus("handbook").retract("crane.md", "the crane was sold")
     before = counts(any_mem)
     for call in (
-        lambda: run.claim("It lifts", evidence=refs, status="verified"),
-        lambda: run.verify_claim(waiting.claim_id),
+        lambda: run.log.claim("It lifts", evidence=refs, status="verified"),
+        lambda: run.log.verify_claim(waiting.claim_id),
     ):
         with pytest.raises(Conflict, match="retracted") as caught:
             call()
@@ -111,20 +111,20 @@ def test_a_document_is_retracted(any_mem: Memory, counts: Counts) -> None:
         assert caught.value.hint
     assert counts(any_mem) == before
     assert "It lifts forty tons" not in run.compose("planner", query="how much does it lift").text
-    run.question("What now?")
+    run.log.question("What now?")
     with pytest.raises(RunLocked, match=claim.claim_id):
-        run.compact()
+        run.log.compact()
     repair = any_mem.resume("r1", repair=True).run
-    repair.retract_claim(claim.claim_id, reason="its source was retracted")
-    assert repair.unlock("done").sequence == 2
+    repair.log.retract_claim(claim.claim_id, reason="its source was retracted")
+    assert repair.log.unlock("done").sequence == 2
     run.observe("user", "it goes on")
 
 
 def test_a_newer_revision_changes_nothing_of_a_claim(mem: Memory) -> None:
     run = begin(mem)
-    run.claim("It lifts forty tons", evidence=[pointer(mem, "forty tons")], status="verified")
+    run.log.claim("It lifts forty tons", evidence=[pointer(mem, "forty tons")], status="verified")
     mem.corpus("handbook").add(GUIDE.replace("forty", "fifty"), document_id="crane.md")
-    run.compact()
+    run.log.compact()
     check_run(mem, run)
 
 
@@ -132,12 +132,12 @@ def test_a_newer_revision_changes_nothing_of_a_claim(mem: Memory) -> None:
 def test_a_chunk_was_altered_on_disk(make: Maker) -> None:
     mem = make("sqlite")
     run = begin(mem)
-    claim = run.claim("It lifts forty tons", evidence=[pointer(mem, "forty tons")], status="verified")
+    claim = run.log.claim("It lifts forty tons", evidence=[pointer(mem, "forty tons")], status="verified")
     body = '{"content":"The crane lifts nothing at all, and what is more it never has, whatever they said of it."}'
     chunk = claim.evidence_refs[0].chunk_id
     mem._ctx.engine.write("default", lambda tx: tx.do(Patch("entries", (("id", "=", chunk),), {"body": body})))
     with pytest.raises(RunLocked, match=claim.claim_id):
-        run.compact()
+        run.log.compact()
 
 
 @pytest.mark.req("LG-07")
@@ -145,16 +145,16 @@ def test_a_chunk_was_altered_on_disk(make: Maker) -> None:
 def test_a_document_is_forgotten(make: Maker, engine: str) -> None:
     mem = make(engine)
     run = begin(mem)
-    claim = run.claim("The Zebulonia crane lifts", evidence=[pointer(mem, "forty tons")], status="verified")
-    run.compact()
+    claim = run.log.claim("The Zebulonia crane lifts", evidence=[pointer(mem, "forty tons")], status="verified")
+    run.log.compact()
     receipt = mem.corpus("handbook").forget("crane.md")
     assert ("claim", claim.claim_id) in {(each.kind, each.id) for each in receipt.erased}
     rows = mem._ctx.engine.read("default", lambda reader: [reader.do(Select(spec.name)) for spec in TABLES])
     assert "Zebulonia" not in repr(rows)
     with pytest.raises(Forgotten):
-        mem.snapshot("r1")
+        mem.log.snapshot("r1")
     assert mem.resume("r1").log.claims == ()
-    snapshot = run.compact()
+    snapshot = run.log.compact()
     assert snapshot is not None
     assert snapshot.sequence == 2
     check_run(mem, run)

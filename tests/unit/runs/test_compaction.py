@@ -49,12 +49,12 @@ def told(mem: Memory, run_id: str = "r1", claims: int = 12) -> Run:
     said, other = run.observe("user", PARIS), run.observe("user", "It is Lyon.")
     for number in range(claims):
         refs = [{"event_id": said.id, "quote": "Paris"}]
-        run.claim(f"claim {number}", evidence=refs, status="verified" if number % 2 == 0 else "candidate")
-    run.conflict("Which city?", side_a=[said.id], side_b=[other.id])
+        run.log.claim(f"claim {number}", evidence=refs, status="verified" if number % 2 == 0 else "candidate")
+    run.log.conflict("Which city?", side_a=[said.id], side_b=[other.id])
     run.observe_tool("search", content="timeout after 30 s", ok=False)
-    run.question("How many live there?")
-    run.step("COMPILE_DONE", context={"selected": [said.id]})
-    run.step("ACT_DONE", action={"tool": "search"}, tokens=7)
+    run.log.question("How many live there?")
+    run.log.step("COMPILE_DONE", context={"selected": [said.id]})
+    run.log.step("ACT_DONE", action={"tool": "search"}, tokens=7)
     return run
 
 
@@ -64,7 +64,7 @@ def kept(snapshot: CompactionSnapshot | None) -> CompactionSnapshot:
 
 
 def first(run: Run) -> RunClaim:
-    return run.claims()[0]
+    return run.log.claims()[0]
 
 
 def tamper(mem: Memory, table: str, key: dict[str, Any], values: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ STATE = {"claims": list, "conflicts": list, "open_questions": list, "failures": 
 @pytest.mark.req("CS-01", "CS-03", "CS-09")
 def test_keys_and_types_are_those_of_the_contract(any_mem: Memory) -> None:
     run = told(any_mem)
-    wire = kept(run.compact()).to_wire()
+    wire = kept(run.log.compact()).to_wire()
     assert validate("CompactionSnapshot", wire) == []
     assert check_rules(wire) == []
     assert all(isinstance(wire[name], type_) for name, type_ in TOP.items())
@@ -111,34 +111,34 @@ def test_keys_and_types_are_those_of_the_contract(any_mem: Memory) -> None:
     assert wire["validation"]["status"] == "PASS"
     assert all(check["message"] for check in wire["validation"]["checks"])
     assert wire["validation"]["failure_action_taken"] == "NONE"
-    assert any_mem.snapshot("r1").to_wire() == wire
+    assert any_mem.log.snapshot("r1").to_wire() == wire
 
 
 @pytest.mark.req("CS-01")
 def test_snapshots_follow_each_other_and_never_change(any_mem: Memory) -> None:
     run = told(any_mem)
-    one = kept(run.compact())
-    assert run.compact() == one  # nothing happened since
-    run.claim("one more")
-    two = kept(run.compact())
+    one = kept(run.log.compact())
+    assert run.log.compact() == one  # nothing happened since
+    run.log.claim("one more")
+    two = kept(run.log.compact())
     assert (one.sequence, two.sequence) == (1, 2)
     assert two.to_wire()["previous_snapshot_id"] == one.snapshot_id
-    assert two.to_wire()["deltas"]["claims_made"] == [run.claims()[-1].claim_id]
-    assert list(any_mem.snapshots("r1")) == [one, two]
-    assert any_mem.snapshot("r1", 1) == one
+    assert two.to_wire()["deltas"]["claims_made"] == [run.log.claims()[-1].claim_id]
+    assert list(any_mem.log.snapshots("r1")) == [one, two]
+    assert any_mem.log.snapshot("r1", 1) == one
     assert two.created_at > one.created_at
-    assert [any_mem.check_snapshot("r1", n).status for n in (1, 2)] == ["PASS", "PASS"]
+    assert [any_mem.log.check_snapshot("r1", n).status for n in (1, 2)] == ["PASS", "PASS"]
 
 
 @pytest.mark.req("CS-11")
 def test_the_same_snapshot_tells_the_same_story(any_mem: Memory, make: Maker) -> None:
-    snapshot = kept(told(any_mem).compact())
-    text = any_mem.narrative("r1")
+    snapshot = kept(told(any_mem).log.compact())
+    text = any_mem.log.narrative("r1")
     assert text == narrative(snapshot) == narrative(CompactionSnapshot.from_wire(json.loads(snapshot.to_bytes())))
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert [head.split(".")[0] for head in heads] == [f"## {n}" for n in range(1, 9)]
     again = make("memory")
-    assert narrative(kept(told(again).compact())) == text  # and the same run makes the same snapshot
+    assert narrative(kept(told(again).log.compact())) == text  # and the same run makes the same snapshot
 
 
 def lying(monkeypatch: pytest.MonkeyPatch, times: int, alter: Callable[[dict[str, Any]], None]) -> list[int]:
@@ -225,20 +225,20 @@ def test_a_snapshot_that_does_not_hold_locks_the_run(
 ) -> None:
     mem = make("memory")
     run = told(mem)
-    run.compact()
-    run.claim("one more")
-    before = [entry.id for entry in run.entries()]
+    run.log.compact()
+    run.log.claim("one more")
+    before = [entry.id for entry in run.ledger.entries()]
     made = lying(monkeypatch, 2, alter)
     with pytest.raises(RunLocked) as caught:
-        run.compact()
+        run.log.compact()
     assert len(made) == 2  # once, and once more
     diagnosis = caught.value.details["validation"]
     assert (diagnosis["status"], diagnosis["failure_action_taken"]) == ("FAIL", "SYSTEM_ERROR")
     assert check in [each["name"] for each in diagnosis["checks"] if each["status"] == "FAIL"]
-    assert [entry.id for entry in run.entries()][:-1] == before  # nothing but the entry that says so
-    assert [snapshot.sequence for snapshot in mem.snapshots("r1")] == [1]
+    assert [entry.id for entry in run.ledger.entries()][:-1] == before  # nothing but the entry that says so
+    assert [snapshot.sequence for snapshot in mem.log.snapshots("r1")] == [1]
     assert mem.verify().ok
-    state = mem.run_state("r1")
+    state = mem.log.run_state("r1")
     assert (state.stop_reason, state.is_locked, state.is_finished) == ("SYSTEM_ERROR", True, False)
 
 
@@ -250,10 +250,10 @@ def test_a_passing_fault_is_retried_once(
     del check
     mem = make("memory")
     run = told(mem)
-    run.compact()
-    run.claim("one more")
+    run.log.compact()
+    run.log.claim("one more")
     made = lying(monkeypatch, 1, alter)
-    snapshot = kept(run.compact())
+    snapshot = kept(run.log.compact())
     assert len(made) == 2
     assert (snapshot.sequence, snapshot.validation.failure_action_taken) == (2, "RETRY")
     assert snapshot.validation.status == "PASS"
@@ -280,7 +280,7 @@ def test_a_locked_run_takes_nothing_until_it_is_put_right(make: Maker, counts: C
     verdict = mem.verify()
     assert not verdict.ok
     with pytest.raises(RunLocked) as caught:
-        run.compact()
+        run.log.compact()
     assert claim.claim_id in caught.value.message
     assert caught.value.details["validation"]["checks"]
     assert failed(_validation(caught.value))["pointers_resolve"].startswith(f"the claim {claim.claim_id} cites")
@@ -291,18 +291,18 @@ def test_a_locked_run_takes_nothing_until_it_is_put_right(make: Maker, counts: C
         lambda: run.observe("user", "go on"),
         lambda: run.observe_tool("t", content="go on"),
         lambda: run.observe_many([{"role": "user", "content": "go on"}]),
-        lambda: run.step("PLAN_DONE"),
-        lambda: run.claim("go on"),
-        lambda: run.retract_claim(claim.claim_id, reason="no"),
-        lambda: run.question("go on?"),
-        lambda: run.plan_next(["go on"]),
-        lambda: run.failure("a", "b", "c"),
+        lambda: run.log.step("PLAN_DONE"),
+        lambda: run.log.claim("go on"),
+        lambda: run.log.retract_claim(claim.claim_id, reason="no"),
+        lambda: run.log.question("go on?"),
+        lambda: run.log.plan_next(["go on"]),
+        lambda: run.log.failure("a", "b", "c"),
         lambda: run.patch(goal="go on"),
-        lambda: run.compact(),
+        lambda: run.log.compact(),
         lambda: run.finish(),
         lambda: mem.run(user_id="ana", session_id="s1", run_id="r1").observe("user", "by another handle"),
         lambda: mem.resume("r1"),
-        lambda: run.unlock("because I say so"),
+        lambda: run.log.unlock("because I say so"),
     ]
     for call in calls:
         with pytest.raises(RunLocked) as again:
@@ -315,20 +315,20 @@ def test_a_locked_run_takes_nothing_until_it_is_put_right(make: Maker, counts: C
     repair = mem.resume("r1", repair=True)
     assert first(repair.run).claim_id == claim.claim_id
     with pytest.raises(RunLocked):
-        repair.run.unlock("not yet")  # still broken
-    assert mem.run_state("r1").is_locked
-    repair.run.retract_claim(claim.claim_id, reason="its evidence was altered")
+        repair.run.log.unlock("not yet")  # still broken
+    assert mem.log.run_state("r1").is_locked
+    repair.run.log.retract_claim(claim.claim_id, reason="its evidence was altered")
     with pytest.raises(RunLocked, match="the conflict"):
-        repair.run.unlock("the conflict still rests on it")
-    repair.run.settle_conflict(repair.run.conflicts()[0].conflict_id, resolution="one side was altered")
-    snapshot = repair.run.unlock("what rested on the altered event was taken back")
+        repair.run.log.unlock("the conflict still rests on it")
+    repair.run.log.settle_conflict(repair.run.log.conflicts()[0].conflict_id, resolution="one side was altered")
+    snapshot = repair.run.log.unlock("what rested on the altered event was taken back")
     assert snapshot.validation.status == "PASS"
-    state = mem.run_state("r1")
+    state = mem.log.run_state("r1")
     assert (state.is_locked, state.stop_reason) == (False, None)
     run.observe("user", "it goes on")
     assert mem.resume("r1").log == replayed(mem, run)
     with pytest.raises(Conflict, match="not locked"):
-        run.unlock("again")
+        run.log.unlock("again")
 
 
 def _validation(error: MunimentError) -> Any:
@@ -342,13 +342,13 @@ def test_an_unlock_that_fails_again_says_so_once(mem: Memory) -> None:
     run = told(mem, claims=1)
     break_evidence(mem, run)
     with pytest.raises(RunLocked):
-        run.compact()
+        run.log.compact()
     repair = mem.resume("r1", repair=True).run
-    size = len(list(run.entries()))
+    size = len(list(run.ledger.entries()))
     for _ in range(3):
         with pytest.raises(RunLocked):
-            repair.unlock("again")
-    assert len(list(run.entries())) == size
+            repair.log.unlock("again")
+    assert len(list(run.ledger.entries())) == size
 
 
 @pytest.mark.req("CS-08", "LG-10")
@@ -356,17 +356,17 @@ def test_why_a_run_was_unlocked_is_short_and_no_secret(mem: Memory) -> None:
     run = told(mem, claims=1)
     break_evidence(mem, run)
     with pytest.raises(RunLocked):
-        run.compact()
+        run.log.compact()
     repair = mem.resume("r1", repair=True).run
-    repair.retract_claim(first(repair).claim_id, reason="its evidence was altered")
-    for conflict in repair.conflicts():
-        repair.settle_conflict(conflict.conflict_id, resolution="one side was altered")
+    repair.log.retract_claim(first(repair).claim_id, reason="its evidence was altered")
+    for conflict in repair.log.conflicts():
+        repair.log.settle_conflict(conflict.conflict_id, resolution="one side was altered")
     for reason, wanted in ((" ", InvalidInput), ("x" * 2001, TooLarge)):
         with pytest.raises(wanted) as caught:
-            repair.unlock(reason)
+            repair.log.unlock(reason)
         assert caught.value.path == "$.reason"
-    repair.unlock("password=hunter2222")
-    assert "hunter2222" not in repr(list(run.entries()))
+    repair.log.unlock("password=hunter2222")
+    assert "hunter2222" not in repr(list(run.ledger.entries()))
 
 
 @pytest.mark.req("CS-08")
@@ -375,8 +375,10 @@ def test_a_step_that_makes_a_snapshot_due_meets_the_gate(make: Maker) -> None:
     run = told(mem, claims=1)
     break_evidence(mem, run)
     with pytest.raises(RunLocked):
-        run.step("OBSERVE_DONE")
-    assert [entry.step.event for entry in run.entries() if entry.step][-1] == "OBSERVE_DONE"  # the step itself is kept
+        run.log.step("OBSERVE_DONE")
+    assert [entry.step.event for entry in run.ledger.entries() if entry.step][
+        -1
+    ] == "OBSERVE_DONE"  # the step itself is kept
 
 
 def test_there_is_nothing_to_compact_before_the_first_write(any_mem: Memory, counts: Counts) -> None:
@@ -384,24 +386,24 @@ def test_there_is_nothing_to_compact_before_the_first_write(any_mem: Memory, cou
     run = any_mem.run(user_id="ana", run_id="r1", objective="find out")
     before = counts(any_mem)
     with pytest.raises(NotFound):
-        run.compact()
-    assert run.compact(force=False) is None
+        run.log.compact()
+    assert run.log.compact(force=False) is None
     assert counts(any_mem) == before
     run.observe("user", "begin")
-    assert kept(run.compact()).objective == "find out"
+    assert kept(run.log.compact()).objective == "find out"
 
 
 def test_a_run_that_has_ended_is_not_compacted(mem: Memory, counts: Counts) -> None:
     run = told(mem)
-    run.compact()
+    run.log.compact()
     run.finish()
     before = counts(mem)
     with pytest.raises(RunFinished):
-        run.compact()
+        run.log.compact()
     with pytest.raises(RunFinished):
         mem.resume("r1")
     assert counts(mem) == before
-    assert mem.check_snapshot("r1").status == "PASS"
+    assert mem.log.check_snapshot("r1").status == "PASS"
 
 
 # -- tampering on disk --------------------------------------------------------------------------------
@@ -469,17 +471,17 @@ def test_a_snapshot_that_was_altered_is_named_and_passed_over(
 ) -> None:
     mem = make(engine)
     run = told(mem)
-    run.compact()
-    run.claim("one more", evidence=[first(run).evidence_refs[0].chunk_id], status="verified")
-    two = kept(run.compact())
-    run.question("And then?")
-    whole = run.log()
+    run.log.compact()
+    run.log.claim("one more", evidence=[first(run).evidence_refs[0].chunk_id], status="verified")
+    two = kept(run.log.compact())
+    run.log.question("And then?")
+    whole = run.log.read()
     alter(mem, run)
     with pytest.raises(IntegrityFailure) as caught:
-        mem.snapshot("r1")
+        mem.log.snapshot("r1")
     assert caught.value.hint
     with pytest.raises(IntegrityFailure):
-        mem.check_snapshot("r1")
+        mem.log.check_snapshot("r1")
     resumed = mem.resume("r1")
     assert resumed.rejected[0].snapshot_id == two.snapshot_id
     assert all(each.reason for each in resumed.rejected)
@@ -487,14 +489,14 @@ def test_a_snapshot_that_was_altered_is_named_and_passed_over(
     if alter is not no_parts and alter is not other_claims:
         assert resumed.snapshot is not None
         assert resumed.snapshot.sequence == 1
-    run.step("PLAN_DONE")  # whether one is due can still be told
-    three = kept(run.compact())
+    run.log.step("PLAN_DONE")  # whether one is due can still be told
+    three = kept(run.log.compact())
     assert (three.sequence, three.to_wire()["previous_snapshot_id"]) == (3, None)
     assert three.to_wire()["retrieval_diagnostics"]["rejected_snapshots"][0]["snapshot_id"] == two.snapshot_id
-    assert mem.snapshot("r1") == three  # which shares nothing with what was altered
-    assert mem.check_snapshot("r1").status == "PASS"
-    run.claim("and one more")
-    four = kept(run.compact())
+    assert mem.log.snapshot("r1") == three  # which shares nothing with what was altered
+    assert mem.log.check_snapshot("r1").status == "PASS"
+    run.log.claim("and one more")
+    four = kept(run.log.compact())
     assert four.to_wire()["previous_snapshot_id"] == three.snapshot_id
     assert mem.resume("r1").rejected == ()
     assert mem.verify().ok
@@ -505,12 +507,12 @@ def test_a_snapshot_that_was_altered_is_named_and_passed_over(
 def test_the_entry_that_seals_a_snapshot_was_altered(make: Maker, alter: Callable[[Memory, Run], None]) -> None:
     mem = make("sqlite")
     run = told(mem)
-    run.compact()
-    run.claim("one more")
-    two = kept(run.compact())
+    run.log.compact()
+    run.log.claim("one more")
+    two = kept(run.log.compact())
     alter(mem, run)
     with pytest.raises(IntegrityFailure, match=two.snapshot_id):
-        mem.snapshot("r1")
+        mem.log.snapshot("r1")
     assert not mem.verify().ok
     if alter is other_entry:
         assert [each.snapshot_id for each in mem.resume("r1").rejected] == [two.snapshot_id]
@@ -526,9 +528,9 @@ def test_what_a_claim_rests_on_was_altered(make: Maker, engine: str) -> None:
     mem = make(engine)
     run = told(mem)
     claim = first(run)
-    run.compact()
+    run.log.compact()
     break_evidence(mem, run)
-    faults = failed(mem.check_snapshot("r1"))
+    faults = failed(mem.log.check_snapshot("r1"))
     assert claim.claim_id in faults["pointers_resolve"]
     assert "claims_in_ledger" not in faults
     assert mem.resume("r1").rejected == ()
@@ -538,17 +540,17 @@ def test_what_a_claim_rests_on_was_altered(make: Maker, engine: str) -> None:
 def test_an_entry_of_a_claim_was_altered(make: Maker) -> None:
     mem = make("sqlite")
     run = told(mem)
-    run.compact()
+    run.log.compact()
     claim = first(run)
     row: Any = mem._ctx.engine.read("default", lambda reader: reader.do(Get("entries", (claim.made_by,))))
     tamper(mem, "entries", {"id": claim.made_by}, {"body": row[16].replace("claim 0", "claim Y")})
-    faults = failed(mem.check_snapshot("r1"))
+    faults = failed(mem.log.check_snapshot("r1"))
     assert claim.claim_id in faults["claims_in_ledger"]
     assert claim.claim_id in faults["replay"]
     assert mem.resume("r1").log.claims[0] == claim  # as it was sealed
-    run.claim("one more")
+    run.log.claim("one more")
     with pytest.raises(RunLocked, match=claim.claim_id):
-        run.compact()
+        run.log.compact()
     assert [broken.id for broken in mem.verify().broken] == [claim.made_by]
 
 
@@ -556,13 +558,13 @@ def test_the_item_of_a_claim_was_altered(make: Maker) -> None:
     """Items are projections: no snapshot is made of them, and a rebuild puts them right and names them."""
     mem = make("sqlite")
     run = told(mem)
-    claim = run.claims()[1]
+    claim = run.log.claims()[1]
     assert claim.status == "candidate"
     body = json.dumps(claim.to_wire() | {"status": "verified", "statement": "claim Z"})
     tamper(mem, "items", {"id": claim.claim_id, "version": 1}, {"body": body, "status": "verified"})
-    snapshot = kept(run.compact())
+    snapshot = kept(run.log.compact())
     assert snapshot.state.claims[1].status == "candidate"
-    assert mem.rebuild().repaired == (claim.claim_id,)
+    assert mem.store.rebuild().repaired == (claim.claim_id,)
     check_run(mem, run)
 
 
@@ -600,11 +602,11 @@ def test_of_several_compactions_at_once_one_wins(make: Maker, engine: str, monke
         return original(*args)
 
     monkeypatch.setattr(compacting, "_keep", keep)
-    answers = in_threads(3, lambda _number: run.compact())
+    answers = in_threads(3, lambda _number: run.log.compact())
     assert [kept(answer).sequence for answer in answers] == [1, 1, 1]
     assert answers[0] == answers[1] == answers[2]
-    assert [snapshot.sequence for snapshot in mem.snapshots("r1")] == [1]
-    assert sum(entry.metadata.get("event") == "snapshot_taken" for entry in run.entries()) == 1
+    assert [snapshot.sequence for snapshot in mem.log.snapshots("r1")] == [1]
+    assert sum(entry.metadata.get("event") == "snapshot_taken" for entry in run.ledger.entries()) == 1
     check_run(mem, run)
 
 
@@ -625,17 +627,17 @@ def test_a_retry_in_a_race_is_made_from_the_same_inputs(
     def between(*args: Any) -> Any:
         if len(tries) == 1:
             monkeypatch.setattr(compacting, "_make", original)
-            in_threads(1, lambda _n: mem.run(user_id="ana", session_id="s1", run_id="r1").compact())
+            in_threads(1, lambda _n: mem.run(user_id="ana", session_id="s1", run_id="r1").log.compact())
             monkeypatch.setattr(compacting, "_make", make_one)
         return again(*args)
 
     again = compacting._read_again
     monkeypatch.setattr(compacting, "_make", make_one)
     monkeypatch.setattr(compacting, "_read_again", between)
-    snapshot = kept(run.compact())
+    snapshot = kept(run.log.compact())
     assert tries == [0, 0]
-    assert [each.sequence for each in mem.snapshots("r1")] == [1]
-    assert snapshot == mem.snapshot("r1")
+    assert [each.sequence for each in mem.log.snapshots("r1")] == [1]
+    assert snapshot == mem.log.snapshot("r1")
     check_run(mem, run)
 
 
@@ -653,20 +655,20 @@ def test_appends_go_on_while_a_snapshot_is_validated(make: Maker, engine: str, m
 
     monkeypatch.setattr(compacting, "validate", slow)
     answers: list[Any] = []
-    compaction = threading.Thread(target=lambda: answers.append(run.compact()))
+    compaction = threading.Thread(target=lambda: answers.append(run.log.compact()))
     compaction.start()
     assert paused.wait(30)
     run.observe("user", "while it validates")
-    run.claim("while it validates")
-    run.step("OBSERVE_DONE")
+    run.log.claim("while it validates")
+    run.log.step("OBSERVE_DONE")
     go_on.set()
     compaction.join()
     monkeypatch.undo()
     snapshot = kept(answers[0])
     assert "while it validates" not in [claim.statement for claim in snapshot.state.claims]
-    assert run.log().counted_since != ()
+    assert run.log.read().counted_since != ()
     check_run(mem, run)
-    assert kept(run.compact()).counts.counted_events_since_last_compaction == 1
+    assert kept(run.log.compact()).counts.counted_events_since_last_compaction == 1
 
 
 @ENGINES
@@ -676,9 +678,9 @@ def test_a_forget_during_a_compaction_leaves_nothing_behind(
     """What was read before the forget is not kept after it (LG-07)."""
     mem = make(engine)
     run = told(mem, claims=3)
-    run.compact()
+    run.log.compact()
     said = run.observe("user", "My name is Zebulonia.")
-    run.claim("She is called Zebulonia", evidence=[said.id], status="verified")
+    run.log.claim("She is called Zebulonia", evidence=[said.id], status="verified")
     original, tries = compacting._keep, []
 
     def keep(*args: Any) -> Any:
@@ -688,7 +690,7 @@ def test_a_forget_during_a_compaction_leaves_nothing_behind(
         return original(*args)
 
     monkeypatch.setattr(compacting, "_keep", keep)
-    snapshot = kept(run.compact())
+    snapshot = kept(run.log.compact())
     assert len(tries) == 2
     assert "Zebulonia" not in repr(snapshot)
     assert snapshot.sequence == 2
@@ -705,10 +707,10 @@ def test_appends_and_compactions_side_by_side(make: Maker, engine: str) -> None:
     def work(number: int) -> None:
         for turn in range(5):
             said = run.observe("user", f"turn {number} {turn}")
-            run.claim(f"claimed {number} {turn}", evidence=[said.id], status="verified")
-            run.step("ACT_DONE")
+            run.log.claim(f"claimed {number} {turn}", evidence=[said.id], status="verified")
+            run.log.step("ACT_DONE")
             if turn % 2:
-                run.compact()
+                run.log.compact()
 
     assert in_threads(4, work) == [None] * 4
     log = check_run(mem, run)

@@ -49,13 +49,13 @@ def test_what_a_run_is_for_never_changes(mem: Memory, counts: Counts, other: dic
     early = begin(mem, **(pinned | other))  # before the first write nobody knows yet
     run = begin(mem, **pinned)
     run.observe("user", "begin")
-    run.compact()
+    run.log.compact()
     before = counts(mem)
     for call in (
         lambda: begin(mem, **(pinned | other)),
         lambda: early.observe("user", "by another handle"),
-        lambda: early.step("PLAN_DONE"),
-        lambda: early.claim("by another handle"),
+        lambda: early.log.step("PLAN_DONE"),
+        lambda: early.log.claim("by another handle"),
     ):
         with pytest.raises(Conflict, match="started with another") as caught:
             call()
@@ -66,8 +66,8 @@ def test_what_a_run_is_for_never_changes(mem: Memory, counts: Counts, other: dic
     begin(mem).observe("user", "so is nothing")
     log = mem.resume("r1").log
     assert (log.objective, log.done_definition, log.budgets) == tuple(pinned.values())
-    run.question("so far?")
-    snapshot = run.compact()
+    run.log.question("so far?")
+    snapshot = run.log.compact()
     assert snapshot is not None
     assert (snapshot.objective, snapshot.done_definition) == ("find out", {"claims": 1})
 
@@ -95,11 +95,11 @@ def test_budgets_of_the_wrong_kind_are_refused(mem: Memory, counts: Counts, budg
 def test_budgets_and_what_was_used(mem: Memory) -> None:
     run = begin(mem, budgets={"tokens": 100, "cost": 0.5})
     run.observe_tool("t", content="x")
-    run.step("ACT_DONE", tokens=40)
-    run.compact()
-    run.step("OBSERVE_DONE", tokens=2)
-    assert run.budgets()["limits"] == {"tokens": 100, "cost": 0.5}
-    used = run.budgets()["used"]
+    run.log.step("ACT_DONE", tokens=40)
+    run.log.compact()
+    run.log.step("OBSERVE_DONE", tokens=2)
+    assert run.log.budgets()["limits"] == {"tokens": 100, "cost": 0.5}
+    used = run.log.budgets()["used"]
     assert isinstance(used, dict)
     assert (used["tokens"], used["steps"], used["tool_calls"], used["counted_events"]) == (42, 1, 1, 2)
 
@@ -114,11 +114,11 @@ def test_runs_that_do_not_exist(mem: Memory, counts: Counts, run_id: Any) -> Non
     calls: list[Callable[[], Any]] = [
         lambda: mem.resume(run_id),
         lambda: mem.resume(run_id, repair=True),
-        lambda: mem.run_state(run_id),
-        lambda: mem.snapshot(run_id),
-        lambda: mem.snapshots(run_id),
-        lambda: mem.check_snapshot(run_id),
-        lambda: mem.narrative(run_id),
+        lambda: mem.log.run_state(run_id),
+        lambda: mem.log.snapshot(run_id),
+        lambda: mem.log.snapshots(run_id),
+        lambda: mem.log.check_snapshot(run_id),
+        lambda: mem.log.narrative(run_id),
     ]
     for call in calls:
         with pytest.raises((NotFound, InvalidInput)) as caught:
@@ -134,9 +134,9 @@ def test_snapshots_that_do_not_exist(mem: Memory, sequence: Any) -> None:
     run = begin(mem)
     run.observe("user", "begin")
     with pytest.raises(NotFound):
-        mem.snapshot("r1")
-    run.compact()
-    for call in (mem.snapshot, mem.check_snapshot, mem.narrative):
+        mem.log.snapshot("r1")
+    run.log.compact()
+    for call in (mem.log.snapshot, mem.log.check_snapshot, mem.log.narrative):
         with pytest.raises((NotFound, InvalidInput)) as caught:
             call("r1", sequence)
         assert caught.value.path == "$.sequence"
@@ -159,37 +159,37 @@ def test_runs_are_listed_as_they_stand(any_mem: Memory) -> None:
 def test_resuming_reads_the_snapshot_and_what_came_after(any_mem: Memory) -> None:
     run = begin(any_mem, objective="find out")
     for number in range(40):
-        run.claim(f"claim {number}")
-    run.compact()
-    run.claim("after")
+        run.log.claim(f"claim {number}")
+    run.log.compact()
+    run.log.claim("after")
     run.observe("user", "after")
     resumed = any_mem.resume("r1")
     assert resumed.snapshot is not None
     assert (resumed.snapshot.sequence, resumed.tail, resumed.rejected) == (1, 3, ())  # its own entry is one of them
     assert resumed.log == replayed(any_mem, run)
-    resumed.run.claim("by the resumed handle")
-    assert len(run.claims()) == 42
-    assert resumed.run.compact() == any_mem.snapshot("r1")
+    resumed.run.log.claim("by the resumed handle")
+    assert len(run.log.claims()) == 42
+    assert resumed.run.log.compact() == any_mem.log.snapshot("r1")
 
 
 @pytest.mark.req("CS-12")
 def test_a_run_without_a_snapshot_is_replayed(any_mem: Memory) -> None:
     run = begin(any_mem)
-    run.claim("only this")
+    run.log.claim("only this")
     resumed = any_mem.resume("r1")
     assert (resumed.snapshot, resumed.tail, resumed.rejected) == (None, 2, ())
-    assert resumed.log == run.log()
+    assert resumed.log == run.log.read()
 
 
 @pytest.mark.req("CS-12")
 def test_a_run_keeps_its_task_type_and_words_of_other_runs_stay_out(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1", run_id="r1", task_type="research", agent_id="scout")
     run.observe("user", "begin")
-    mem.run(user_id="ana", session_id="s1", run_id="r2", agent_id="scout").claim("another run's")
+    mem.run(user_id="ana", session_id="s1", run_id="r2", agent_id="scout").log.claim("another run's")
     resumed = mem.resume("r1").run
     assert resumed.scope == run.scope
     assert resumed._task_type == "research"
-    assert resumed.claims() == []
+    assert resumed.log.claims() == []
 
 
 @pytest.mark.req("CS-12", "X-05")
@@ -236,10 +236,10 @@ def test_steps_that_were_brought_from_elsewhere_are_folded(any_mem: Memory) -> N
     ]  # fmt: skip
     for step in steps:
         run.observe_many([{"role": "system", "content": "", "step": step}])
-        run.compact()
+        run.log.compact()
     log = check_run(any_mem, run)
     assert (log.step, log.phase, log.spent.steps, log.spent.counted_events) == (8, "ACT", 3, 5)
-    assert [run.step(event).step.step for event in ("OBSERVE_DONE", "PLAN_DONE")] == [8, 9]  # type: ignore[union-attr]
+    assert [run.log.step(event).step.step for event in ("OBSERVE_DONE", "PLAN_DONE")] == [8, 9]  # type: ignore[union-attr]
     assert check_run(any_mem, run).step == 9
 
 
@@ -252,31 +252,35 @@ def test_a_clock_that_goes_back(make: Maker, counts: Counts, engine: str) -> Non
     mem = make(engine, clock=clock)
     run = begin(mem, objective="find out")
     said = run.observe("user", "begin")
-    one = run.compact()
+    one = run.log.compact()
     assert one is not None
     now = clock()
     clock.set(now - timedelta(milliseconds=500))
     clock._step = timedelta(0)
-    run.claim("a little earlier", evidence=[said.id], status="verified")
-    run.step("PLAN_DONE")
-    two = run.compact()
+    run.log.claim("a little earlier", evidence=[said.id], status="verified")
+    run.log.step("PLAN_DONE")
+    two = run.log.compact()
     assert two is not None
     assert two.created_at >= one.created_at
-    stamps = [entry.recorded_at for entry in run.entries()]
+    stamps = [entry.recorded_at for entry in run.ledger.entries()]
     assert stamps == sorted(stamps)
     clock.set(datetime(2025, 1, 1, tzinfo=UTC))
     before = counts(mem)
-    for call in (lambda: run.claim("a year earlier"), lambda: run.step("ACT_DONE"), lambda: run.question("when?")):
+    for call in (
+        lambda: run.log.claim("a year earlier"),
+        lambda: run.log.step("ACT_DONE"),
+        lambda: run.log.question("when?"),
+    ):
         with pytest.raises(ClockWentBack) as caught:
             call()
         assert caught.value.hint
     assert counts(mem) == before
     assert mem.resume("r1").log == replayed(mem, run)
     clock.set(now + timedelta(seconds=5))
-    run.step("ACT_DONE")
-    run.compact()
+    run.log.step("ACT_DONE")
+    run.log.compact()
     check_run(mem, run)
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
 
 
 # -- another process ----------------------------------------------------------------------------------
@@ -289,9 +293,9 @@ with muniment.open(path) as mem:
     run = mem.run(user_id="ana", session_id="s1", run_id="r1")
     for number in range(12):
         said = run.observe("user", f"{name} {number}")
-        run.claim(f"{name} said {number}", evidence=[said.id], status="verified")
-        run.step("ACT_DONE")
-        print(run.compact().sequence)
+        run.log.claim(f"{name} said {number}", evidence=[said.id], status="verified")
+        run.log.step("ACT_DONE")
+        print(run.log.compact().sequence)
 """
 
 
@@ -308,10 +312,10 @@ def test_two_processes_compact_one_run(tmp_path: Path) -> None:
         answers = [process.communicate(timeout=120)[0] for process in both]
         assert [process.returncode for process in both] == [0, 0]
         told = [int(line) for answer in answers for line in answer.split()]
-        taken = [snapshot.sequence for snapshot in mem.snapshots("r1")]
+        taken = [snapshot.sequence for snapshot in mem.log.snapshots("r1")]
         assert taken == list(range(1, len(taken) + 1))
         assert set(told) <= set(taken)
-        assert (len(told), len(run.claims("verified"))) == (24, 24)
+        assert (len(told), len(run.log.claims("verified"))) == (24, 24)
         check_run(mem, run)
 
 
@@ -320,36 +324,36 @@ def test_two_processes_compact_one_run(tmp_path: Path) -> None:
 
 async def story(mem: Any, run: Any) -> list[Any]:
     said = await run.observe("user", "It is Paris.")
-    claim = await run.claim("Paris", evidence=[said.id])
+    claim = await run.log.claim("Paris", evidence=[said.id])
     told = [
-        await run.step("PLAN_DONE", tokens=3),
+        await run.log.step("PLAN_DONE", tokens=3),
         claim,
-        await run.verify_claim(claim.claim_id),
-        await run.conflict("Which?", side_a=[said.id], side_b=[said.id]),
-        await run.failure("a", "b", "c"),
-        await run.question("How many?"),
-        await run.plan_next(["look"]),
-        await run.compact(),
-        await run.close_question("How many?"),
-        await run.settle_conflict((await run.conflicts())[0].conflict_id, resolution="a"),
-        await run.retract_claim(claim.claim_id, reason="no"),
-        await run.log(),
-        await run.claims("retracted"),
-        await run.failures(),
-        await run.questions(),
-        await run.budgets(),
+        await run.log.verify_claim(claim.claim_id),
+        await run.log.conflict("Which?", side_a=[said.id], side_b=[said.id]),
+        await run.log.failure("a", "b", "c"),
+        await run.log.question("How many?"),
+        await run.log.plan_next(["look"]),
+        await run.log.compact(),
+        await run.log.close_question("How many?"),
+        await run.log.settle_conflict((await run.log.conflicts())[0].conflict_id, resolution="a"),
+        await run.log.retract_claim(claim.claim_id, reason="no"),
+        await run.log.read(),
+        await run.log.claims("retracted"),
+        await run.log.failures(),
+        await run.log.questions(),
+        await run.log.budgets(),
         await mem.runs(),
-        await mem.run_state("r1"),
-        await mem.snapshot("r1"),
-        await mem.check_snapshot("r1"),
-        await mem.narrative("r1"),
+        await mem.log.run_state("r1"),
+        await mem.log.snapshot("r1"),
+        await mem.log.check_snapshot("r1"),
+        await mem.log.narrative("r1"),
     ]
     resumed = await mem.resume("r1")
     told += [resumed.log, resumed.snapshot, resumed.tail, resumed.rejected]
     await resumed.run.observe("user", "and it goes on")
     with pytest.raises(MunimentError):
-        await resumed.run.unlock("not locked")
-    return [*told, await run.log()]
+        await resumed.run.log.unlock("not locked")
+    return [*told, await run.log.read()]
 
 
 class Sync:
@@ -360,6 +364,8 @@ class Sync:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.inner, name)
+        if not callable(method):  # a further handle
+            return Sync(method)
 
         async def awaited(*args: Any, **kwargs: Any) -> Any:
             answer = method(*args, **kwargs)
@@ -377,7 +383,7 @@ def test_the_async_face_tells_the_same_story() -> None:
         async with await aio.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
             run = await mem.run(user_id="ana", session_id="s1", run_id="r1", objective="o")
             told = await story(mem, run)
-            assert [each.sequence async for each in mem.snapshots("r1")] == [1]
+            assert [each.sequence async for each in mem.log.snapshots("r1")] == [1]
             assert isinstance((await mem.resume("r1")).run, aio.AsyncRun)
             return told
 
@@ -398,14 +404,14 @@ def test_a_long_run(make: Maker) -> None:
     said = run.observe("user", "begin")
     many = 400
     for number in range(many):
-        run.claim(f"claim {number}", evidence=[said.id], status="verified")
-    run.compact()
+        run.log.claim(f"claim {number}", evidence=[said.id], status="verified")
+    run.log.compact()
     parts = _parts(mem)
-    run.claim("one more", evidence=[said.id], status="verified")
-    run.compact()
+    run.log.claim("one more", evidence=[said.id], status="verified")
+    run.log.compact()
     assert 0 < _parts(mem) - parts <= 8
-    run.retract_claim(run.claims()[7].claim_id, reason="no")
-    run.compact()
+    run.log.retract_claim(run.log.claims()[7].claim_id, reason="no")
+    run.log.compact()
     check_run(mem, run)
     assert len(mem.resume("r1").log.claims) == many + 1
 
@@ -424,10 +430,10 @@ def test_a_very_long_run(make: Maker) -> None:
     run = begin(mem)
     said = run.observe("user", "begin")
     for number in range(many):
-        run.claim(f"claim {number}", evidence=[said.id], status="verified")
+        run.log.claim(f"claim {number}", evidence=[said.id], status="verified")
         if number % (many // 10) == 0:
-            run.compact()
-    run.compact()
+            run.log.compact()
+    run.log.compact()
     resumed = mem.resume("r1")
     assert (resumed.tail, len(resumed.log.claims)) == (1, many)
     assert resumed.log == replayed(mem, run)

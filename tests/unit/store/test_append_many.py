@@ -40,7 +40,7 @@ def test_all_of_a_batch_is_there_and_the_chains_hold(any_mem: Memory) -> None:
     assert [corpus.get("one").revision for corpus, _ in added] == [1, 2, 1]  # the same again is no new revision
     assert [hit.text for hit in added[1][0].search("lighthouse")] == ["The lighthouse was torn down."]
     before = list(any_mem.export())[1:-1]
-    any_mem.rebuild()
+    any_mem.store.rebuild()
     assert list(any_mem.export())[1:-1] == before
     assert any_mem.verify().ok
 
@@ -126,12 +126,12 @@ def test_documents_are_added_to_corpora_by_name(any_mem: Memory) -> None:
         {"corpus_id": "own", "user_id": "ana", "text": TEXTS[1], "title": "Lamp", "metadata": {"a": 1}},
         {"corpus_id": "birds", "text": TEXTS[2]},
     ]
-    added = any_mem.add_documents(asked)
+    added = any_mem.store.add_documents(asked)
     own, birds = any_mem.corpus("own", user_id="ana"), any_mem.corpus("birds")
     assert added[1] == own.get(added[1].document_id)
     assert [added[0], added[2]] == [birds.get("one"), birds.get(added[2].document_id)]
-    assert any_mem.add_documents(asked) == added, "the same again is the same"
-    assert any_mem.add_documents([]) == []
+    assert any_mem.store.add_documents(asked) == added, "the same again is the same"
+    assert any_mem.store.add_documents([]) == []
     assert any_mem.verify().ok
 
 
@@ -139,13 +139,13 @@ def test_documents_are_added_to_corpora_by_name(any_mem: Memory) -> None:
 @pytest.mark.parametrize("other", ["bob", None])
 def test_documents_of_one_user_go_nowhere_else(any_mem: Memory, counts: Counts, other: str | None) -> None:
     said = {"corpus_id": "own", "text": TEXTS[0], "document_id": "one"}
-    (added,) = any_mem.add_documents([said], user_id="ana")
+    (added,) = any_mem.store.add_documents([said], user_id="ana")
     assert any_mem.corpus("own", user_id="ana").documents() == [added]
     assert any_mem.corpus("own").documents() == []
-    assert any_mem.add_documents([said | {"user_id": "ana"}], user_id="ana") == [added]
+    assert any_mem.store.add_documents([said | {"user_id": "ana"}], user_id="ana") == [added]
     before = counts(any_mem)
     with pytest.raises(InvalidInput) as caught:
-        any_mem.add_documents([said | {"text": TEXTS[1]}, said | {"user_id": other}], user_id="ana")
+        any_mem.store.add_documents([said | {"text": TEXTS[1]}, said | {"user_id": other}], user_id="ana")
     assert caught.value.path == "$[1].user_id"
     assert counts(any_mem) == before
 
@@ -168,7 +168,7 @@ def test_documents_that_cannot_be_added_are_named_by_their_place(
 ) -> None:
     before = counts(any_mem)
     with pytest.raises(InvalidInput) as caught:
-        any_mem.add_documents(asked)
+        any_mem.store.add_documents(asked)
     assert caught.value.path == path
     assert counts(any_mem) == before
 

@@ -176,7 +176,7 @@ def test_no_content_column_of_any_table_survives(tmp_path: Path, how: str) -> No
             assert word.decode() not in left
             assert word not in bytes_of(tmp_path), word.decode()
         if how != "tenant":
-            assert mem.content("bob") == "bob stays"
+            assert mem.ledger.content("bob") == "bob stays"
     for word in used:
         assert word not in bytes_of(tmp_path)
 
@@ -193,7 +193,7 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
     ]
     large = run.observe("user", "large" * 20_000)
     receipt = any_mem.forget(event=said[1].id)
-    gone = any_mem.get(said[1].id)
+    gone = any_mem.ledger.get(said[1].id)
     assert gone.is_forgotten
     assert (gone.content, gone.tags, gone.metadata, gone.receipt_id) == (None, (), {}, receipt.receipt_id)
     assert (gone.hash, gone.content_hash, gone.prev_hash, gone.ts) == (
@@ -213,11 +213,11 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
         "scrubbed": True,
         "note": "",
     }
-    for read in (any_mem.content, any_mem.resolve, run.content, run.resolve):
+    for read in (any_mem.ledger.content, any_mem.ledger.resolve, run.ledger.content, run.ledger.resolve):
         with pytest.raises(Forgotten) as caught:
             read(said[1].id)
         assert caught.value.details["receipt_id"] == receipt.receipt_id
-    assert [entry.content for entry in run.entries()] == ["", "one", None, "three", None]
+    assert [entry.content for entry in run.ledger.entries()] == ["", "one", None, "three", None]
     assert "two" not in everything(any_mem)
     blob_receipt = any_mem.forget(event=large.id)
     assert {"entries": 1, "blobs": 1}.items() <= blob_receipt.counts.items()
@@ -238,7 +238,7 @@ def test_receipts_are_stored_and_hold_no_content(any_mem: Memory) -> None:
     assert Receipt.from_wire(item.plain()) == receipt
     assert {(one.kind, one.id) for one in receipt.erased} == {
         ("run", run.run_id),
-        *(("event", entry.id) for entry in run.entries()),
+        *(("event", entry.id) for entry in run.ledger.entries()),
     }
     assert receipt.selector == {"tenant_id": "default", "user_id": "ana"}
     assert "the words" not in str(receipt.to_wire())
@@ -254,7 +254,7 @@ def test_session_user_and_tenant_take_what_is_theirs_and_no_more(any_mem: Memory
         return {
             entry.content
             for user, tenant in itertools.product(("ana", "bob"), ("default", "acme"))
-            for entry in any_mem.entries(user_id=user, tenant_id=tenant)
+            for entry in any_mem.ledger.entries(user_id=user, tenant_id=tenant)
             if entry.content
         }
 
@@ -295,7 +295,7 @@ def test_forgetting_twice_erases_nothing_twice(mem: Memory) -> None:
     third = mem.forget(user_id="ana")
     assert (second.erased, second.counts) == ((), {})
     assert said.id not in {one.id for one in third.erased}
-    assert mem.get(said.id).receipt_id == first.receipt_id
+    assert mem.ledger.get(said.id).receipt_id == first.receipt_id
     fourth = mem.forget(user_id="ana")
     assert fourth.erased == ()
 
@@ -306,7 +306,7 @@ def test_the_run_goes_on_after_its_opening_entry_went(any_mem: Memory) -> None:
         user_id="ana", session_id="s1", objective="secret aim", task_type="secret kind", done_definition={"x": "secret"}
     )
     run.observe("user", "x")
-    any_mem.forget(event=next(run.entries()).id)
+    any_mem.forget(event=next(run.ledger.entries()).id)
     state = run.state()
     assert state is not None
     assert (state.objective, state.done_definition, state.task_type) == (None, None, "generic")
@@ -314,7 +314,7 @@ def test_the_run_goes_on_after_its_opening_entry_went(any_mem: Memory) -> None:
     run.observe("user", "y")
     assert run.finish().is_finished
     assert any_mem.verify().ok
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-07")
@@ -330,7 +330,7 @@ def test_the_run_goes_on_after_all_of_it_went(any_mem: Memory, how: str) -> None
     state = again.finish("HUMAN_REQUESTED")
     assert (state.stop_reason, state.objective) == ("HUMAN_REQUESTED", None)
     assert run.state() == state
-    assert any_mem.content(said.id) == "new words"
+    assert any_mem.ledger.content(said.id) == "new words"
     assert any_mem.verify().ok
 
 
@@ -423,7 +423,7 @@ def test_what_was_derived_is_erased_or_rewritten_however_far_away(deriving: Memo
     assert body_of(deriving, "digest") is None
     assert "beta-word" not in everything(deriving)
     assert deriving.verify().ok
-    assert deriving.rebuild().repaired == ()
+    assert deriving.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-07")
@@ -455,7 +455,7 @@ def test_forgetting_a_derived_item_leaves_its_source(deriving: Memory) -> None:
     said = run.observe("user", "alpha-word")
     receipt = forget(deriving._ctx, "default", Selector(item=("note", f"note-{said.id}")))
     assert {gone.id for gone in receipt.erased} == {f"note-{said.id}", f"echo-{said.id}"}
-    assert deriving.content(said.id) == "alpha-word"
+    assert deriving.ledger.content(said.id) == "alpha-word"
 
 
 # -- the bytes
@@ -499,7 +499,7 @@ def test_three_thousand_events_of_which_one_user_goes(tmp_path: Path) -> None:
     before = bytes_of(tmp_path)
     assert all(word.encode() in before for words in said.values() for word in words[:40])
     with muniment.open(tmp_path / "store.db") as mem:
-        contents = {id_: mem.content(id_) for id_ in ids["u2"]}
+        contents = {id_: mem.ledger.content(id_) for id_ in ids["u2"]}
         receipt = mem.forget(user_id="u2")
         assert receipt.scrubbed
         assert len(receipt.erased) == 500 + 2
@@ -507,7 +507,11 @@ def test_three_thousand_events_of_which_one_user_goes(tmp_path: Path) -> None:
         assert mem.verify().ok
         for user in ("u0", "u1", "u3"):
             read = repr(
-                [(entry.body, mem.content(entry.id)) for entry in mem.entries(user_id=user) if entry.kind != "system"]
+                [
+                    (entry.body, mem.ledger.content(entry.id))
+                    for entry in mem.ledger.entries(user_id=user)
+                    if entry.kind != "system"
+                ]
             )
             assert all(word in read for word in said[user])
     for data in (after, bytes_of(tmp_path)):
@@ -554,7 +558,7 @@ def test_objectives_leave_no_bytes_after_a_rebuild_moved_them(tmp_path: Path) ->
             "default",
             lambda tx: [tx.do(Patch("items", (("id", "=", f"r{n:03d}"),), {"status": "x"})) for n in range(0, 300, 2)],
         )
-        assert len(mem.rebuild().repaired) == 150
+        assert len(mem.store.rebuild().repaired) == 150
         mem.forget(user_id="u1")
         data = bytes_of(tmp_path)
         left = [word for number, word in enumerate(words) if number % 3 == 1 and word.encode() in data]
@@ -639,17 +643,17 @@ def test_a_scrub_settles_the_receipts_that_waited_for_a_reader(
         let_go = reader()
         receipt = mem.forget(user_id="ana")
         assert not receipt.scrubbed
-        held = mem.scrub()
+        held = mem.store.scrub()
         assert (held.due, held.receipts) == (True, 0)
         assert "reader" in held.note
         let_go()
-        done = mem.scrub()
+        done = mem.store.scrub()
         assert (done.clean, done.due, done.receipts) == (True, False, 1)
         assert word.encode() not in bytes_of(tmp_path)
         stored = mem._ctx.engine.read("default", lambda tx: latest(tx, receipt.receipt_id))
         assert stored is not None
         assert stored.plain() == receipt.to_wire() | {"scrubbed": True, "note": done.note}
-        assert mem.scrub().receipts == 0
+        assert mem.store.scrub().receipts == 0
 
 
 @pytest.mark.req("LG-07")

@@ -29,21 +29,21 @@ def test_another_tenant_finds_nothing(ana: Memory) -> None:
     attempts: list[Callable[[], Any]] = []
     for id_ in ("e-default", "b-default"):
         attempts += [
-            lambda id_=id_: ana.get(id_, tenant_id="acme"),
-            lambda id_=id_: ana.content(id_, tenant_id="acme"),
-            lambda id_=id_: ana.resolve(id_, tenant_id="acme"),
-            lambda id_=id_: ana.resolve(EventSpan(event_id=id_, quote=SECRET), tenant_id="acme"),
+            lambda id_=id_: ana.ledger.get(id_, tenant_id="acme"),
+            lambda id_=id_: ana.ledger.content(id_, tenant_id="acme"),
+            lambda id_=id_: ana.ledger.resolve(id_, tenant_id="acme"),
+            lambda id_=id_: ana.ledger.resolve(EventSpan(event_id=id_, quote=SECRET), tenant_id="acme"),
             lambda id_=id_: ana.forget(event=id_, tenant_id="acme"),
             lambda id_=id_: ana.forget(event=id_, user_id="ana", tenant_id="acme"),
-            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").get(id_),
-            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").content(id_),
-            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").resolve(id_),
+            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").ledger.get(id_),
+            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").ledger.content(id_),
+            lambda id_=id_: ana.run(user_id="ana", tenant_id="acme").ledger.resolve(id_),
         ]
     for attempt in attempts:
         with pytest.raises(NotFound) as caught:
             attempt()
         assert SECRET not in str(caught.value.to_dict())
-    assert all("default" not in (entry.content or "") for entry in ana.entries(user_id="ana", tenant_id="acme"))
+    assert all("default" not in (entry.content or "") for entry in ana.ledger.entries(user_id="ana", tenant_id="acme"))
     assert b"default" not in b"".join(ana.export(tenant_id="acme"))
     for selector in (
         {"tenant_id": "nobody", "user_id": "ana"},
@@ -56,9 +56,9 @@ def test_another_tenant_finds_nothing(ana: Memory) -> None:
         list(ana.export(tenant_id="nobody"))
     with pytest.raises(UnknownScope):
         ana.verify(tenant_id="nobody")
-    assert list(ana.entries(user_id="ana", tenant_id="nobody")) == []
-    assert ana.rebuild(tenant_id="nobody").items == 0
-    assert ana.tenants() == ["acme", "default"]
+    assert list(ana.ledger.entries(user_id="ana", tenant_id="nobody")) == []
+    assert ana.store.rebuild(tenant_id="nobody").items == 0
+    assert ana.store.tenants() == ["acme", "default"]
 
 
 @pytest.mark.req("LG-02")
@@ -67,17 +67,17 @@ def test_another_user_finds_nothing(ana: Memory) -> None:
     bob.observe("user", "bob's", idempotency_key="k")
     for id_ in ("e-default", "b-default"):
         for attempt in (
-            lambda id_=id_: bob.get(id_),
-            lambda id_=id_: bob.content(id_),
-            lambda id_=id_: bob.resolve(id_),
-            lambda id_=id_: bob.resolve(EventSpan(event_id=id_, quote=SECRET)),
+            lambda id_=id_: bob.ledger.get(id_),
+            lambda id_=id_: bob.ledger.content(id_),
+            lambda id_=id_: bob.ledger.resolve(id_),
+            lambda id_=id_: bob.ledger.resolve(EventSpan(event_id=id_, quote=SECRET)),
             lambda id_=id_: ana.forget(event=id_, user_id="bob"),
         ):
             with pytest.raises(NotFound) as caught:
                 attempt()
             assert SECRET not in str(caught.value.to_dict())
-    assert [entry.content for entry in ana.entries(user_id="bob")] == ["", "bob's"]
-    assert [entry.content for entry in ana.entries(user_id="bob", session_id="s1")] == ["", "bob's"]
+    assert [entry.content for entry in ana.ledger.entries(user_id="bob")] == ["", "bob's"]
+    assert [entry.content for entry in ana.ledger.entries(user_id="bob", session_id="s1")] == ["", "bob's"]
     for scope in ({"user_id": "bob"}, {"user_id": "bob", "session_id": "s1"}):
         dump = b"".join(ana.export(**scope))  # type: ignore[arg-type]
         assert b"ana" not in dump
@@ -94,7 +94,7 @@ def test_a_session_of_two_users_is_exported_or_forgotten_only_by_saying_whose(an
             attempt()
         assert caught.value.path == "$.user_id"
     ana.forget(session="s1", user_id="bob")
-    assert ana.content("e-default") == f"{SECRET} default"
+    assert ana.ledger.content("e-default") == f"{SECRET} default"
     ana.run(user_id="cleo", session_id="only hers").observe("user", "cleo's")
     dump = b"".join(ana.export(session_id="only hers"))
     assert b"cleo's" in dump
@@ -106,11 +106,11 @@ def test_a_session_of_two_users_is_exported_or_forgotten_only_by_saying_whose(an
 def test_forgetting_in_one_scope_leaves_the_others(ana: Memory) -> None:
     ana.run(user_id="bob", session_id="s1").observe("user", "bob's", id="e-bob")
     ana.forget(user_id="ana")
-    assert ana.content("e-bob") == "bob's"
-    assert ana.content("e-acme", tenant_id="acme") == f"{SECRET} acme"
-    assert ana.content("b-acme", tenant_id="acme") == f"{SECRET} acme" * 5000
+    assert ana.ledger.content("e-bob") == "bob's"
+    assert ana.ledger.content("e-acme", tenant_id="acme") == f"{SECRET} acme"
+    assert ana.ledger.content("b-acme", tenant_id="acme") == f"{SECRET} acme" * 5000
     ana.forget(tenant="default")
-    assert ana.content("e-acme", tenant_id="acme") == f"{SECRET} acme"
+    assert ana.ledger.content("e-acme", tenant_id="acme") == f"{SECRET} acme"
     assert ana.verify().ok
 
 
@@ -122,7 +122,7 @@ def test_a_run_that_another_user_took_meanwhile_shows_nothing_of_theirs(mem: Mem
         with pytest.raises(DuplicateId) as caught:
             attempt()
         assert SECRET not in str(caught.value.to_dict())
-    assert list(eve.entries()) == []
+    assert list(eve.ledger.entries()) == []
 
 
 @pytest.mark.req("LG-02")
@@ -130,7 +130,7 @@ def test_a_dump_is_imported_into_its_own_tenant_and_no_other(ana: Memory, make: 
     lines = list(ana.export(tenant_id="acme", user_id="ana"))
     there = make("sqlite")
     there.import_(lambda: lines)
-    assert there.tenants() == ["acme"]
+    assert there.store.tenants() == ["acme"]
     with pytest.raises(NotFound):
-        there.get("e-acme")
-    assert there.content("e-acme", tenant_id="acme") == f"{SECRET} acme"
+        there.ledger.get("e-acme")
+    assert there.ledger.content("e-acme", tenant_id="acme") == f"{SECRET} acme"

@@ -105,7 +105,7 @@ def test_whatever_is_forgotten_no_build_of_either_form_shows_it(any_mem: Memory,
             any_mem.replay(build.id)
     assert any_mem.replay(kept.id).packet_bytes == kept.packet_bytes
     assert SECRET not in "".join(map(str, any_mem.export()))
-    any_mem.rebuild()
+    any_mem.store.rebuild()
     assert SECRET not in "".join(map(str, any_mem.export()))
     assert any_mem.verify().ok
 

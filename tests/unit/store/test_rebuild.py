@@ -37,26 +37,26 @@ def test_what_is_dropped_or_altered_comes_back_the_same(any_mem: Memory, damage:
         if number != 3:
             run.finish("NO_EVIDENCE")
     whole = b"".join(any_mem.export())
-    untouched = any_mem.rebuild()
+    untouched = any_mem.store.rebuild()
     assert (untouched.items, untouched.repaired) == (3, ())
     any_mem._ctx.engine.write("default", DAMAGE[damage])
     assert b"".join(any_mem.export()) != whole
-    report = any_mem.rebuild()
+    report = any_mem.store.rebuild()
     assert b"".join(any_mem.export()) == whole
     assert bool(report.repaired) == (damage != "links dropped")
-    assert any_mem.rebuild().repaired == ()
+    assert any_mem.store.rebuild().repaired == ()
     assert any_mem.verify().ok
 
 
 def test_what_a_forget_touched_stays_as_the_forget_left_it(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="secret objective")
     run.observe("user", "x")
-    opening = next(run.entries())
+    opening = next(run.ledger.entries())
     mem.forget(event=opening.id)
     mem.run(user_id="bob", run_id="r2").observe("user", "x")
     mem.forget(user_id="bob")
     before = b"".join(mem.export())
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert b"".join(mem.export()) == before
     assert b"secret objective" not in before
 
@@ -65,7 +65,7 @@ def test_rebuilding_one_tenant_leaves_the_other(mem: Memory) -> None:
     for tenant in ("default", "acme"):
         mem.run(user_id="ana", tenant_id=tenant, run_id=f"r-{tenant}").observe("user", "x")
         mem._ctx.engine.write(tenant, lambda tx: tx.do(Patch("items", (("kind", "=", "run"),), {"body": "{}"})))
-    assert mem.rebuild(tenant_id="acme").repaired == ("r-acme",)
+    assert mem.store.rebuild(tenant_id="acme").repaired == ("r-acme",)
     (item,) = mem._ctx.engine.read("default", lambda reader: reader.do(Select("items")))
     assert item[11] == "{}"
 
@@ -85,6 +85,6 @@ def test_an_entry_that_only_looks_like_a_runs_does_not_stop_a_rebuild(mem: Memor
         append(
             mem._ctx, run.scope, [EntryDraft(kind="system", role="system", content="", metadata=metadata)], run._opening
         )
-    assert mem.rebuild().repaired == ()
+    assert mem.store.rebuild().repaired == ()
     assert run.state().objective == "mine"  # type: ignore[union-attr]
     assert not run.state().is_finished  # type: ignore[union-attr]

@@ -51,7 +51,7 @@ def fill(mem: Memory, tenant_id: str = "default") -> None:
         if session == "s1":
             run.finish()
         else:
-            mem.forget(event=next(run.entries()).id, tenant_id=tenant_id)
+            mem.forget(event=next(run.ledger.entries()).id, tenant_id=tenant_id)
             mem.forget(event=run.observe("user", "gone", idempotency_key="gone").id, tenant_id=tenant_id)
 
 
@@ -88,7 +88,7 @@ def test_a_dump_comes_out_of_every_other_engine_as_it_went_in(make: Maker, here:
     assert sum(report.written.values()) == len(lines) - 2
     assert report.skipped == {}
     assert target.verify() == source.verify()
-    assert target.rebuild().repaired == ()
+    assert target.store.rebuild().repaired == ()
     again = target.import_(lambda: lines)
     assert sum(again.written.values()) == 0
     assert dump_of(target) == lines
@@ -471,7 +471,7 @@ def test_a_session_that_went_on_differently_is_refused(make: Maker, counts: Coun
         diverged = dump_of(source)
         error = refused(target, counts, diverged, Conflict)
         assert "differ" in error.message or "collides" in error.message
-    assert [entry.content for entry in target.entries(user_id="ana")] == ["", "shared", "only there"]
+    assert [entry.content for entry in target.ledger.entries(user_id="ana")] == ["", "shared", "only there"]
     assert target.verify().ok
     assert sum(target.import_(lambda: shared).written.values()) == 0, "an older dump of it is fine"
 
@@ -558,7 +558,7 @@ def test_what_was_derived_elsewhere_from_what_was_forgotten_here_does_not_come_b
     assert b"secret words" not in left
     assert f"note-{said.id}".encode() in left, "it is there, as a tombstone"
     assert receipt.receipt_id.encode() in left
-    assert target.rebuild().repaired == ()
+    assert target.store.rebuild().repaired == ()
 
 
 @pytest.mark.req("LG-07")
@@ -604,7 +604,7 @@ def test_a_receipt_that_an_import_made_longer_waits_for_the_scrub(
             target.import_(dump_of(source))
     assert len(stored().plain()["erased"]) > len(receipt.erased)
     assert stored().status == (SCRUB_DUE if fails else "issued")
-    assert target.scrub().receipts == fails
+    assert target.store.scrub().receipts == fails
     assert stored().status == "issued"
     assert target.verify().ok
 
@@ -624,7 +624,7 @@ def test_forgotten_blobs_do_not_travel(make: Maker) -> None:
     dump = dump_of(source)
     assert sum(line.get("table") == "blobs" for line in plain(dump)) == 1
     target.import_(lambda: dump)
-    assert target.content(stays.id) == "b" * 70_000
+    assert target.ledger.content(stays.id) == "b" * 70_000
     assert dump_of(target) == dump
     assert target.verify().forgotten == 1
 

@@ -1,4 +1,4 @@
-"""`mem.users`: who is in a tenant, in order, page by page; who was forgotten is not, who came back is."""
+"""`mem.store.users`: who is in a tenant, in order, page by page; who was forgotten is not, who came back is."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def say(mem: Memory, user_id: str, session_id: str = "s1", count: int = 1, tenan
 
 
 def names(mem: Memory, tenant_id: str = "default") -> list[str]:
-    return [user.user_id for user in mem.users(tenant_id=tenant_id)]
+    return [user.user_id for user in mem.store.users(tenant_id=tenant_id)]
 
 
 def test_a_user_is_counted_and_dated(any_mem: Memory) -> None:
-    assert list(any_mem.users()) == []
+    assert list(any_mem.store.users()) == []
     say(any_mem, "ana", "s1", 3)
     say(any_mem, "bob", "s9")
     say(any_mem, "ana", "s2")
     any_mem.run(user_id="ana", session_id="s2").observe("user", "a second run in it")
-    ana, bob = any_mem.users()
+    ana, bob = any_mem.store.users()
     first, *_, last = [
-        entry for session in ("s1", "s2") for entry in any_mem.entries(user_id="ana", session_id=session)
+        entry for session in ("s1", "s2") for entry in any_mem.ledger.entries(user_id="ana", session_id=session)
     ]
     assert ana == UserState(
         user_id="ana",
@@ -55,7 +55,7 @@ def test_another_tenant_has_its_own(any_mem: Memory) -> None:
     assert names(any_mem) == ["ana"]
     assert names(any_mem, "acme") == ["ana", "zoe"]
     assert names(any_mem, "nobody") == []
-    assert [user.events for user in any_mem.users()] == [3]
+    assert [user.events for user in any_mem.store.users()] == [3]
     any_mem.forget(tenant="default")
     assert names(any_mem) == []
     assert names(any_mem, "acme") == ["ana", "zoe"]
@@ -114,7 +114,7 @@ def test_a_list_of_a_file_goes_on_while_one_writes(
     mem = make("sqlite")
     for number in range(7):
         say(mem, f"u{number}")
-    listed = mem.users()
+    listed = mem.store.users()
     assert next(listed).user_id == "u0"
     say(mem, "u9")
     assert [user.user_id for user in listed] == ["u1", "u2", "u3", "u4", "u5", "u6", "u9"]
@@ -127,12 +127,12 @@ def test_who_was_forgotten_is_gone_and_who_comes_back_is_there(any_mem: Memory) 
     say(any_mem, "ana", "s2", 4)
     say(any_mem, "bob")
     any_mem.forget(user_id="ana", session="s2")
-    ana, _ = any_mem.users()
+    ana, _ = any_mem.store.users()
     assert (ana.sessions, ana.runs, ana.events) == (1, 1, 2)
     any_mem.forget(user_id="ana")
     assert names(any_mem) == ["bob"]
     back = [run.observe("user", "the same handle goes on").id, run.observe("user", "again").id]
-    ana, _ = any_mem.users()
+    ana, _ = any_mem.store.users()
     assert (ana.user_id, ana.sessions, ana.runs, ana.events) == ("ana", 1, 0, 4)
     any_mem.forget(event=back[1])
     assert names(any_mem) == ["ana", "bob"], "one event of two is left"
@@ -144,27 +144,27 @@ def test_who_was_forgotten_is_gone_and_who_comes_back_is_there(any_mem: Memory) 
 
 def test_an_event_forgotten_by_itself_takes_nobody_away(any_mem: Memory) -> None:
     (said,) = say(any_mem, "ana")
-    first = next(iter(any_mem.entries(user_id="ana")))
+    first = next(iter(any_mem.ledger.entries(user_id="ana")))
     any_mem.forget(event=first.id)
     any_mem.forget(event=said)
-    (ana,) = any_mem.users()
+    (ana,) = any_mem.store.users()
     assert (ana.sessions, ana.runs, ana.events) == (1, 1, 2)
 
 
 def test_an_import_brings_its_users_along(any_mem: Memory, tmp_path: Path) -> None:
     say(any_mem, "ana", "s1", 2)
     lines = list(any_mem.export())
-    before = list(any_mem.users())
+    before = list(any_mem.store.users())
     with muniment.open(tmp_path / "other.db") as other:
         other.import_(lambda: lines)
-        assert list(other.users()) == before
+        assert list(other.store.users()) == before
 
 
 def test_bad_input_is_refused(mem: Memory) -> None:
     with pytest.raises(InvalidInput):
         user_reading.list_users(mem._ctx, "default", 5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
-        list(mem.users(tenant_id=""))
+        list(mem.store.users(tenant_id=""))
 
 
 def test_with_await(tmp_path: Path) -> None:
@@ -172,6 +172,6 @@ def test_with_await(tmp_path: Path) -> None:
         async with await aio.open(tmp_path / "a.db") as mem:
             for name in ("bob", "ana"):
                 await (await mem.run(user_id=name)).observe("user", "x")
-            return [user.user_id async for user in mem.users()]
+            return [user.user_id async for user in mem.store.users()]
 
     assert asyncio.run(main()) == ["ana", "bob"]

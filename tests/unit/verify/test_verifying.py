@@ -36,7 +36,7 @@ def test_the_layers_make_one_result(any_mem: Memory) -> None:
     assert (good.verdict, good.outcome) == ("PASS", "UNKNOWN")
     assert is_pass(good.verdict, good.outcome)
     assert run.verifications() == [result, good]
-    any_mem.rebuild()
+    any_mem.store.rebuild()
     assert run.verifications() == [result, good]
 
 
@@ -84,7 +84,7 @@ def test_documents_of_a_corpus_are_evidence(mem: Memory) -> None:
 def test_bad_input_is_refused_and_keeps_nothing(mem: Memory, arguments: dict[str, Any], error: type[Exception]) -> None:
     run = mem.run(user_id="ana")
     run.observe("user", "hello")
-    before = len(list(run.entries()))
+    before = len(list(run.ledger.entries()))
     with pytest.raises(error) as caught:
         run.verify("some output", **arguments)
     assert caught.value.code  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def test_bad_input_is_refused_and_keeps_nothing(mem: Memory, arguments: dict[str
         run.verify(5, documents=[SOURCE])  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="surrogate"):
         run.verify("some \ud800", documents=[SOURCE])
-    assert len(list(run.entries())) == before
+    assert len(list(run.ledger.entries())) == before
 
 
 @pytest.mark.req("LG-10")

@@ -15,7 +15,7 @@ class CompactionPolicy(Record):
     """The defaults are those of the contract; `drift` says whether they should move."""
 
     auto: bool = True
-    """Compact when a step makes it due. Otherwise only `run.compact()` does."""
+    """Compact when a step makes it due. Otherwise only `run.log.compact()` does."""
     event_threshold: Positive = 18
     """Counted events since the last snapshot that make one due."""
     step_fallback: Positive = 8

@@ -110,7 +110,7 @@ class Memory:
         for hit in self._run(entities).search(query, k=min(_HITS_MAX, 4 * top + 20), now=reference_date):
             if hit.kind != "event" or (threshold is not None and hit.score < threshold) or len(results) >= top:
                 continue
-            entry = self._mem.get(hit.id, tenant_id=self._tenant_id)
+            entry = self._mem.ledger.get(hit.id, tenant_id=self._tenant_id)
             shown = self._shown_if(entry, entities, wanted, show_expired)
             if shown is not None:
                 more = {"score_details": dict(hit.parts), "why": list(hit.why)} if explain else {}
@@ -197,7 +197,7 @@ class Memory:
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """What a memory was and became, oldest first; of an erased one, that it was erased."""
         try:
-            entry = self._mem.get(memory_id, tenant_id=self._tenant_id)
+            entry = self._mem.ledger.get(memory_id, tenant_id=self._tenant_id)
         except NotFound:
             return []
         if entry.is_forgotten:
@@ -220,18 +220,18 @@ class Memory:
         )
 
     def _entries(self, entities: Mapping[str, str | None]) -> Iterator[LedgerEntry]:
-        entries = self._mem.entries(user_id=owner_of(entities), tenant_id=self._tenant_id)
+        entries = self._mem.ledger.entries(user_id=owner_of(entities), tenant_id=self._tenant_id)
         return (entry for entry in entries if entry.kind == "message" and not entry.is_forgotten)
 
     def _revisions(self, memory_id: str) -> list[LedgerEntry]:
         """A memory's event and those that took its place, oldest first; none where there is no such memory."""
         try:
-            first = self._mem.get(memory_id, tenant_id=self._tenant_id)
+            first = self._mem.ledger.get(memory_id, tenant_id=self._tenant_id)
         except (NotFound, Forgotten):
             return []
         if first.is_forgotten or first.kind != "message" or memory_id_of(first) != memory_id:
             return []
-        later = self._mem.entries(
+        later = self._mem.ledger.entries(
             user_id=first.scope.user_id, session_id=updates_of(memory_id), tenant_id=self._tenant_id
         )
         return [first, *(each for each in later if each.kind == "message" and not each.is_forgotten)]
@@ -281,7 +281,7 @@ class Memory:
 
     def _text(self, entry: LedgerEntry) -> str:
         known = entry.content
-        return known if known is not None else self._mem.content(entry.id, tenant_id=self._tenant_id)
+        return known if known is not None else self._mem.ledger.content(entry.id, tenant_id=self._tenant_id)
 
     def _is_expired(self, date: str | None) -> bool:
         return date is not None and self._clock().date().isoformat() > date

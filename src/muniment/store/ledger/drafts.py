@@ -1,4 +1,4 @@
-"""What callers say happened, checked and made into drafts of entries."""
+"""What callers say happened, as drafts of ledger entries: time stamps as text, real sequences, their kind."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from muniment.store.ledger.run_events import RUN_EVENTS, RUN_TURNS
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-
-__all__ = ["draft_of", "drafts_of", "new_draft", "object_of", "refuse_reserved", "said_path"]
+__all__ = ["draft_of", "drafts_of", "make_draft", "refuse_reserved"]
 
 
 @cache
@@ -29,6 +28,7 @@ def _drafts() -> TypeAdapter[list[EntryDraft]]:
 
 
 def drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
+    """Dicts of `observe`'s arguments, and drafts, as drafts in the same order; every issue is told at once."""
     plain = [event if isinstance(event, EntryDraft) else _event(event, index) for index, event in enumerate(events)]
     try:
         return _drafts().validate_python(plain)
@@ -36,23 +36,7 @@ def drafts_of(events: Iterable[Any]) -> list[EntryDraft]:
         raise InvalidRecord("some events cannot be recorded", issues_of(error, plain)) from None
 
 
-def said_path(path: str) -> str:
-    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
-
-
-def refuse_reserved(draft: EntryDraft, path: str) -> None:
-    """Only the run itself says that it started or ended, or that memory changed."""
-    reserved = MEMORY_EVENTS | RUN_EVENTS if draft.kind == "state_patch" else RUN_TURNS
-    event = draft.metadata.get("event") if draft.metadata else None
-    if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
-        raise InvalidInput(
-            f"a {draft.kind} entry's event {event!r} is written by the run itself",
-            path=f"{path}.metadata.event",
-            hint="use finish(), patch(), claim() and the like, or another name for your event",
-        )
-
-
-def _plain(event: dict[str, Any]) -> dict[str, Any]:
+def _as_recorded(event: dict[str, Any]) -> dict[str, Any]:
     """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
     ts = event.get("ts")
     if isinstance(ts, datetime):
@@ -76,12 +60,8 @@ def _ordered(values: Iterable[Any]) -> list[Any]:
     return sorted(texts) if all(isinstance(text, str) for text in texts) else texts
 
 
-def object_of(given: Any) -> Any:
-    """A real dict of any mapping; what is no mapping is refused later, by the record."""
-    return dict(given) if isinstance(given, Mapping) else given
-
-
-def new_draft(**event: Any) -> EntryDraft:
+def make_draft(**event: Any) -> EntryDraft:
+    """A draft with these fields; those that are None are left out."""
     return _validated({key: value for key, value in event.items() if value is not None})
 
 
@@ -91,7 +71,7 @@ def draft_of(event: Mapping[str, Any]) -> EntryDraft:
 
 
 def _validated(event: dict[str, Any]) -> EntryDraft:
-    plain = _plain(event)
+    plain = _as_recorded(event)
     try:
         return EntryDraft.model_validate(plain)
     except ValidationError as error:
@@ -102,7 +82,7 @@ def _event(event: Any, index: int) -> dict[str, Any]:
     if not isinstance(event, Mapping):
         raise InvalidInput(f"an event should be an object, found {type(event).__name__}", path=f"$[{index}]")
     try:
-        return _with_kind(_plain(dict(event)))
+        return _with_kind(_as_recorded(dict(event)))
     except InvalidInput as error:
         raise error.within(f"$[{index}]") from None
 
@@ -116,3 +96,15 @@ def _with_kind(event: dict[str, Any]) -> dict[str, Any]:
         elif event.get("role") in ("system", "developer"):
             event["kind"] = "system"
     return event
+
+
+def refuse_reserved(draft: EntryDraft, path: str) -> None:
+    """Only the run itself says that it started or ended, or that memory changed."""
+    reserved = MEMORY_EVENTS | RUN_EVENTS if draft.kind == "state_patch" else RUN_TURNS
+    event = draft.metadata.get("event") if draft.metadata else None
+    if draft.kind in ("system", "state_patch") and isinstance(event, str) and event in reserved:
+        raise InvalidInput(
+            f"a {draft.kind} entry's event {event!r} is written by the run itself",
+            path=f"{path}.metadata.event",
+            hint="use finish(), patch(), claim() and the like, or another name for your event",
+        )

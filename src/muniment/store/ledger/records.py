@@ -129,7 +129,7 @@ class LedgerEntry(Record):
 
     @property
     def content(self) -> str | None:
-        """The text, where it lies in the row; None for a blob (ask `mem.content(id)`) or a forgotten entry."""
+        """The text, where it lies in the row; None for a blob (ask `mem.ledger.content(id)`) or a forgotten entry."""
         return self.body.content if self.body else None
 
     @property

@@ -36,7 +36,7 @@ def claims(run_id: str, status: ClaimStatus | None, db: str | None, tenant: str 
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
         run = run_named(mem, run_id, settings.tenant)
-        found = [(claim, [_quote(run, ref) for ref in claim.evidence_refs]) for claim in run.claims(status)]
+        found = [(claim, [_quote(run, ref) for ref in claim.evidence_refs]) for claim in run.log.claims(status)]
     if as_json:
         emit_json(
             {"run_id": run_id, "claims": [claim.to_wire() | {"quotes": quotes} for claim, quotes in found]},
@@ -53,7 +53,7 @@ def _quote(run: Run, ref: EvidencePointer) -> dict[str, Any]:
     from muniment.runs.citing import pointer_to
 
     try:
-        return {"evidence_id": ref.evidence_id, "text": run.resolve(pointer_to(ref)).text}
+        return {"evidence_id": ref.evidence_id, "text": run.ledger.resolve(pointer_to(ref)).text}
     except MunimentError as error:
         return {"evidence_id": ref.evidence_id, "error": error.to_dict()}
 

@@ -135,7 +135,7 @@ def _show_facts(run: Run) -> None:
     _title("2 · Facts are found without a model, each on a quote; what changed keeps its history")
     for fact in run.facts(include_all=True):
         ended = f" until {str(fact.validity.valid_to)[:10]}" if fact.validity and fact.validity.valid_to else ""
-        entry = run.get(fact.sources[0])
+        entry = run.ledger.get(fact.sources[0])
         told = f"{entry.ts[:10]} {one_line(entry.content or '', 56)!r}"
         _say(f"{fact.fact_key:<14} {fact.value!s:<12} {fact.status + ended:<28} {told}")
 
@@ -191,9 +191,9 @@ def _resolve(mem: Memory, build: Build, said: dict[str, list[LedgerEntry]]) -> N
     answer = ANSWER.format(place=marks.get(said["moving"][2].id, ""), dish=marks.get(said["visit"][1].id, ""))
     for sentence in build.resolve(answer).sentences:
         for event_id in sentence.evidence_ids:
-            entry = mem.get(event_id)
+            entry = mem.ledger.get(event_id)
             where = f"{entry.ts[:10]}, session {entry.scope.session_id}"
-            _say(f"{sentence.text}  ←  {where}: {one_line(mem.resolve(event_id).text, 60)!r}")
+            _say(f"{sentence.text}  ←  {where}: {one_line(mem.ledger.resolve(event_id).text, 60)!r}")
         if sentence.unknown_marks:
             _say(f"{sentence.text}  ←  no such evidence: {', '.join(sentence.unknown_marks)}")
 
@@ -206,5 +206,5 @@ def _replay(mem: Memory, run: Run, build: Build) -> None:
     now = _ask(run, "responder")
     changes = mem.diff(build.id, now.id).changes
     added = next((change for change in changes if change.what == "added" and change.item.startswith("quote:")), None)
-    new = "" if added is None else f", such as {one_line(mem.content(added.item.partition(':')[2]), 60)!r}"
+    new = "" if added is None else f", such as {one_line(mem.ledger.content(added.item.partition(':')[2]), 60)!r}"
     _say(f"asked now, {len(changes)} things differ{new}")

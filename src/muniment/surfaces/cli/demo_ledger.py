@@ -68,4 +68,5 @@ def _forget(mem: Memory, path: Path, build: Build, event_id: str) -> None:
         mem.replay(build.id)
     except Forgotten as error:
         _say(f"           the build is refused, and names the receipt: {error.details['receipt_id']}")
-    _say(f"           the event is a tombstone: {mem.get(event_id).is_forgotten}; the chains hold: {mem.verify().ok}")
+    is_forgotten = mem.ledger.get(event_id).is_forgotten
+    _say(f"           the event is a tombstone: {is_forgotten}; the chains hold: {mem.verify().ok}")

@@ -65,11 +65,11 @@ class Counter:
         self.asked += 1
         task = f"Count the apples in basket {self.asked}."
         run = mem.run(user_id="ana", agent_id="counter", task_type="apples")
-        rules = run.select_rules(intent=COUNTING)
+        rules = run.learning.select_rules(intent=COUNTING)
         run.observe("user", task)
         answer = self.answer(f"{rules.text}\n{task}")
         run.observe("assistant", answer)
-        run.learn(self.verify(Output(text=answer), task), intent=COUNTING)
+        run.learning.learn(self.verify(Output(text=answer), task), intent=COUNTING)
 
 
 def show_rules(clock: Callable[[], datetime]) -> None:

@@ -123,7 +123,7 @@ def _store(settings: Settings) -> dict[str, Any]:
                 "version": info.version,
                 "durability": info.durability,
                 "schema": info.schema_number,
-                "tenants": len(mem.tenants()),
+                "tenants": len(mem.store.tenants()),
             }
     except MunimentError as error:
         missing = "there is no store" in error.message

@@ -39,7 +39,7 @@ def drift(
     """Measure loops, stalls, forgotten constraints, coverage and cost, and say whether the thresholds should move."""
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        report = mem.drift(user_id=user, run_id=run_id, since=since, until=until, tenant_id=settings.tenant)
+        report = mem.log.drift(user_id=user, run_id=run_id, since=since, until=until, tenant_id=settings.tenant)
     if as_json:
         emit_json(report.to_wire())
         return

@@ -28,7 +28,7 @@ def episodes(db: str | None, tenant: str | None, user: str | None, session: str 
     """List a user's episodes in the order they happened. A long silence within a session ends one."""
     settings = settings_of_user(db, tenant, user)
     with open_store(settings, must_exist=True) as mem:
-        found = list(mem.episodes(user_id=settings.user, session_id=session, tenant_id=settings.tenant))
+        found = list(mem.ledger.episodes(user_id=settings.user, session_id=session, tenant_id=settings.tenant))
     found.sort(key=lambda episode: (episode.start, episode.session_id, episode.episode_id))
     if as_json:
         emit_json({"episodes": [_plain(episode) for episode in found]})

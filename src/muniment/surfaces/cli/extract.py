@@ -39,13 +39,13 @@ def extract(db: str | None, tenant: str | None, user: str | None, session: str |
     """
     settings = settings_of_user(db, tenant, user)
     with open_store(settings, must_exist=True) as mem:
-        entries = mem.entries(user_id=settings.user, session_id=session, tenant_id=settings.tenant)
+        entries = mem.ledger.entries(user_id=settings.user, session_id=session, tenant_id=settings.tenant)
         said = [entry.id for entry in entries if entry.kind == "message" and not entry.is_forgotten]
         found: list[Candidate] = []
         unheard: list[Unheard] = []
         if said:
             run = mem.run(user_id=settings.user, agent_id=settings.agent, session_id=SESSION, tenant_id=settings.tenant)
-            found, unheard = run.extract(said), run.unheard(said)
+            found, unheard = run.extract(said), run.memory.unheard(said)
     if as_json:
         told = {"candidates": [each.to_wire() for each in found], "unheard": [each.to_wire() for each in unheard]}
         emit_json({"messages": len(said)} | told)

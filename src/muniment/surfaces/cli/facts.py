@@ -61,7 +61,7 @@ def _show(mem: Memory, fact: Fact, tenant: str) -> None:
     if fact.notes:
         click.echo(f"      note: {one_line(fact.notes)}")
     for source in fact.sources:
-        entry = mem.get(source, tenant_id=tenant)
+        entry = mem.ledger.get(source, tenant_id=tenant)
         said = f"{entry.speaker or entry.role}: {one_line(entry.content or '', 100)}"
         click.echo(f"      from {source}  {when(entry.ts)}  {said}")
 

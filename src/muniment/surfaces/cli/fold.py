@@ -86,12 +86,12 @@ def fold(
     settings = load_settings({"db": db, "tenant": tenant})
     with in_words_of_commands(), open_store(settings, must_exist=True) as mem:
         run = run_named(mem, run_id, settings.tenant)
-        before = run.learned()
+        before = run.learning.learned()
         grants = () if level == "user" else (level,)
-        learned = before or mem.learn(
+        learned = before or mem.learning.learn(
             run_id, said or _kept_result(run), tenant_id=settings.tenant, grants=grants, **learning
         )
-        bank = mem.bank_of(learned.event_log.trace_id, tenant_id=settings.tenant)
+        bank = mem.learning.bank_of(learned.event_log.trace_id, tenant_id=settings.tenant)
         made = _records(bank, learned)
         wanted = set(learned.fold.produced.rule_draft_ids or ())
         drafts = [draft for draft in bank.drafts() if draft.draft_id in wanted]

@@ -95,7 +95,7 @@ def opened_at(
     settings = load_settings({"db": db, "tenant": tenant})
     with in_words_of_commands(), open_store(settings, must_exist=True) as mem:
         if user is None and agent is None:
-            yield mem.bank_of(record_id, tenant_id=settings.tenant)
+            yield mem.learning.bank_of(record_id, tenant_id=settings.tenant)
         else:
             yield mem.bank(user_id=user, agent_id=agent, tenant_id=settings.tenant)
 

@@ -29,8 +29,8 @@ def narrative(
 
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        found = mem.snapshot(run_id, sequence, tenant_id=settings.tenant)
-        before = None if since is None else mem.snapshot(run_id, since, tenant_id=settings.tenant)
+        found = mem.log.snapshot(run_id, sequence, tenant_id=settings.tenant)
+        before = None if since is None else mem.log.snapshot(run_id, since, tenant_id=settings.tenant)
     if before is not None:
         changed = diff_snapshots(before, found)
         if as_json:

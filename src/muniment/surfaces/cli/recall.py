@@ -84,7 +84,7 @@ def recall(
     settings = settings_of_user(**given) if run_id is None else load_settings(given)
     with in_words_of_commands(), open_store(settings, must_exist=True) as mem:
         run = a_run(mem, settings) if run_id is None else _open_run(mem, run_id, settings.tenant, user, agent)
-        found = run.recall(text_given(query), **asked, keep=run_id is not None)
+        found = run.learning.recall(text_given(query), **asked, keep=run_id is not None)
         budget = mem.policy.learn.injection
     if as_json:
         emit_json(_plain(found, budget, run_id))

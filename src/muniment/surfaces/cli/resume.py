@@ -32,7 +32,7 @@ def resume(run_id: str, db: str | None, tenant: str | None, as_json: bool) -> No
     """
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        state = mem.run_state(run_id, tenant_id=settings.tenant)
+        state = mem.log.run_state(run_id, tenant_id=settings.tenant)
         found = mem.resume(run_id, repair=True, tenant_id=settings.tenant)
     if as_json:
         emit_json(_plain(found, state.is_locked))

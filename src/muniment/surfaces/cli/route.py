@@ -69,7 +69,7 @@ def route(db: str | None, tenant: str | None, user: str | None, agent: str | Non
     """
     asked = _asked(given)
     with _opened(db, tenant, user, agent) as (mem, whose):
-        decision = mem.route(**whose, **asked)
+        decision = mem.learning.route(**whose, **asked)
     if as_json:
         emit_json(decision.to_wire())
     else:
@@ -165,7 +165,7 @@ def observe_rates(
     """
     key = bucket_given(bucket)
     with _opened(db, tenant, user, agent) as (mem, whose):
-        report = mem.observe_rates(**whose, bucket_key=key, since=since, until=until)
+        report = mem.learning.observe_rates(**whose, bucket_key=key, since=since, until=until)
     if as_json:
         emit_json(report.to_wire())
     else:

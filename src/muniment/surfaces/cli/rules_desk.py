@@ -160,7 +160,7 @@ def book_of(mem: Memory, where: Where, record_id: str | None = None) -> Rulebook
     tenant = where.settings.tenant
     if record_id is None or where.user is not None or where.agent is not None:
         return mem.rulebook(user_id=where.user, agent_id=where.agent, tenant_id=tenant)
-    kind, _, name = mem.bank_of(record_id, tenant_id=tenant).name.partition(":")
+    kind, _, name = mem.learning.bank_of(record_id, tenant_id=tenant).name.partition(":")
     held: dict[str, Any] = {f"{kind}_id": name} if name else {}
     return mem.rulebook(**held, tenant_id=tenant)
 

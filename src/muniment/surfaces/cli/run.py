@@ -31,7 +31,7 @@ def run() -> None:
 
 def run_named(mem: Memory, run_id: str, tenant: str) -> Run:
     """A handle of a run that exists, to read with: under the run's own scope, whether or not it has ended."""
-    scope = mem.run_state(run_id, tenant_id=tenant).scope
+    scope = mem.log.run_state(run_id, tenant_id=tenant).scope
     return mem.run(
         user_id=scope.user_id,
         agent_id=scope.agent_id,
@@ -89,8 +89,8 @@ def show(run_id: str, db: str | None, tenant: str | None, as_json: bool) -> None
     """Show how RUN stands: its objective, what it found and met, what it used, how far the next snapshot is."""
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        state = mem.run_state(run_id, tenant_id=settings.tenant)
-        log = run_named(mem, run_id, settings.tenant).log()
+        state = mem.log.run_state(run_id, tenant_id=settings.tenant)
+        log = run_named(mem, run_id, settings.tenant).log.read()
         policy = mem.policy.compaction
     if as_json:
         emit_json({"run": state.to_wire(), **_plain_log(log)})
@@ -212,7 +212,7 @@ def unlock(run_id: str, reason: str, db: str | None, tenant: str | None, as_json
     """Open RUN again after it was locked: only if its snapshot holds now; else exit 1, and it stays locked."""
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        snapshot = mem.resume(run_id, repair=True, tenant_id=settings.tenant).run.unlock(reason)
+        snapshot = mem.resume(run_id, repair=True, tenant_id=settings.tenant).run.log.unlock(reason)
     if as_json:
         emit_json({"run_id": run_id, "snapshot_id": snapshot.snapshot_id, "sequence": snapshot.sequence})
     else:

@@ -23,7 +23,7 @@ def scrub(db: str | None, as_json: bool) -> None:
     """
     settings = load_settings({"db": db})
     with open_store(settings, must_exist=True) as mem:
-        done = mem.scrub()
+        done = mem.store.scrub()
     if as_json:
         emit_json(done.to_wire())
     else:

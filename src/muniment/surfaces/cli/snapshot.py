@@ -49,9 +49,9 @@ def snapshot(
         if take:
             found = _take(mem, run_id, settings.tenant)
         else:
-            found = mem.snapshot(run_id, sequence, tenant_id=settings.tenant)
+            found = mem.log.snapshot(run_id, sequence, tenant_id=settings.tenant)
         if check:
-            _show_check(found, mem.check_snapshot(run_id, found.sequence, tenant_id=settings.tenant), as_json)
+            _show_check(found, mem.log.check_snapshot(run_id, found.sequence, tenant_id=settings.tenant), as_json)
             return
     if as_json:
         emit_json(found.to_wire())
@@ -60,8 +60,8 @@ def snapshot(
 
 
 def _take(mem: Memory, run_id: str, tenant: str) -> CompactionSnapshot:
-    taken = mem.resume(run_id, tenant_id=tenant).run.compact()
-    return taken if taken is not None else mem.snapshot(run_id, tenant_id=tenant)
+    taken = mem.resume(run_id, tenant_id=tenant).run.log.compact()
+    return taken if taken is not None else mem.log.snapshot(run_id, tenant_id=tenant)
 
 
 def _show(found: CompactionSnapshot) -> None:

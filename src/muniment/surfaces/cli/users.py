@@ -23,7 +23,7 @@ def users(db: str | None, tenant: str | None, as_json: bool) -> None:
 
     settings = load_settings({"db": db, "tenant": tenant})
     with open_store(settings, must_exist=True) as mem:
-        found = list(mem.users(tenant_id=settings.tenant))
+        found = list(mem.store.users(tenant_id=settings.tenant))
     if as_json:
         emit_json({"users": [user.to_wire() for user in found]})
         return

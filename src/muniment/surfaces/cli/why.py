@@ -44,7 +44,7 @@ def _show(mem: Memory, telling: Telling, tenant: str) -> None:
     click.echo(f"{when(telling.at)}  {telling.build_id}  {telling.purpose}{asked}, policy {telling.policy_id}")
     click.echo(f"    told: {one_line(telling.line)}")
     for event_id in telling.evidence_ids:
-        entry = mem.get(event_id, tenant_id=tenant)
+        entry = mem.ledger.get(event_id, tenant_id=tenant)
         said = f"{entry.speaker or entry.role}: {one_line(entry.content or '', 100)}"
         click.echo(f"    from: {event_id}  {when(entry.ts)}  {said}  (trust {entry.trust})")
     if not telling.evidence_ids:

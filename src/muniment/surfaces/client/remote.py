@@ -25,9 +25,21 @@ from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
 from muniment.runs.reading import Resumed
 from muniment.surfaces.client.connection import Ask, Connection
-from muniment.surfaces.operations.handles import BankRef, ResumedRef, RunRef, SentBuild, StudyRef
-from muniment.surfaces.operations.rows import LOCAL, OPERATIONS, find_operation
-from muniment.surfaces.operations.table import HANDLES, Handle, Level, Operation
+from muniment.surfaces.client.deriving import derived
+from muniment.surfaces.client.subhandles import (
+    RemoteMemoryLearning,
+    RemoteMemoryLedger,
+    RemoteMemoryLog,
+    RemoteMemoryStore,
+    RemoteRunLearning,
+    RemoteRunLedger,
+    RemoteRunLog,
+    RemoteRunMemory,
+    check_progress,
+)
+from muniment.surfaces.operations.handles import ResumedRef, RunRef, SentBuild, StudyRef
+from muniment.surfaces.operations.rows import LOCAL, find_operation
+from muniment.surfaces.operations.table import Handle, Level, Operation
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -56,18 +68,18 @@ class _Remote:
     def _context(self) -> dict[str, Any]:
         return {}
 
-    def _asking(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Ask:
-        operation = find_operation(handle, call, self._level())
+    def _asking(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
+        operation = find_operation(handle, name, self._level())
         if operation is None:
-            raise Forbidden(f"{call} is not for this level", hint="a user's connection reaches the user's own alone")
+            raise Forbidden(f"{name} is not for this level", hint="a user's connection reaches the user's own alone")
         template = operation.routes[cast("Any", self._level())]
         names = self._names()
         in_path = operation.named_in(template)
-        names |= {name: arguments.pop(name) for name in list(arguments) if name in in_path}
+        names |= {each: arguments.pop(each) for each in list(arguments) if each in in_path}
         return Ask(operation, template, names, _sendable(operation, arguments), self._context())
 
-    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
-        return self._lift(self._connection.ask(self._asking(handle, call, arguments)))
+    def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
+        return self._lift(self._connection.ask(self._asking(handle, name, arguments)))
 
     def _lift(self, answer: Any) -> Any:
         """Handles of this connection in place of references."""
@@ -115,8 +127,8 @@ class _Home:
     def policy(self) -> Any:
         return self._ask("policy")
 
-    def _ask(self, call: str) -> Any:
-        operation = find_operation("memory", call, "store")
+    def _ask(self, name: str) -> Any:
+        operation = find_operation("memory", name, "store")
         assert operation is not None
         return self._connection.ask(Ask(operation, operation.routes["store"], {}, {}))
 
@@ -136,46 +148,10 @@ def _inputs_of(connection: Connection, build: SentBuild) -> Any:
     return connection.ask(Ask(operation, operation.routes["user"], names, {}))
 
 
-def _derived(handle: Handle) -> Callable[[type], type]:
-    """Class decorator: ask the server for every method of the handle that has a row, unless the class has its own."""
-
-    def fill(cls: type) -> type:
-        for operation in OPERATIONS:
-            if operation.handle != handle or operation.call in vars(cls):
-                continue
-            member = inspect.getattr_static(HANDLES[handle], operation.call, None)
-            if isinstance(member, property):
-                setattr(cls, operation.call, property(_reading(handle, operation.call), doc=member.__doc__))
-            elif member is not None:
-                setattr(cls, operation.call, _asking(handle, operation.call, member))
-        return cls
-
-    return fill
-
-
-def _reading(handle: Handle, call: str) -> Callable[[Any], Any]:
-    return lambda self: self._ask(handle, call, {})
-
-
-def _asking(handle: Handle, call: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(method)
-    extra = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), None)
-
-    @functools.wraps(method)
-    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = dict(signature.bind(self, *args, **kwargs).arguments)
-        given.pop("self")
-        if extra is not None:
-            given |= given.pop(extra, {})
-        return self._ask(handle, call, given)
-
-    return ask
-
-
 # -- handles ------------------------------------------------------------------------------------------
 
 
-@_derived("run")
+@derived("run")
 class RemoteRun(_Remote, Run):
     """A run's handle over a connection. See `muniment.Run`."""
 
@@ -202,9 +178,9 @@ class RemoteRun(_Remote, Run):
             context["task_type"] = self._task_type
         return context | {"grants": sorted(self._grants)} | ({"repair": True} if self._repairs else {})
 
-    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
-        ask = self._asking(handle, call, arguments)
-        if self._unsaid and ask.operation.access != "read" and call not in _STARTING_NOTHING:
+    def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
+        ask = self._asking(handle, name, arguments)
+        if self._unsaid and ask.operation.access != "read" and name not in _STARTING_NOTHING:
             self._start()
         return self._lift(self._connection.ask(ask))
 
@@ -229,9 +205,24 @@ class RemoteRun(_Remote, Run):
         """As much of a desk as asks for a grant."""
         return SimpleNamespace(grants=self._grants)
 
-    def entries(self) -> Iterator[Any]:
-        """This run's entries, in order."""
-        return _streamed(self, "run", "entries", {})
+    def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        return _streamed(self._connection, self._asking(handle, name, arguments))
+
+    @functools.cached_property
+    def log(self) -> RemoteRunLog:
+        return RemoteRunLog(self)
+
+    @functools.cached_property
+    def memory(self) -> RemoteRunMemory:
+        return RemoteRunMemory(self)
+
+    @functools.cached_property
+    def learning(self) -> RemoteRunLearning:
+        return RemoteRunLearning(self)
+
+    @functools.cached_property
+    def ledger(self) -> RemoteRunLedger:
+        return RemoteRunLedger(self)
 
 
 def _no_id(index: int) -> str:
@@ -253,7 +244,7 @@ def _portions(names: Sequence[str]) -> Iterator[list[str]]:
         yield portion
 
 
-@_derived("corpus")
+@derived("corpus")
 class RemoteCorpus(_Remote, Corpus):
     """A corpus' handle over a connection. See `muniment.Memory.corpus`."""
 
@@ -323,7 +314,7 @@ class _Owned(_Remote):
         return dict(self._owners)
 
 
-@_derived("bank")
+@derived("bank")
 class RemoteBank(_Owned, Bank):
     """A bank's handle over a connection. See `muniment.Memory.bank`."""
 
@@ -335,7 +326,7 @@ class RemoteBank(_Owned, Bank):
         self._owners = {"tenant_id": scope.tenant_id, "user_id": user_id, "agent_id": agent_id}
 
 
-@_derived("rulebook")
+@derived("rulebook")
 class RemoteRulebook(_Owned, Rulebook):
     """A rulebook's handle over a connection. See `muniment.Memory.rulebook`."""
 
@@ -349,7 +340,7 @@ class RemoteRulebook(_Owned, Rulebook):
         raise Forbidden("a replay runs where the store is", hint=LOCAL["rulebook.replay"])
 
 
-@_derived("study")
+@derived("study")
 class RemoteStudy(_Remote, Study):
     """A research run's handle over a connection. See `muniment.Memory.research`."""
 
@@ -382,7 +373,7 @@ class RemoteStudy(_Remote, Study):
 # -- the store ----------------------------------------------------------------------------------------
 
 
-@_derived("memory")
+@derived("memory")
 class RemoteMemory(_Remote, Memory):
     """A store over a connection. See `muniment.Memory` and `muniment.connect`."""
 
@@ -410,30 +401,49 @@ class RemoteMemory(_Remote, Memory):
         policy: Policy = self._home.policy
         return policy
 
-    def _ask(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Any:
-        return self._lift(self._connection.ask(self._located(handle, call, arguments)))
+    @functools.cached_property
+    def ledger(self) -> RemoteMemoryLedger:
+        return RemoteMemoryLedger(self)
 
-    def _located(self, handle: Handle, call: str, arguments: dict[str, Any]) -> Ask:
+    @functools.cached_property
+    def log(self) -> RemoteMemoryLog:
+        return RemoteMemoryLog(self)
+
+    @functools.cached_property
+    def learning(self) -> RemoteMemoryLearning:
+        return RemoteMemoryLearning(self)
+
+    @functools.cached_property
+    def store(self) -> RemoteMemoryStore:
+        return RemoteMemoryStore(self)
+
+    def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
+        return self._lift(self._connection.ask(self._located(handle, name, arguments)))
+
+    def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        return _streamed(self._connection, self._located(handle, name, arguments))
+
+    def _located(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Ask:
         """At the narrowest address that the arguments, or the key, name."""
-        usual = self._tenant_id if call in ("verify", "tenants") else DEFAULT_TENANT
+        usual = self._tenant_id if name in ("verify", "tenants") else DEFAULT_TENANT
         tenant_id = arguments.pop("tenant_id", usual)
         user_id = arguments.pop("user_id", None)
         user_id = self._user_id if user_id is None else user_id
         names: dict[str, Any] = {"tenant_id": tenant_id, "user_id": user_id}
         wanted = "store" if tenant_id is None else "tenant" if user_id is None else "user"
-        if arguments.get("agent_id") is not None and find_operation(handle, call, "agent") is not None:
+        if arguments.get("agent_id") is not None and find_operation(handle, name, "agent") is not None:
             wanted = "agent"
         for level in (wanted, "store", "tenant", "user"):
-            operation = find_operation(handle, call, level)
+            operation = find_operation(handle, name, level)
             if operation is not None:
                 template = operation.routes[cast("Any", level)]
                 break
-        free = find_operation("run", call, "user")
+        free = find_operation("run", name, "user")
         if wanted == "user" and free is not None and free.free_route is not None and level != "user":
             operation, template = free, free.free_route
         assert operation is not None
         in_path = operation.named_in(template)
-        names |= {name: arguments.pop(name) for name in list(arguments) if name in in_path}
+        names |= {each: arguments.pop(each) for each in list(arguments) if each in in_path}
         return Ask(operation, template, names, _sendable(operation, arguments))
 
     def run(self, **given: Any) -> Run:
@@ -456,10 +466,6 @@ class RemoteMemory(_Remote, Memory):
         made = super().rulebook(user_id=user_id, agent_id=agent_id, tenant_id=tenant_id)
         return RemoteRulebook(self._connection, made, user_id, agent_id)
 
-    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
-        ref: BankRef = self._ask("memory", "bank_of", {"record_id": record_id, "tenant_id": tenant_id})
-        return self.bank(user_id=ref.user_id, agent_id=ref.agent_id, tenant_id=tenant_id)
-
     def forget(self, **given: Any) -> Any:
         said = {name: value for name, value in given.items() if value is not None}
         if set(said) - {"tenant_id"} == {"tenant"}:
@@ -467,10 +473,6 @@ class RemoteMemory(_Remote, Memory):
                 raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
             return self._ask("memory", "forget_tenant", {"tenant_id": said["tenant"]})
         return self._ask("memory", "forget", dict(inspect.signature(Memory.forget).bind(self, **given).kwargs))
-
-    def entries(self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[Any]:
-        given = {"user_id": user_id, "session_id": session_id, "tenant_id": tenant_id}
-        return _streamed(self, "memory", "entries", given)
 
     def export(
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
@@ -483,22 +485,16 @@ class RemoteMemory(_Remote, Memory):
         from muniment.store.dumps import Dump
 
         dump = source if isinstance(source, Dump) else check_dump(source)  # what is wrong with it is said at home
-        _check_progress(progress)
+        check_progress(progress)
         ask = self._located("memory", "import_", {"tenant_id": dump.tenant_id})
         return self._connection.upload(ask, dump.open(), progress)
-
-    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        _check_progress(progress)
-        ask = self._located("memory", "reembed", {"tenant_id": tenant_id})
-        done: int = self._connection.ask(ask) if progress is None else self._connection.work(ask, progress)
-        return done
 
     def open_research(
         self, run_id: str, *, directory: str | PathLike[str] | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Study:
         if directory is not None:
             raise InvalidInput("directory cannot be given over a connection", path="$.directory")
-        user_id = self.run_state(run_id, tenant_id=tenant_id).scope.user_id
+        user_id = self.log.run_state(run_id, tenant_id=tenant_id).scope.user_id
         study: Study = self._ask(
             "memory", "open_research", {"run_id": run_id, "tenant_id": tenant_id, "user_id": user_id}
         )
@@ -514,17 +510,11 @@ _STARTING_NOTHING = ("compose", "compact", "unlock")
 """What is asked of a run that has not started, and does not start it."""
 
 
-def _check_progress(progress: Any) -> None:
-    if progress is not None and not callable(progress):
-        raise InvalidInput("progress should be a function", path="$.progress")
-
-
-def _streamed(remote: Any, handle: Handle, call: str, given: dict[str, Any]) -> Iterator[Any]:
+def _streamed(connection: Connection, ask: Ask) -> Iterator[Any]:
     """Records of a long answer, one by one as they come."""
     from muniment.core.canonical import parse_json
     from muniment.surfaces.operations.shapes import Listed
 
-    ask = remote._asking(handle, call, given) if isinstance(remote, RemoteRun) else remote._located(handle, call, given)
     shape = ask.operation.shape
     assert isinstance(shape, Listed)
-    return (shape.inner.decode(parse_json(line)) for line in remote._connection.lines(ask))
+    return (shape.inner.decode(parse_json(line)) for line in connection.lines(ask))

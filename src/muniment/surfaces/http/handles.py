@@ -12,8 +12,7 @@ from muniment.core.owners.reserved import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope, scope_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.handles.memory import Memory
-from muniment.handles.memory_learning_part import granted
+from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
 from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
@@ -26,9 +25,15 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def open_handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any:
     """What the operation's method is called on; `context` is what the query says of a run."""
-    names, tenant_id = found.names, found.names.get("tenant_id", "")
-    _check_names(names)
+    _check_names(found.names)
     _check_owned(memory, found)
+    handle, subhandle = _handle(memory, found, context), found.route.operation.subhandle
+    return handle if subhandle is None else getattr(handle, subhandle)
+
+
+def _handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any:
+    """The handle that the operation is named after."""
+    names, tenant_id = found.names, found.names.get("tenant_id", "")
     match found.route.operation.handle:
         case "memory":
             return memory

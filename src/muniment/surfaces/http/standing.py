@@ -42,7 +42,7 @@ class Standing:
         if self.is_closing:
             return Plain(503, "application/json", b'{"reason":"closing","status":"not ready"}')
         try:
-            self._memory.tenants()
+            self._memory.store.tenants()
         except MunimentError as error:
             return Plain(503, "application/json", canonical_bytes({"status": "not ready", "reason": error.code}))
         return Plain(200, "application/json", b'{"status":"ready"}')

@@ -48,7 +48,7 @@ def make_bundle(memory: Memory, run_id: str, tenant_id: str, dist: Path = DIST) 
     from muniment.surfaces.inspector.recording import record_run
 
     files = load_files(dist)
-    run = memory.run_state(run_id, tenant_id=tenant_id)
+    run = memory.log.run_state(run_id, tenant_id=tenant_id)
     bundle = {
         "version": 1,
         "made_at": format_instant(memory._ctx.clock()),

@@ -82,10 +82,10 @@ def read_resource(seat: Seat, uri: str) -> ReadResourceResult:
 
 def _event(seat: Seat, event_id: str) -> str:
     """The entry, with its content in place wherever it lies."""
-    entry = seat.run.get(event_id)
+    entry = seat.run.ledger.get(event_id)
     plain = entry.to_wire()
     if entry.body is not None and entry.body.blob is not None:
-        plain["body"] = plain["body"] | {"content": seat.run.content(event_id)}
+        plain["body"] = plain["body"] | {"content": seat.run.ledger.content(event_id)}
     return canonical_text(plain)
 
 

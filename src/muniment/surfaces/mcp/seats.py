@@ -70,7 +70,7 @@ class Seat:
     def narrative(self, run_id: str, sequence: int | None) -> str:
         """A run of this user, told in words."""
         check_own(self.memory._ctx, self.tenant, self.user, "run", run_id, "$.run_id")
-        return self.memory.narrative(run_id, sequence, tenant_id=self.tenant)
+        return self.memory.log.narrative(run_id, sequence, tenant_id=self.tenant)
 
 
 class Seats:

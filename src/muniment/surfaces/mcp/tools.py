@@ -156,7 +156,7 @@ def _found(seat: Seat, hit: Hit) -> FoundHit:
 def _entry(seat: Seat, event_id: str) -> LedgerEntry | None:
     """An event a hit rests on; that of a fact the user inherits may be another's, and is not theirs to see."""
     try:
-        return seat.run.get(event_id)
+        return seat.run.ledger.get(event_id)
     except NotFound:
         return None
 
@@ -185,7 +185,7 @@ def compose(seat: Seat, asked: ComposeArguments) -> Answered:
 
 def recall(seat: Seat, asked: RecallArguments) -> Answered:
     most = None if asked.top_k is None else check_count(asked.top_k, 1, HINTS_MAX, "top_k")
-    found = seat.run.recall(asked.query, intent=asked.intent, state=asked.state, top_k=most)
+    found = seat.run.learning.recall(asked.query, intent=asked.intent, state=asked.state, top_k=most)
     recalled = Recalled(notice=NOTICE, response=found.response, text=found.text, tokens=found.injection.tokens)
     return Answered(recalled, words.say_recalled(recalled))
 
@@ -199,7 +199,7 @@ def claim(seat: Seat, asked: ClaimArguments) -> Answered:
     if asked.statement is not None:
         if asked.status == "retracted":
             raise InvalidInput("what is retracted is named by claim_id", path="$.claim_id")
-        made = seat.run.claim(asked.statement, evidence=evidence, status=asked.status)
+        made = seat.run.log.claim(asked.statement, evidence=evidence, status=asked.status)
     else:
         made = _change_claim(seat, str(asked.claim_id), asked, evidence)
     return Answered(made, words.say_claim(made))
@@ -207,9 +207,9 @@ def claim(seat: Seat, asked: ClaimArguments) -> Answered:
 
 def _change_claim(seat: Seat, claim_id: str, asked: ClaimArguments, evidence: list[dict[str, Any]]) -> RunClaim:
     if asked.status == "retracted":
-        return seat.run.retract_claim(claim_id, reason=str(asked.reason), evidence=evidence)
+        return seat.run.log.retract_claim(claim_id, reason=str(asked.reason), evidence=evidence)
     if asked.status == "verified":
-        return seat.run.verify_claim(claim_id, evidence=evidence)
+        return seat.run.log.verify_claim(claim_id, evidence=evidence)
     raise InvalidInput("a claim that was made is verified or retracted", path="$.status")
 
 
@@ -217,7 +217,7 @@ def forget(seat: Seat, asked: ForgetArguments) -> Answered:
     if (asked.event_id is None) == (asked.fact_id is None):
         raise InvalidInput("name one event or one fact", path="$.event_id")
     if asked.event_id is not None:
-        kind = seat.run.get(asked.event_id).kind
+        kind = seat.run.ledger.get(asked.event_id).kind
         if kind not in ("message", "tool_result"):
             raise InvalidInput(
                 f"the event is a {kind}, which the store itself wrote", path="$.event_id", hint="name what it speaks of"

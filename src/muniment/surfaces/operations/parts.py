@@ -141,7 +141,7 @@ def fact(run: Run, fact_id: str) -> Fact:
 
 def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
     """Erase a tenant and all that was derived; answers the receipt."""
-    if tenant_id not in memory.tenants():
+    if tenant_id not in memory.store.tenants():
         raise UnknownScope(f"no tenant {tenant_id!r:.80}", path="$.tenant_id")
     return memory.forget(tenant=tenant_id)
 

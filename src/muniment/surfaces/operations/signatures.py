@@ -11,8 +11,8 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from functools import cache
-from types import ModuleType
+from functools import cache, cached_property
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 
 __all__ = ["Parameter", "Signature", "fields_of", "public_members", "signature_of"]
@@ -59,10 +59,11 @@ def fields_of(cls: type) -> dict[str, Any]:
 
 
 def public_members(cls: type) -> dict[str, Any]:
-    """The public methods and properties of a class and its bases, in the order they were written."""
+    """The public methods, properties and further handles of a class and its bases, in the order they were written."""
     found = {name: member for base in reversed(cls.__mro__[:-1]) for name, member in vars(base).items()}
     wanted = {name: each for name, each in found.items() if not name.startswith("_")}
-    return {name: each for name, each in wanted.items() if inspect.isfunction(each) or isinstance(each, property)}
+    kinds = (FunctionType, property, cached_property)
+    return {name: each for name, each in wanted.items() if isinstance(each, kinds)}
 
 
 class _Names(dict[str, Any]):

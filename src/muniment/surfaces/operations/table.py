@@ -15,21 +15,29 @@ from typing import Any, Literal, cast
 
 from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory
+from muniment.handles.memory_learning import MemoryLearning
+from muniment.handles.memory_ledger import MemoryLedger
+from muniment.handles.memory_log import MemoryLog
+from muniment.handles.memory_store import MemoryStore
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
+from muniment.handles.run_learning import RunLearning
+from muniment.handles.run_ledger import RunLedger
+from muniment.handles.run_log import RunLogHandle
+from muniment.handles.run_memory import RunMemory
 from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
 from muniment.surfaces.operations.shapes import Shape, named_row, shape_of
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["BASES", "HANDLES", "Access", "Handle", "Level", "Operation", "row"]
+__all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
 
 Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"]
 Level = Literal["store", "tenant", "user", "agent"]
 Access = Literal["read", "write", "admin"]
 
-HANDLES: Mapping[Handle, type] = {
+HANDLES: Mapping[str, type] = {
     "memory": Memory,
     "run": Run,
     "corpus": Corpus,
@@ -38,6 +46,26 @@ HANDLES: Mapping[Handle, type] = {
     "rulebook": Rulebook,
     "works": Works,
 }
+
+SUBHANDLES: Mapping[str, type] = {
+    "memory.ledger": MemoryLedger,
+    "memory.log": MemoryLog,
+    "memory.learning": MemoryLearning,
+    "memory.store": MemoryStore,
+    "run.log": RunLogHandle,
+    "run.memory": RunMemory,
+    "run.learning": RunLearning,
+    "run.ledger": RunLedger,
+}
+"""The handles that stand on a handle, by where they stand. Over the wire there are none: what they do is named and
+addressed as what the handle does.
+"""
+
+
+def class_at(place: str) -> type:
+    """The class of a handle ("run") or of one that stands on it ("run.log")."""
+    return SUBHANDLES[place] if place in SUBHANDLES else HANDLES[place]
+
 
 _TENANT = "/v1/tenants/{tenant_id}"
 _USER = _TENANT + "/users/{user_id}"
@@ -77,7 +105,7 @@ class Operation:
 
     handle: Handle
     call: str
-    """The method of the handle's class."""
+    """The method of the handle's class, or of its sub-handle's."""
     method: Literal["GET", "POST", "PATCH", "DELETE"]
     path: str
     """Below the base of its handle."""
@@ -110,16 +138,25 @@ class Operation:
     """What the parts of an answer are called that is a tuple in the library."""
     function: Callable[..., Any] | None = None
     """What is called in place of a method: a part of an answer, say."""
+    subhandle: str | None = None
+    """Which of the handle's own handles has the method: `log`, for `run.log.claim`."""
+    wire_name: str | None = None
+    """What it is called over the wire, where that is not the name of the method."""
 
     @cached_property
     def id(self) -> str:
-        return f"{self.handle}.{self.call}"
+        return f"{self.handle}.{self.wire_name or self.call}"
+
+    @cached_property
+    def place(self) -> str:
+        """Where the method stands in the library: a name in `HANDLES` or `SUBHANDLES`."""
+        return self.handle if self.subhandle is None else f"{self.handle}.{self.subhandle}"
 
     @property
     def target(self) -> Callable[..., Any]:
         if self.function is not None:
             return self.function
-        member: Any = getattr(HANDLES[self.handle], self.call)
+        member: Any = getattr(class_at(self.place), self.call)
         return cast("Callable[..., Any]", member.fget if isinstance(member, property) else member)
 
     @cached_property
@@ -171,7 +208,9 @@ class Operation:
         return self.method in ("POST", "PATCH")
 
 
-def row(handle: Handle, call: str, asked: str, access: Access, *levels: Level, **more: Any) -> Operation:
-    """`asked` is the method and the path, such as "POST events"."""
+def row(place: str, call: str, asked: str, access: Access, *levels: Level, **more: Any) -> Operation:
+    """`place` is a handle, or one that stands on it ("run.log"); `asked` is the method and the path ("POST events")."""
+    handle, _, subhandle = place.partition(".")
     method, _, path = asked.partition(" ")
+    more |= {"subhandle": subhandle or None}
     return Operation(handle, call, method, path, access, levels or ("user",), **more)  # type: ignore[arg-type]

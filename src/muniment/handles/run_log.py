@@ -1,36 +1,31 @@
-"""The part of a run's handle that keeps its log: steps, claims, conflicts, failures, questions, snapshots."""
+"""A run's log: its steps, claims, conflicts, failures, questions and snapshots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import VerifierResult
     from muniment.contracts.snapshot import CompactionSnapshot
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope
     from muniment.memory.patches import Desk
     from muniment.packets.builds import Build
     from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
-    from muniment.runs.resuming import Loaded
     from muniment.store.context import Context
     from muniment.store.ledger.records import LedgerEntry
-    from muniment.verify.outputs import Output
-    from muniment.verify.sandbox.harness import Harness
 
-__all__ = ["RunSteps"]
+__all__ = ["RunLogHandle"]
 
 
-class RunSteps:
-    """What a run did and found out, so that it can be compacted and taken up again. See `muniment.Run`."""
+class RunLogHandle:
+    """What a long run did and found out, so that it can be compacted and taken up again: `run.log`."""
 
-    _ctx: Context
-    _scope: Scope
-
-    if TYPE_CHECKING:
-
-        def _desk(self) -> Desk: ...
+    def __init__(self, ctx: Context, scope: Scope, desk: Callable[[], Desk]) -> None:
+        """`desk` is what the run writes with, made anew for each write."""
+        self._ctx = ctx
+        self._scope = scope
+        self._desk = desk
 
     # -- steps ----------------------------------------------------------------------------------------
 
@@ -168,59 +163,15 @@ class RunSteps:
 
         return plan_actions(self._desk(), actions)
 
-    # -- verification ---------------------------------------------------------------------------------
+    # -- what the log says ----------------------------------------------------------------------------
 
-    def verify(
-        self,
-        output: str | Mapping[str, Any] | Output,
-        *,
-        constraints: Any = None,
-        documents: Iterable[Any] | None = None,
-        evidence: Iterable[Any] | None = None,
-        harness: Harness | None = None,
-        files: Mapping[str, bytes] | None = None,
-        event: str | None = None,
-    ) -> VerifierResult:
-        """Verify an output, and keep the result with the run.
-
-        `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
-        into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
-        and lets that decide. `event` is the id under which the output was observed.
-        """
-        from muniment.runs.citing import pointers_of
-        from muniment.verify import verifying
-
-        scope = self._scope
-        given = verifying.output_of(output)
-        pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
-        verified = verifying.verify_output(
-            given,
-            constraints=verifying.constraints_of(constraints),
-            documents=verifying.documents_of(self._ctx, scope, documents, pointers),
-            harness=harness,
-            policy=self._ctx.policy,
-            files=files,
-            trace_id=scope.run_id,
-        )
-        return verifying.keep_result(self._desk(), verified, given, event, pointers)
-
-    def verifications(self) -> list[VerifierResult]:
-        """The results that were kept with the run, oldest first."""
-        from muniment.verify.verifying import list_results
-
-        return list_results(self._ctx, self._scope)
-
-    # -- the log --------------------------------------------------------------------------------------
-
-    def log(self) -> RunLog:
+    def read(self) -> RunLog:
         """The run as its entries tell it: counts, claims, conflicts, failures, questions, coverage."""
-        return self._loaded().log
-
-    def _loaded(self) -> Loaded:
         from muniment.runs.resuming import load_log
 
         policy = self._ctx.policy.compaction
-        return self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
+        loaded = self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
+        return loaded.log
 
     def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
         """The run's claims, in the order they were made."""
@@ -233,19 +184,24 @@ class RunSteps:
                 path="$.status",
                 hint=f"one of {', '.join(CLAIM_STATUSES)}",
             )
-        return [claim for claim in self.log().claims if status in (None, claim.status)]
+        return [claim for claim in self.read().claims if status in (None, claim.status)]
 
     def conflicts(self) -> list[RunConflict]:
         """The conflicts of the run, settled ones too."""
-        return list(self.log().conflicts)
+        return list(self.read().conflicts)
 
     def failures(self) -> list[CountedFailure]:
         """What went wrong, each failure once, with how often."""
-        return list(self.log().failures)
+        return list(self.read().failures)
 
     def questions(self) -> list[OpenQuestion]:
         """What the run does not know yet."""
-        return list(self.log().open_questions)
+        return list(self.read().open_questions)
+
+    def budgets(self) -> JsonObject:
+        """What the run may use and what it has used."""
+        log = self.read()
+        return {"limits": log.budgets, "used": log.spent.to_wire()}
 
     # -- snapshots ------------------------------------------------------------------------------------
 
@@ -262,8 +218,3 @@ class RunSteps:
 
         desk = self._desk()
         return unlock(desk, said_of(desk, reason, "$.reason"))
-
-    def budgets(self) -> JsonObject:
-        """What the run may use and what it has used."""
-        log = self.log()
-        return {"limits": log.budgets, "used": log.spent.to_wire()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from muniment.rules.selecting import RuleSelection
     from muniment.store.context import Context
 
-__all__ = ["RunLearning"]
+__all__ = ["RunLearning", "learn_from"]
 
 MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
 """Why a run that goes on is folded (RC-10)."""
 
 
 class RunLearning:
-    """The part of a run that learns."""
+    """What earlier runs taught this one, and what this one leaves to later ones: `run.learning`."""
 
-    if TYPE_CHECKING:
-        _ctx: Context
-        _scope: Scope
-        _task_type: str
-
-        def _desk(self) -> Desk: ...
+    def __init__(self, ctx: Context, scope: Scope, desk: Callable[[], Desk], task_type: str) -> None:
+        """`desk` is what the run writes with, made anew for each write."""
+        self._ctx = ctx
+        self._scope = scope
+        self._desk = desk
+        self._task_type = task_type
 
     def recall(
         self,
@@ -156,8 +156,9 @@ class RunLearning:
         if trigger not in MIDWAY:
             raise InvalidInput(f"{trigger!r:.40} is no reason to fold midway", path="$.trigger", hint=", ".join(MIDWAY))
         records = self.working_set()[1]
-        return self._learn(
-            verifier_result, trigger, learning, is_final=False, ws_id=records[-1].ws_id if records else None
+        ws_id = records[-1].ws_id if records else None
+        return learn_from(
+            self._desk(), verifier_result, trigger, learning, task_type=self._task_type, is_final=False, ws_id=ws_id
         ).fold
 
     def learn(
@@ -193,7 +194,7 @@ class RunLearning:
             "level": level,
             "wording": wording,
         }
-        return self._learn(verifier_result, None, said, is_final=True)
+        return learn_from(self._desk(), verifier_result, None, said, task_type=self._task_type, is_final=True)
 
     def learned(self) -> Learned | None:
         """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
@@ -201,34 +202,40 @@ class RunLearning:
 
         return find_learned(self._ctx, self._scope)
 
-    def _learn(
-        self,
-        verifier_result: Any,
-        trigger: str | None,
-        said: Mapping[str, Any],
-        *,
-        is_final: bool,
-        ws_id: str | None = None,
-    ) -> Learned:
-        from muniment.core.owners.banks import bank_owner
-        from muniment.learning.folding import learn_run
-        from muniment.learning.requests import LEARNING, learn_request
-        from muniment.learning.tidying import bank_length, tidy_sometimes
 
-        unknown = sorted(set(said) - set(LEARNING))
-        if unknown:
-            raise InvalidInput(f"there is no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(LEARNING))
-        asked = learn_request(
-            self._desk(),
-            verifier_result,
-            is_final=is_final,
-            ws_id=ws_id,
-            trigger=trigger,
-            task_type=self._task_type,
-            **(dict(LEARNING) | dict(said)),
-        )
-        tenant_id, owner = self._scope.tenant_id, bank_owner(self._scope, asked.level)
-        since = bank_length(self._ctx, tenant_id, owner)
-        learned = learn_run(self._ctx, self._scope, asked)
-        tidy_sometimes(self._ctx, tenant_id, owner, since=since)
-        return learned
+def learn_from(
+    desk: Desk,
+    verifier_result: Any,
+    trigger: str | None,
+    said: Mapping[str, Any],
+    *,
+    task_type: str,
+    is_final: bool,
+    ws_id: str | None = None,
+) -> Learned:
+    """Fold a run by what a verifier said of it; `said` are further arguments of `RunLearning.learn`, by name.
+
+    A bank that has grown by it is tidied now and then.
+    """
+    from muniment.core.owners.banks import bank_owner
+    from muniment.learning.folding import learn_run
+    from muniment.learning.requests import LEARNING, learn_request
+    from muniment.learning.tidying import bank_length, tidy_sometimes
+
+    unknown = sorted(set(said) - set(LEARNING))
+    if unknown:
+        raise InvalidInput(f"there is no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(LEARNING))
+    asked = learn_request(
+        desk,
+        verifier_result,
+        is_final=is_final,
+        ws_id=ws_id,
+        trigger=trigger,
+        task_type=task_type,
+        **(dict(LEARNING) | dict(said)),
+    )
+    tenant_id, owner = desk.scope.tenant_id, bank_owner(desk.scope, asked.level)
+    since = bank_length(desk.ctx, tenant_id, owner)
+    learned = learn_run(desk.ctx, desk.scope, asked)
+    tidy_sometimes(desk.ctx, tenant_id, owner, since=since)
+    return learned

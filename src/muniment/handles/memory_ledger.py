@@ -1,0 +1,67 @@
+"""The ledger of a store: the events of its users, what they hold, and what was committed last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from muniment.core.scope import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from muniment.core.pointer import Pointer
+    from muniment.memory.turn import EpisodeCandidate
+    from muniment.store.context import Context
+    from muniment.store.ledger.evidence import Resolved
+    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.reports import Changes
+
+__all__ = ["MemoryLedger"]
+
+
+class MemoryLedger:
+    """Events by their ids, and a user's events in order: `mem.ledger`."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def entries(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[LedgerEntry]:
+        """A user's events, session by session, in order."""
+        from muniment.store import reading
+
+        return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
+
+    def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
+        """An event by its id."""
+        from muniment.store import reading
+
+        return reading.get_entry(self._ctx, tenant_id, event_id)
+
+    def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
+        from muniment.store import reading
+
+        return reading.content_of(self._ctx, tenant_id, event_id)
+
+    def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
+        """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""
+        from muniment.store import reading
+
+        return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
+
+    def episodes(
+        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[EpisodeCandidate]:
+        """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
+        from muniment.memory.episode_reading import list_episodes
+
+        return list_episodes(self._ctx, tenant_id, user_id, session_id)
+
+    def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
+        """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever
+        keeps up with it. Without a position, where things are now.
+        """
+        from muniment.store.changes import changes_after, whose
+
+        return changes_after(self._ctx, whose(tenant_id, user_id), after)

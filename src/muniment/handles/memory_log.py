@@ -1,0 +1,71 @@
+"""The logs of runs by the runs' ids: how each stands, its snapshots, and how well long runs keep to their purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.scope import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.runs.drift import DriftReport
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import RunState
+
+__all__ = ["MemoryLog"]
+
+
+class MemoryLog:
+    """What is known of any run, also of one that has ended or is locked: `mem.log`."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
+        """A run by its id: what it is for, whether it has ended or is locked, and why."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.get_run(self._ctx, tenant_id, run_id)
+
+    def snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> CompactionSnapshot:
+        """A snapshot of a run, by default the latest, checked against the ledger that sealed it."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.get_snapshot(self._ctx, tenant_id, run_id, sequence)
+
+    def snapshots(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[CompactionSnapshot]:
+        """The snapshots of a run, oldest first."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.list_snapshots(self._ctx, tenant_id, run_id)
+
+    def check_snapshot(
+        self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT
+    ) -> SnapshotValidation:
+        """A snapshot validated again from the store as it is now, and compared with a replay of the whole ledger."""
+        from muniment.runs import reading as run_reading
+
+        return run_reading.check(self._ctx, tenant_id, run_id, sequence)
+
+    def narrative(self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT) -> str:
+        """A snapshot as Markdown for people: eight sections, from the snapshot alone."""
+        from muniment.runs.narrative import narrative
+
+        return narrative(self.snapshot(run_id, sequence, tenant_id=tenant_id))
+
+    def drift(
+        self,
+        *,
+        user_id: str | None = None,
+        run_id: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> DriftReport:
+        """Loops, stalls, forgotten constraints, coverage, cost in a window, and whether the thresholds should move."""
+        from muniment.runs import drifting
+
+        return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)

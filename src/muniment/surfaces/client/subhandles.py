@@ -1,0 +1,117 @@
+"""The handles that stand on a run or a store, over a connection: each asks as the handle does that it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.scope import DEFAULT_TENANT
+from muniment.errors import InvalidInput
+from muniment.handles.memory_learning import MemoryLearning
+from muniment.handles.memory_ledger import MemoryLedger
+from muniment.handles.memory_log import MemoryLog
+from muniment.handles.memory_store import MemoryStore
+from muniment.handles.run_learning import RunLearning
+from muniment.handles.run_ledger import RunLedger
+from muniment.handles.run_log import RunLogHandle
+from muniment.handles.run_memory import RunMemory
+from muniment.surfaces.client.deriving import derived
+
+if TYPE_CHECKING:
+    from muniment.handles.bank import Bank
+    from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
+    from muniment.surfaces.operations.handles import BankRef
+    from muniment.surfaces.operations.table import Handle
+
+__all__ = [
+    "RemoteMemoryLearning",
+    "RemoteMemoryLedger",
+    "RemoteMemoryLog",
+    "RemoteMemoryStore",
+    "RemoteRunLearning",
+    "RemoteRunLedger",
+    "RemoteRunLog",
+    "RemoteRunMemory",
+    "check_progress",
+]
+
+
+class _OfRun:
+    def __init__(self, run: RemoteRun) -> None:
+        self._run = run
+
+    def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
+        return self._run._ask(handle, name, arguments)
+
+
+class _OfMemory:
+    def __init__(self, memory: RemoteMemory) -> None:
+        self._memory = memory
+
+    def _ask(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Any:
+        return self._memory._ask(handle, name, arguments)
+
+
+@derived("run.log")
+class RemoteRunLog(_OfRun, RunLogHandle):
+    """A run's log over a connection. See `muniment.Run.log`."""
+
+
+@derived("run.memory")
+class RemoteRunMemory(_OfRun, RunMemory):
+    """What becomes of what a run wrote, over a connection. See `muniment.Run.memory`."""
+
+
+@derived("run.learning")
+class RemoteRunLearning(_OfRun, RunLearning):
+    """What a run learns and has learnt, over a connection. See `muniment.Run.learning`."""
+
+
+@derived("run.ledger")
+class RemoteRunLedger(_OfRun, RunLedger):
+    """The ledger as a run sees it, over a connection. See `muniment.Run.ledger`."""
+
+    def entries(self) -> Iterator[Any]:
+        """This run's entries, in order."""
+        return self._run._stream("run", "entries", {})
+
+
+@derived("memory.ledger")
+class RemoteMemoryLedger(_OfMemory, MemoryLedger):
+    """The ledger of a store over a connection. See `muniment.Memory.ledger`."""
+
+    def entries(self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[Any]:
+        given = {"user_id": user_id, "session_id": session_id, "tenant_id": tenant_id}
+        return self._memory._stream("memory", "entries", given)
+
+
+@derived("memory.log")
+class RemoteMemoryLog(_OfMemory, MemoryLog):
+    """The logs of runs over a connection. See `muniment.Memory.log`."""
+
+
+@derived("memory.learning")
+class RemoteMemoryLearning(_OfMemory, MemoryLearning):
+    """What verified runs taught, over a connection. See `muniment.Memory.learning`."""
+
+    def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
+        ref: BankRef = self._ask("memory", "bank_of", {"record_id": record_id, "tenant_id": tenant_id})
+        return self._memory.bank(user_id=ref.user_id, agent_id=ref.agent_id, tenant_id=tenant_id)
+
+
+@derived("memory.store")
+class RemoteMemoryStore(_OfMemory, MemoryStore):
+    """A store as a whole over a connection. See `muniment.Memory.store`."""
+
+    def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        check_progress(progress)
+        connection = self._memory._connection
+        ask = self._memory._located("memory", "reembed", {"tenant_id": tenant_id})
+        done: int = connection.ask(ask) if progress is None else connection.work(ask, progress)
+        return done
+
+
+def check_progress(progress: Any) -> None:
+    """What is to be told of progress is a function, or nothing."""
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress should be a function", path="$.progress")

@@ -1,0 +1,118 @@
+"""Handles stay small: the verbs that most callers use, and further handles for the rest; the fixed names stay put."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muniment
+from muniment import aio
+from muniment.handles.bank import Bank
+from muniment.handles.memory import Memory
+from muniment.handles.rulebook import Rulebook
+from muniment.handles.run import Run
+from muniment.handles.runner import Runner
+from muniment.surfaces.client import remote
+from muniment.surfaces.operations.table import HANDLES, SUBHANDLES
+
+MEMBERS_MAX = 25
+"""About as many as a reader takes in at a glance, and an editor shows on one screen."""
+OWNERS: dict[str, tuple[type, type, type]] = {
+    "memory": (Memory, aio.AsyncMemory, remote.RemoteMemory),
+    "run": (Run, aio.AsyncRun, remote.RemoteRun),
+}
+"""Sync, async and over a connection."""
+FIXED: dict[type, dict[str, str]] = {
+    Memory: {
+        "run": "user_id agent_id session_id run_id tenant_id task_type objective done_definition",
+        "replay": "build_id",
+        "diff": "a b",
+        "forget": "user_id event fact session tenant",
+        "verify": "",
+        "close": "",
+        "bank": "user_id agent_id tenant_id",
+    },
+    Run: {
+        "observe": "role content speaker ts id tags entities metadata idempotency_key",
+        "observe_tool": "name args content ok",
+        "observe_many": "events",
+        "patch": "goal slots expected_version",
+        "remember": "key value sources confidence scope_level valid_from valid_to",
+        "procedure": "task_type content priority",
+        "insight": "type_ statement sources",
+        "propose": "key value sources",
+        "search": "query k",
+        "compose": "purpose query cues max_tokens per_section policy now",
+        "verify": "output",
+        "extract": "model",
+        "finish": "stop_reason verifier_result",
+    },
+}
+"""What people and checks outside of the project call, and by which arguments: on the store and the run themselves."""
+TO_COME = {Memory: {"extract_pending"}, Run: {"record", "summarize"}, Bank: {"add_lesson"}, Rulebook: {"advance"}}
+"""Fixed names that are not there yet, for which there must be room."""
+
+OPENED = """
+import sys
+import muniment
+with muniment.open(sys.argv[1]) as mem:
+    run = mem.run(user_id="ana")
+    run.search("Where did I move?")
+    assert not {"ledger", "log", "learning", "memory", "store"} & {*vars(run), *vars(mem)}
+print(" ".join(sys.modules))
+"""
+
+
+def public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("cls", [*HANDLES.values(), *SUBHANDLES.values(), Runner], ids=lambda cls: cls.__name__)
+def test_no_handle_has_more_members_than_a_reader_takes_in(cls: type) -> None:
+    names = public(cls) | TO_COME.get(cls, set())
+    assert len(names) <= MEMBERS_MAX, f"{len(names)} members: put what belongs together on a handle of its own"
+
+
+@pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, names in FIXED.items() for name in names])
+def test_fixed_names_stay_where_they_are(cls: type, name: str) -> None:
+    taken = inspect.signature(getattr(cls, name)).parameters
+    assert set(FIXED[cls][name].split()) <= set(taken)
+
+
+@pytest.mark.parametrize("place", SUBHANDLES)
+def test_further_handles_are_there_with_await_and_over_a_connection(place: str) -> None:
+    owner, _, name = place.partition(".")
+    sync, twin, far = OWNERS[owner]
+    cls = SUBHANDLES[place]
+    member = inspect.getattr_static(sync, name)
+    assert isinstance(member, cached_property)
+    assert member.func.__annotations__["return"] == cls.__name__
+    assert member.__doc__
+    assert name in public(twin)
+    assert public(getattr(aio, f"Async{cls.__name__}")) == public(cls)
+    asked: Any = inspect.getattr_static(far, name)
+    assert asked is not member, "a connection has no store to make the handle of"
+
+
+def test_a_further_handle_is_one_and_the_same() -> None:
+    with muniment.open() as mem:
+        run = mem.run(user_id="ana")
+        for place in SUBHANDLES:
+            owner, _, name = place.partition(".")
+            handle = getattr({"memory": mem, "run": run}[owner], name)
+            assert type(handle) is SUBHANDLES[place]
+            assert getattr({"memory": mem, "run": run}[owner], name) is handle
+
+
+def test_a_process_that_does_not_ask_for_one_does_not_load_it(tmp_path: Path) -> None:
+    store = str(tmp_path / "agent.db")
+    with muniment.open(store) as mem:
+        mem.run(user_id="ana").observe("user", "I moved to Berlin in May.")
+    done = subprocess.run([sys.executable, "-c", OPENED, store], capture_output=True, text=True, check=True, timeout=60)
+    assert not {cls.__module__ for cls in SUBHANDLES.values()} & set(done.stdout.split())
