@@ -29,7 +29,7 @@ import numpy.typing as npt
 from benchmarks import data as sets
 from benchmarks.harness import report
 from muniment.learning.fold.blame import WEIGHTS, Signals, blame, signals_of
-from muniment.learning.kept import RunFacts, StepFacts
+from muniment.learning.stored_memory import RunFacts, StepFacts
 
 Array = npt.NDArray[np.float64]
 

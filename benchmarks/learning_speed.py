@@ -24,8 +24,8 @@ from typing import Any
 import muniment
 from benchmarks.harness import report, timed, versus
 from muniment.core.ports.engine import Reader, Select
-from muniment.learning.kept import IntentParts
 from muniment.learning.keys import intent_key
+from muniment.learning.stored_memory import IntentParts
 from muniment.memory.searching import find_turns
 
 FAMILIES = 20

@@ -38,8 +38,8 @@ from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.bounds import mean_bounds
 from muniment.errors import IllConditioned
-from muniment.rules.measuring import TrainAndEvaluate, run_patterning
 from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
+from muniment.rules.patterning_measuring import TrainAndEvaluate, run_patterning
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

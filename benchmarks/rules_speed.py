@@ -31,7 +31,7 @@ from typing import Any
 import muniment
 from benchmarks.harness import report
 from benchmarks.learning_speed import PASS, WORDS, Clocked, compare
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import rule_in
 from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome

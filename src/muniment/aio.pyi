@@ -30,7 +30,7 @@ from muniment.handles.study import Agent, StudyStatus
 from muniment.learning.fold.executing import Applied
 from muniment.learning.fold.wording import Wording
 from muniment.learning.folding import Learned
-from muniment.learning.kept import IntentParts, MemoryKind, StateParts, Store, StoredMemory
+from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.learning.plans import PlanState
 from muniment.learning.recalling import Recall
 from muniment.learning.reuse.puct import PuctTerms
@@ -40,15 +40,15 @@ from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.extraction.model import Model
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
 from muniment.memory.recall.records import Hit
-from muniment.memory.turn import EpisodeCandidate
+from muniment.memory.turns import EpisodeCandidate
 from muniment.packets.builds import Build
 from muniment.packets.comparing import BuildDiff
 from muniment.packets.tracing import Telling
 from muniment.research.outside.url_check import UrlChecker
 from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
-from muniment.rules.attempt_trials import Done
+from muniment.rules.attempt_records import Done
 from muniment.rules.attempts import AgentTask
-from muniment.rules.drafting import Submitted
+from muniment.rules.rule_drafting import Submitted
 from muniment.rules.flowmap.suggest import Suggestion
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.rules.promotion.tests import MadeTests
@@ -57,8 +57,8 @@ from muniment.rules.rollouts.budget import Caps
 from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
 from muniment.rules.rulebook.statistics import RuleStats
 from muniment.rules.rulebook_reading import Report, RuleTest
-from muniment.rules.run_plans import Router
-from muniment.rules.selecting import RuleSelection
+from muniment.rules.effort import Router
+from muniment.rules.rule_selecting import RuleSelection
 from muniment.rules.tree_searching import TreeProblem
 from muniment.runs.drift import DriftReport
 from muniment.runs.reading import Resumed

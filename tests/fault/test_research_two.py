@@ -16,7 +16,7 @@ from research_desk import Crash, Open, begin, crash, files, in_step, meddled, op
 
 from muniment.errors import ArtifactEdited, Conflict, Forgotten, StaleState, StorageBusy
 from muniment.handles.study import Study
-from muniment.research import files as study_files
+from muniment.research import study_files
 from muniment.research.outside.run_directory import RunDirectory
 from muniment.testing.research_story import PAGES, TOOL_USE, draft_for, output_for, walk_to
 

@@ -31,7 +31,7 @@ KNOWN = {
     ("learning/fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
     ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
-    ("rules/drafting.py", "_next"): "evidence added to a rule, whose status stays",
+    ("rules/rule_drafting.py", "_next"): "evidence added to a rule, whose status stays",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 
@@ -152,7 +152,7 @@ def test_activation_is_asked_by_promotion_alone(modules: Modules) -> None:
             for alias in node.names
         }
         callers |= {name} if makers & imported else set()
-    assert callers == {"rules/promoting.py"}
+    assert callers == {"rules/rule_promoting.py"}
 
 
 @pytest.mark.req("RC-14")

@@ -266,7 +266,7 @@ def test_agents_run_at_home_and_learn_there(serve: Serve) -> None:
 
 def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All of it or nothing, whichever corpora it goes to; and what stood there before is asked for at once."""
-    from muniment.integrations.drawer import Drawer, Put, put_all
+    from muniment.integrations.keyed_documents import Drawer, Put, put_all
 
     asked: list[str] = []
     with muniment.open() as mem, running(mem, tmp_path) as url, muniment.connect(url) as far:
@@ -292,7 +292,7 @@ def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.req("LG-02")
 def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
-    from muniment.integrations.drawer import Drawer, Put, put_all
+    from muniment.integrations.keyed_documents import Drawer, Put, put_all
 
     keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
     token = keys.create("ana's", tenant="default", user="ana", access="write").token

@@ -14,7 +14,7 @@ from muniment.core.policy.policy import Policy
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.integrations.anthropic import MemoryFiles
-from muniment.integrations.drawer import Drawer
+from muniment.integrations.keyed_documents import Drawer
 from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
 from muniment.store.engines.opening import open_engine

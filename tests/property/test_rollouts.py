@@ -13,7 +13,7 @@ from muniment.contracts.validation import validate
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.handles.runner import Done
 from muniment.rules.attempts import AgentTask
-from muniment.rules.rollouts.standing import is_confirmed, rank_of
+from muniment.rules.rollouts.best_attempt import is_confirmed, rank_of
 
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLAIN = {"verifier_id": "v"}

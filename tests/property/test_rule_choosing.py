@@ -13,7 +13,7 @@ from muniment.contracts.rules import CandidateSelectRequest
 from muniment.contracts.validation import unknown_keys, validate
 from muniment.core.policy.rules import RulePolicy
 from muniment.core.text.duplicates import cosine
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"

@@ -16,7 +16,7 @@ from muniment.core.policy.rules import LintPolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import IntentParts, RunFacts, StepFacts
+from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
 from muniment.rules.promotion.consolidation import rule_of
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import is_clean, lint_rule

@@ -16,7 +16,7 @@ from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActio
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseBuffer, ReuseSelectMeta
 from muniment.contracts.rules import DistillDraft
 from muniment.contracts.run_records import EventLog, TraceCapsule
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.surfaces.cli.main import cli
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}

@@ -24,7 +24,7 @@ from rules_room import (  # noqa: F401
 import muniment
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.errors import Conflict
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.arms import in_arm
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.surfaces.cli.rules_desk import Where, opened_store

@@ -13,7 +13,7 @@ from mcp_room import at, make_store, protocol_failure, served, structured
 from mcp_types import ReadResourceResult, TextContent, TextResourceContents
 
 from muniment.handles.memory import Memory
-from muniment.packets.readables import list_readables
+from muniment.packets.listing import list_readables
 from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.resources import PAGE
 from muniment.surfaces.mcp.uris import build_uri, event_uri, parts_of

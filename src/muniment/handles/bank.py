@@ -24,7 +24,7 @@ from muniment.core.owners.banks import PREFIX, level_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
-from muniment.learning.kept import STORES, MemoryKind, Store
+from muniment.learning.stored_memory import STORES, MemoryKind, Store
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from muniment.core.policy.flow_map import FlowEstimatorKind
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied
-    from muniment.learning.kept import StoredMemory
     from muniment.learning.plans import PlanState
     from muniment.learning.reuse.puct import PuctTerms
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.flowmap.suggest import Suggestion
     from muniment.store.context import Context
 

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
-    from muniment.learning.kept import MemoryKind
+    from muniment.learning.stored_memory import MemoryKind
     from muniment.store.dumps import Dump, Source
     from muniment.store.ledger.records import EntryKind
 
@@ -102,7 +102,7 @@ def _study_owners(item: Item) -> tuple[str, ...]:
 
 
 def _erase_study_files(versions: Sequence[Item], held: ExitStack) -> int:
-    from muniment.research.files import erase_files
+    from muniment.research.study_files import erase_files
 
     return erase_files(versions, held)
 
@@ -176,7 +176,7 @@ def new_context(
 
 def check_dump(source: Source) -> Dump:
     """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its rules claim."""
-    from muniment.rules.foreign import ForeignRules
+    from muniment.rules.foreign_rules import ForeignRules
     from muniment.store import dumps
 
     return dumps.check_dump(source, ForeignRules())

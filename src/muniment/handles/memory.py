@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
-    from muniment.rules.run_plans import Router
+    from muniment.rules.effort import Router
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
     from muniment.store.derivation import Derived

@@ -63,7 +63,7 @@ class MemoryLearning:
         **more: Any,
     ) -> RouteDecision:
         """How to try a task, by how runs of its bucket (and `intent`) fared; `more` are fields of a `RouteRequest`."""
-        from muniment.rules.route import Routing
+        from muniment.rules.router_asking import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).decide(asked, **more)
@@ -79,7 +79,7 @@ class MemoryLearning:
         until: str | datetime | None = None,
     ) -> RateReport:
         """How often outcomes stay unknown, formats break, failures recur; and what that asks for."""
-        from muniment.rules.route import Routing
+        from muniment.rules.router_asking import Routing
 
         _, owner = name_bank(user_id, agent_id, tenant_id)
         return Routing(self._ctx, tenant_id, owner).rates(bucket_key=bucket_key, since=since, until=until)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.owners.banks import PREFIX, level_of
 from muniment.errors import InvalidInput
-from muniment.rules import drafting as rule_drafting
-from muniment.rules import promoting
+from muniment.rules import rule_drafting
+from muniment.rules import rule_promoting as promoting
 from muniment.rules.rulebook_reading import (
     list_reports,
     list_revisions,
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
     from muniment.core.vocabulary import RuleType
-    from muniment.learning.kept import StoredMemory
     from muniment.learning.rule_state import RuleStage
-    from muniment.rules.drafting import Submitted
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import (
         GateReport,
         LintFinding,
@@ -46,9 +45,10 @@ if TYPE_CHECKING:
     )
     from muniment.rules.promotion.tests import MadeTests
     from muniment.rules.promotion.trials import CanaryVerdict
+    from muniment.rules.rule_drafting import Submitted
+    from muniment.rules.rule_selecting import RuleSelection
     from muniment.rules.rulebook.statistics import RuleStats
     from muniment.rules.rulebook_reading import Report, RuleTest
-    from muniment.rules.selecting import RuleSelection
     from muniment.store.context import Context
     from muniment.verify.outputs import Output
 
@@ -130,7 +130,7 @@ class Rulebook:
         run_id: str = "none",
     ) -> RuleSelection:
         """Which of these rules a run of this kind would get: a look, which no run is told. `run_id` draws the arms."""
-        from muniment.rules.selecting import ask_rules, read_asked
+        from muniment.rules.rule_selecting import ask_rules, read_asked
 
         if not is_id(run_id):
             raise InvalidInput("not the id of a run", path="$.run_id")

@@ -283,7 +283,7 @@ class Run:
         `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`.
         """
-        from muniment.memory import remembering as facts
+        from muniment.memory import fact_writing as facts
 
         request = facts.request_fact(
             key=key,
@@ -367,7 +367,7 @@ class Run:
     ) -> Candidate:
         """Propose a fact. Policy promotes it at once where it is sure; else it waits for a decision. It says why."""
         from muniment.memory import candidate_deciding as candidates
-        from muniment.memory import remembering as facts
+        from muniment.memory import fact_writing as facts
 
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
@@ -376,7 +376,7 @@ class Run:
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
-        from muniment.memory import proposing as extraction
+        from muniment.memory import extracting as extraction
 
         return extraction.extract(self._desk(), event_ids, model)
 
@@ -538,7 +538,7 @@ class Run:
 
         entries = append(self._ctx, self._scope, drafts, self._opening, repairs=self._repairs)
         if self._ctx.policy.memory.extract_on_observe:
-            from muniment.memory.proposing import extract_from
+            from muniment.memory.extracting import extract_from
 
             extract_from(self._desk(), entries)
         return entries

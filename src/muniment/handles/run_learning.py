@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from muniment.core.vocabulary import RuleType, ScopeLevel
     from muniment.learning.fold.wording import Wording
     from muniment.learning.folding import Learned
-    from muniment.learning.kept import IntentParts, StateParts
     from muniment.learning.recalling import Recall
     from muniment.learning.run_blocks import RunBlocks
+    from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.memory.patches import Desk
-    from muniment.rules.selecting import RuleSelection
+    from muniment.rules.rule_selecting import RuleSelection
     from muniment.store.context import Context
 
 __all__ = ["RunLearning", "learn_from"]
@@ -88,7 +88,7 @@ class RunLearning:
         Which rules on trial it gets, and which active ones it does without, is drawn by its id. With `keep=False` it
         is a look: the run is not told, and nothing counts.
         """
-        from muniment.rules.selecting import read_asked, select_for_run
+        from muniment.rules.rule_selecting import read_asked, select_for_run
 
         asked = read_asked(
             self._ctx,
@@ -219,7 +219,7 @@ def learn_from(
     """
     from muniment.core.owners.banks import bank_owner
     from muniment.learning.folding import learn_run
-    from muniment.learning.requests import LEARNING, learn_request
+    from muniment.learning.learn_requests import LEARNING, learn_request
     from muniment.learning.tidying import bank_length, tidy_sometimes
 
     unknown = sorted(set(said) - set(LEARNING))

@@ -27,13 +27,13 @@ class RunMemory:
 
     def dispute(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
-        from muniment.memory import remembering as facts
+        from muniment.memory import fact_writing as facts
 
         return facts.dispute_fact(self._desk(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
-        from muniment.memory import remembering as facts
+        from muniment.memory import fact_writing as facts
 
         return facts.retract_fact(self._desk(), fact_id, sources, reason)
 
@@ -101,6 +101,6 @@ class RunMemory:
 
     def unheard(self, event_ids: Iterable[str] | None = None) -> list[Unheard]:
         """Whose words `extract` leaves aside in these messages, or all of this run's: not the user's own, and why."""
-        from muniment.memory import proposing as extraction
+        from muniment.memory import extracting as extraction
 
         return extraction.list_unheard(self._desk(), event_ids)

@@ -24,13 +24,13 @@ from muniment.core.record import Record
 from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
-from muniment.rules.attempt_trials import Attempt, Done
+from muniment.rules.attempt_records import Attempt, Done
+from muniment.rules.attempt_runs import Bench, TaskAsked
 from muniment.rules.attempts import AgentTask, RunNotes
-from muniment.rules.bench import Bench, TaskAsked
-from muniment.rules.rolling import Rollout
+from muniment.rules.effort import goal_plan, routed_plan
+from muniment.rules.rollout_running import Rollout
 from muniment.rules.rollouts.budget import Caps, Known, goal_of
 from muniment.rules.routing.records import RouteDecision, RouteRequest
-from muniment.rules.run_plans import goal_plan, routed_plan
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from muniment.core.vocabulary import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.rules.run_plans import Plan, Router
+    from muniment.rules.effort import Plan, Router
     from muniment.rules.tree_searching import TreeProblem
 
 __all__ = ["MODES", "AgentTask", "Attempt", "Done", "RunNotes", "Runner"]

@@ -27,7 +27,7 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.run_records import GatesFile, ResearchManifest
-from muniment.research.store import (
+from muniment.research.study_store import (
     Step,
     StudyView,
     check_revision,
@@ -143,7 +143,7 @@ class Study:
         """Where it stands, what is wrong with its files, what comes next."""
         from collections import Counter
 
-        from muniment.research.files import edited_files
+        from muniment.research.study_files import edited_files
 
         view = self._view()
         counted = Counter(citation.status for citation in view.citations)
@@ -208,7 +208,7 @@ class Study:
     ) -> WaveResult:
         """Take an agent's output for a perspective: Markdown, a path to it, or a record. It is accepted, or its
         breaches are named and `directive` says what to tell the agent."""
-        from muniment.research.sources import add_sources, sources_given
+        from muniment.research.study_sources import add_sources, sources_given
         from muniment.research.waves import agent_result, check_size, judge_output
 
         policy = self._ctx.policy.research
@@ -287,7 +287,7 @@ class Study:
 
     def supply(self, sources: Iterable[SuppliedSource | Mapping[str, Any]]) -> list[str]:
         """Keep pages or snippets that somebody really read: each makes its citation valid. Answers their cids."""
-        from muniment.research.sources import add_sources, sources_given
+        from muniment.research.study_sources import add_sources, sources_given
 
         view = self._view()
         _check_open(view)
@@ -301,7 +301,7 @@ class Study:
         from muniment.core.urls import normalize_url
         from muniment.memory.patches import texts_of
         from muniment.research.citations import gather_sources
-        from muniment.research.sources import look_at, readings_of, shelved_of
+        from muniment.research.study_sources import look_at, readings_of, shelved_of
 
         if not callable(getattr(checker, "check_many", None)):
             raise InvalidInput(
@@ -326,7 +326,7 @@ class Study:
 
     def citations(self, *, expected_revision: int | None = None) -> list[Citation]:
         """Settle the status of every source by what was supplied and looked at; measures gate C. May be repeated."""
-        from muniment.research.sources import settle_citations
+        from muniment.research.study_sources import settle_citations
 
         settled: list[list[Citation]] = []
 
@@ -354,8 +354,8 @@ class Study:
 
     def synthesis_input(self) -> SynthesisInput:
         """The pack and its summaries, and nothing else; refused where a file of them was edited."""
-        from muniment.research.files import check_directory
         from muniment.research.pack_writing import synthesis_input
+        from muniment.research.study_files import check_directory
 
         with self._directory.locked():
             view = self._view()
@@ -386,7 +386,7 @@ class Study:
 
     def resume(self) -> list[str]:
         """Write the store's files over whatever the directory holds; answers the paths that were written."""
-        from muniment.research.files import publish
+        from muniment.research.study_files import publish
 
         with self._directory.locked():
             written = publish(self._directory, self._view())
@@ -421,7 +421,7 @@ class Study:
         self, decide: Callable[[StudyView], Step | None], expected_revision: int | None, but: Sequence[str] = ()
     ) -> None:
         """One change: files checked, step decided, store written, files written. A crash leaves it before or after."""
-        from muniment.research.files import check_directory, publish
+        from muniment.research.study_files import check_directory, publish
 
         directory = self._directory
         with directory.locked():
@@ -513,8 +513,8 @@ def start_study(
     place = _directory(directory, id_)
     study = Study(ctx, run, place)
     with place.locked():
-        from muniment.research.files import publish
-        from muniment.research.store import MANIFEST
+        from muniment.research.study_files import publish
+        from muniment.research.study_store import MANIFEST
 
         if place.read(MANIFEST) is not None:
             raise Conflict(

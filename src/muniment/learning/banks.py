@@ -12,8 +12,8 @@ from muniment.core.canonical import read_canonical
 from muniment.core.owners.banks import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.core.ports.engine import Condition, Lock, Select
 from muniment.errors import NotFound
-from muniment.learning.kept import STORES, StoredMemory, Tally
 from muniment.learning.rule_state import CanaryPlan
+from muniment.learning.stored_memory import STORES, StoredMemory, Tally
 from muniment.store.items import Item, latest, lock_memory, lock_shared
 from muniment.store.ledger.memory_events import MEMORY_KEPT
 from muniment.store.ledger.records import EntryDraft, ToolCall
@@ -22,7 +22,7 @@ from muniment.store.writing import append_in, opening_draft
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.kept import MemoryKind, Store
+    from muniment.learning.stored_memory import MemoryKind, Store
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
 

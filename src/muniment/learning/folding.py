@@ -36,7 +36,6 @@ from muniment.learning.fold.run_logs import (
 )
 from muniment.learning.fold.triggers import Moment, triggers_of
 from muniment.learning.fold.wording import Wording
-from muniment.learning.kept import RunFacts, StoredMemory, Tally
 from muniment.learning.keys import intent_key
 from muniment.learning.peers import peer_of
 from muniment.learning.plans import ended_draft, find_plan, made_draft, run_plan, version_of
@@ -44,6 +43,7 @@ from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.stored_memory import RunFacts, StoredMemory, Tally
 from muniment.memory.patches import draft_patch
 from muniment.store.items import Item, latest, latest_of_run
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
-    from muniment.learning.kept import IntentParts, StateParts
+    from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
 

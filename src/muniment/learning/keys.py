@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from muniment.core.hashing import digest
 from muniment.errors import InvalidInput
-from muniment.learning.kept import IntentParts, StateParts
+from muniment.learning.stored_memory import IntentParts, StateParts
 
 __all__ = [
     "Likeness",

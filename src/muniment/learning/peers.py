@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from muniment.learning.kept import Feature, IntentParts, RunFacts, StateParts
+from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts
 
 __all__ = ["peer_of"]
 

@@ -17,7 +17,7 @@ from muniment.learning.fold.executing import Applied, Given, check_plan, execute
 from muniment.learning.fold.operations import parents_of
 from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.store.items import Item, latest
 from muniment.store.ledger.foreign import is_id

@@ -23,7 +23,7 @@ from muniment.store.ledger.memory_events import (
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
 
 __all__ = [
     "core_name",
@@ -75,7 +75,7 @@ def project_memory(
         said = entry.metadata
         if not is_bank(entry.scope.user_id) or said.get("event") != MEMORY_KEPT:
             return []
-        from muniment.learning.kept import StoredMemory
+        from muniment.learning.stored_memory import StoredMemory
 
         try:
             memory = StoredMemory.from_wire(said.get("memory"))
@@ -103,7 +103,7 @@ def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:
 
 
 def _memory_in(before: Item | None) -> StoredMemory | None:
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
 
     return None if before is None else StoredMemory.from_wire(before.plain()["memory"])
 
@@ -121,7 +121,7 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if id_ != trace_id_of(run_id):
         return []
     from muniment.contracts.run_records import EventLog
-    from muniment.learning.kept import RunFacts
+    from muniment.learning.stored_memory import RunFacts
 
     before = lookup(id_)
     if before is not None and (before.user_id != entry.scope.user_id or before.body is None):

@@ -13,10 +13,10 @@ from muniment.core.record import RULECRAFT_VERSION, ValidationError, issues_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
 from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
 from muniment.learning.hints import Asked, Dropped, Injection, Recallable, best_of, inject, weigh
-from muniment.learning.kept import IntentParts, StateParts, Store
 from muniment.learning.keys import intent_key, intent_likeness, state_key
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
+from muniment.learning.stored_memory import IntentParts, StateParts, Store
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.memory.searching import check_search, find_turns
 from muniment.store.items import lock_shared
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learned_memory import MemoryHint
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.learning.kept import MemoryKind, StoredMemory
+    from muniment.learning.stored_memory import MemoryKind, StoredMemory
     from muniment.memory.patches import Desk
     from muniment.store.context import Context
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionRecord
     from muniment.core.policy.learning import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.learning.kept import MemoryKind, StoredMemory
+    from muniment.learning.stored_memory import MemoryKind, StoredMemory
     from muniment.store.context import Context
 
 __all__ = ["EVERY", "bank_length", "tidy", "tidy_sometimes"]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from muniment.core.instants import format_instant, parse_instant
 from muniment.errors import InvalidInput
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["DAYS_MAX", "Ttl", "expires_at", "has_expired", "parse_ttl", "ttl_text"]
 

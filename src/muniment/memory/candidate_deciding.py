@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 from muniment.core.ports.engine import Reader, Select, Transaction
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
+from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
 from muniment.memory.facts.candidate_records import Candidate
 from muniment.memory.facts.records import QuoteRef, StoredCandidate
 from muniment.memory.facts.rules import has_less_trust, same_value
@@ -25,7 +26,6 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.memory.remembering import FactRequest, lock_fact, plan_fact
 from muniment.store.items import Item, digest_name, latest, lock_item
 from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
 from muniment.store.ledger.records import EntryDraft

@@ -9,8 +9,8 @@ from muniment.core.ports.engine import Reader
 from muniment.errors import InvalidInput
 from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.turn import EpisodeCandidate
 from muniment.memory.turn_reading import LiveTurn
+from muniment.memory.turns import EpisodeCandidate
 from muniment.store.context import Context
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.reading import list_entries

@@ -10,6 +10,7 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.memory.fact_reading import view_fact
 from muniment.memory.fact_rows import LEVELS
+from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.patches import (
     Decided,
@@ -25,7 +26,6 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.memory.remembering import FactRequest, plan_fact, request_fact
 from muniment.store.items import Item, latest, lock_item, lock_shared
 from muniment.store.ledger.memory_events import (
     INSIGHT_JUDGED,

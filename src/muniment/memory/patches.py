@@ -31,8 +31,8 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.facts.records import QuoteRef
-from muniment.store.carriers import CITING
 from muniment.store.context import Context
+from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote

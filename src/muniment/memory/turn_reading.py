@@ -61,7 +61,7 @@ class LiveTurn:
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
         from muniment.memory.episodes.turns import ReadTurn
-        from muniment.memory.turn import Turn
+        from muniment.memory.turns import Turn
 
         turn = Turn.unchecked(
             {

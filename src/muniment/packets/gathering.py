@@ -24,8 +24,8 @@ from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text, 
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.searching import Found, find_turns
 from muniment.memory.state_patching import read_state
-from muniment.memory.turn import EpisodeCandidate, SummaryLine
 from muniment.memory.turn_reading import last_turns
+from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import (
     ComposeRequest,

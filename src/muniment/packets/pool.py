@@ -23,7 +23,7 @@ from muniment.core.canonical import Written, canonical_text, ordered_members
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
-from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 
 __all__ = [
     "ComposeRequest",

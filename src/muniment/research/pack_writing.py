@@ -30,8 +30,8 @@ from muniment.research.run_records import (
     SynthesisInput,
 )
 from muniment.research.source_judging import SourceJudge
-from muniment.research.sources import first_chunks, gate_of_citations, readings_of, shelved_of
-from muniment.research.store import CITATIONS, New, Step, StudyView, pretty, with_inputs
+from muniment.research.study_sources import first_chunks, gate_of_citations, readings_of, shelved_of
+from muniment.research.study_store import CITATIONS, New, Step, StudyView, pretty, with_inputs
 from muniment.research.waves import (
     check_size,
     gate_of_waves,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ConfidenceShares
     from muniment.memory.corpus import Corpus
-    from muniment.research.sources import Shelved
+    from muniment.research.study_sources import Shelved
 
 __all__ = ["SourceJudge"]
 

@@ -22,7 +22,7 @@ from muniment.research.questions.perspectives import check_plan, plan, plan_seco
 from muniment.research.questions.question import analyse
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import AgentResult, Gap, GateResult, PivotDecision, Stage, WaveResult
-from muniment.research.store import PERSPECTIVES, New, Step, StudyView, pretty, wave_path
+from muniment.research.study_store import PERSPECTIVES, New, Step, StudyView, pretty, wave_path
 
 if TYPE_CHECKING:
     from muniment.core.policy.research import ResearchPolicy

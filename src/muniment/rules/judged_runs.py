@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.errors import Forgotten, NotFound
 from muniment.learning.folding import list_event_logs
-from muniment.learning.kept import RunFacts
 from muniment.learning.recalling import features_of
+from muniment.learning.stored_memory import RunFacts
 from muniment.rules.promotion.examples import Example
 from muniment.runs.reading import get_run
 from muniment.store.items import latest

@@ -20,8 +20,8 @@ from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import EventLog
-    from muniment.learning.kept import StoredMemory
     from muniment.learning.rule_state import RuleArm
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RuleUse
 
 __all__ = [

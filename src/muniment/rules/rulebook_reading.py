@@ -19,7 +19,7 @@ from muniment.store.items import Item, digest_name
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.store.context import Context
 
 __all__ = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft
 

@@ -28,8 +28,8 @@ from muniment.core.ports.engine import (
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput, NotFound, UnknownScope
-from muniment.store.carriers import carriers_of, origins_of
 from muniment.store.context import Context
+from muniment.store.item_entries import carriers_of, origins_of
 from muniment.store.items import Change, Item, Rewritten, derived_from, latest, lock_memory, lock_shared, write_changes
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.turns import users_of

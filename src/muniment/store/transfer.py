@@ -28,10 +28,10 @@ from muniment.core.ports.engine import (
 )
 from muniment.core.ports.schema import column_names, table
 from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
-from muniment.store.carriers import carriers_of
 from muniment.store.context import Context
 from muniment.store.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
+from muniment.store.item_entries import carriers_of
 from muniment.store.items import latest, links_of, write_changes
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.records import Erased, Receipt

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.scope import Scope
-from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,

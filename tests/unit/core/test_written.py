@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from muniment.core.canonical import Written, canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidJson
-from muniment.memory.turn import Turn
+from muniment.memory.turns import Turn
 from muniment.packets.pool import HitCandidate, Pool
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from((0.0, -0.0, 1.0, 1e-7, 1e-5, 1e16, 1e21))

@@ -11,7 +11,7 @@ from muniment.core.instants import format_instant
 from muniment.core.policy.learning import LearnPolicy
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute
 from muniment.learning.fold.undoing import Undone, undo_plan
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 STORE = {

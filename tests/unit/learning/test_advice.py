@@ -9,7 +9,7 @@ from muniment.core.policy.learning import FoldPolicy
 from muniment.core.predicates.predicate import parse
 from muniment.learning.fold.advice import advice_line, conditions_of, intent_conditions
 from muniment.learning.fold.contrast import contrast
-from muniment.learning.kept import IntentParts
+from muniment.learning.stored_memory import IntentParts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
 from muniment.learning.fold.blame import blame, is_error, signals_of
-from muniment.learning.kept import RunFacts, StepFacts
+from muniment.learning.stored_memory import RunFacts, StepFacts
 
 
 def answer(text: str) -> StepFacts:

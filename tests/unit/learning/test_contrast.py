@@ -12,7 +12,7 @@ from run_makers import greedy_against_random, many_runs, run, runs_with
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.stats.bounds import Beta, prob_greater
 from muniment.learning.fold.contrast import contrast, separations_of, window
-from muniment.learning.kept import RunFacts
+from muniment.learning.stored_memory import RunFacts
 
 POLICY = FoldPolicy()
 

@@ -25,8 +25,8 @@ from muniment.core.predicates.predicate import parse
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.distill import Distilling, episode, seed, tactic
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import RunFacts
 from muniment.learning.keys import intent_key
+from muniment.learning.stored_memory import RunFacts
 
 ROOM = POLICY.fold.summary_tokens_max
 DISTILLING = Distilling(POLICY, NOW, Writer(count_words, ROOM, clean))

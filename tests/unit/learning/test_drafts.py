@@ -13,7 +13,7 @@ from muniment.core.policy.learning import FoldPolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import cluster_of, drafts
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import RunFacts
+from muniment.learning.stored_memory import RunFacts
 from muniment.verify.taxonomy import FAILURE_KINDS
 
 POLICY = FoldPolicy()

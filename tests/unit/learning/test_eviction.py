@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from muniment.core.instants import format_instant
 from muniment.core.policy.learning import EvictionPolicy
-from muniment.learning.kept import StoredMemory, Tally
 from muniment.learning.reuse.eviction import decayed_score, own_score, to_evict
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")
 

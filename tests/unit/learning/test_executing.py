@@ -15,7 +15,7 @@ from muniment.contracts.folding import MemoryActionRecord
 from muniment.core.policy.learning import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.learning.fold.executing import check_plan, ids_touched, op_id
-from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 pytestmark = pytest.mark.req("RC-11")
 

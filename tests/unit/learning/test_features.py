@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
 from muniment.learning.fold.features import features_of, group_of, scalar_text, with_features
-from muniment.learning.kept import Feature, RunFacts, StateParts
+from muniment.learning.stored_memory import Feature, RunFacts, StateParts
 
 
 def names(facts: RunFacts) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from muniment.core.policy.learning import LearnPolicy
 from muniment.learning.hints import Asked, Recallable, best_of, history_of, quality_of, weigh
-from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 NOW = "2026-01-02T00:00:00Z"
 POLICY = LearnPolicy()

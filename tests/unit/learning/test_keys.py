@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
-from muniment.learning.kept import IntentParts, StateParts
 from muniment.learning.keys import (
     Likeness,
     intent_key,
@@ -23,6 +22,7 @@ from muniment.learning.keys import (
     state_compat,
     state_key,
 )
+from muniment.learning.stored_memory import IntentParts, StateParts
 
 pytestmark = pytest.mark.req("RC-07")
 

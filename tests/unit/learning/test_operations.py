@@ -10,7 +10,7 @@ from plan_makers import KINDS, Shelf, act, day, payload, told
 from muniment.core.hashing import digest_of
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy
 from muniment.learning.fold.operations import ENDLESS
-from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 APPLIED = [("APPLIED", None)]
 

@@ -15,7 +15,7 @@ from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory
 from muniment.core.canonical import canonical_bytes
 from muniment.learning.fold.executing import Given, execute
 from muniment.learning.fold.planning import Folded, fold
-from muniment.learning.kept import RunFacts, StoredMemory
+from muniment.learning.stored_memory import RunFacts, StoredMemory
 
 END = FoldTrigger(kind="end_of_run", details="the run has ended")
 

@@ -13,7 +13,7 @@ from run_makers import NOW, run, stored
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.policy.learning import PraxisPolicy
 from muniment.learning.fold.praxis import praxis_update
-from muniment.learning.kept import StoredMemory, Tally
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 POLICY = PraxisPolicy()
 TACTIC: dict[str, Any] = {

@@ -11,9 +11,9 @@ from muniment.contracts.validation import unknown_keys, validate
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.learning.fold.run_logs import Finished, build_capsule, build_event_log
-from muniment.learning.kept import IntentParts, StateParts
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.stored_memory import IntentParts, StateParts
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 SUMMARY = {"schema_version": "0.5.15", "summary_id": "s", "trace_id": "t", "answer": "24", "key_reasoning": ["it is"]}

@@ -7,7 +7,7 @@ from plan_makers import KINDS, Shelf, act, day, payload, plan_of, told
 
 from muniment.contracts.folding import MemoryActionPlan
 from muniment.learning.fold.undoing import undo_plan
-from muniment.learning.kept import Tally
+from muniment.learning.stored_memory import Tally
 
 pytestmark = pytest.mark.req("RC-11", "RC-06")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
-from muniment.memory.turn import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.page.matrix import SECTIONS
 from muniment.packets.pool import (
     ComposeRequest,

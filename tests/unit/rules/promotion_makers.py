@@ -8,7 +8,7 @@ from typing import Any
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
 from muniment.core.stats.sequential import Comparison
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import staged
 from muniment.rules.promotion.clashes import find_clashes
 from muniment.rules.promotion.consolidation import rule_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
 from muniment.core.policy.rules import RulePolicy
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.records import RuleUse
 from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
 

@@ -13,8 +13,8 @@ import muniment.rules.promotion
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
-from muniment.learning.kept import StoredMemory, Tally
 from muniment.learning.rule_state import CanaryPlan
+from muniment.learning.stored_memory import StoredMemory, Tally
 from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
 from muniment.rules.promotion.gate import rule_digest

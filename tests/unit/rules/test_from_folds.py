@@ -13,7 +13,7 @@ from muniment.core.policy.rules import PromotePolicy, RulePolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import IntentParts, RunFacts, StepFacts
+from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
 from muniment.rules.promotion.activation import activated, restored, retired, rule_in, staged
 from muniment.rules.promotion.clashes import find_clashes
 from muniment.rules.promotion.consolidation import consolidate, rule_of

@@ -19,11 +19,11 @@ import muniment
 from muniment.contracts.patterning import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
-from muniment.rules.measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
 from muniment.rules.patterning.stages import stage_of, weights_in_force
+from muniment.rules.patterning_measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
 
 PACKAGE = Path(muniment.__file__).parent
-OFFLINE = ("muniment.rules.patterning", "muniment.rules.measuring")
+OFFLINE = ("muniment.rules.patterning", "muniment.rules.patterning_measuring")
 
 
 def linear(weights: Mapping[str, float], seed: int, /) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from muniment.contracts.patterning import PatterningObservable
 from muniment.contracts.run_records import EventLog
 from muniment.errors import InvalidInput
-from muniment.learning.kept import RunFacts
+from muniment.learning.stored_memory import RunFacts
 from muniment.rules.patterning.rates import read_rates, row_of_facts, row_of_log
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from muniment.contracts.run_records import RunCost, VerifierResult
 from muniment.core.policy.routing import RoutePolicy
+from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
-from muniment.rules.rollouts.standing import is_confirmed
 from muniment.verify.verdicts import is_pass
 
 POLICY = RoutePolicy()

@@ -12,8 +12,8 @@ from muniment.contracts.run_records import RolloutSummary, VerifierResult
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
+from muniment.rules.rollouts.best_attempt import Stood, best_of, is_confirmed, rank_of, replaces
 from muniment.rules.rollouts.selection import select_summaries
-from muniment.rules.rollouts.standing import Stood, best_of, is_confirmed, rank_of, replaces
 from muniment.rules.rollouts.synthesis import (
     needs_repair,
     refine_prompt,

@@ -10,7 +10,7 @@ from promotion_makers import LATER, NOW, draft, memory_of, rule
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import PromotePolicy, RulePolicy
 from muniment.errors import Conflict, DuplicateId, GateFailed, InvalidInput, InvalidRecord, TooLarge
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import restored, retired, staged
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.promotion.reports import report_change

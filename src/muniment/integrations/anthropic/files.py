@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.integrations.drawer import Drawer
+from muniment.integrations.keyed_documents import Drawer
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory

@@ -17,7 +17,7 @@ from muniment.core.hashing import short_id
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.outside.system import system_clock
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.drawer import Drawer, Kept, Put, put_all
+from muniment.integrations.keyed_documents import Drawer, Kept, Put, put_all
 from muniment.integrations.langgraph.filters import matches
 from muniment.integrations.packages import missing
 

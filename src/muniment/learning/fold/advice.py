@@ -10,7 +10,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, group_of, scalar_text
-from muniment.learning.kept import IntentParts, RunFacts, Tally
+from muniment.learning.stored_memory import IntentParts, RunFacts, Tally
 
 __all__ = ["advice_line", "conditions_of", "intent_conditions", "support_words"]
 

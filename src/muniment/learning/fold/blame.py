@@ -13,7 +13,7 @@ from math import exp
 from typing import NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.kept import RunFacts, StepFacts
+from muniment.learning.stored_memory import RunFacts, StepFacts
 from muniment.verify.taxonomy import detail_of
 
 __all__ = ["WEIGHTS", "Blame", "Signals", "blame", "is_error", "signals_of"]

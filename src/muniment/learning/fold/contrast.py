@@ -16,7 +16,7 @@ from typing import NamedTuple
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.stats.bounds import Beta, log_beta
 from muniment.learning.fold.features import VERDICT_GROUPS, features_of, group_of, telling
-from muniment.learning.kept import RunFacts, Tally
+from muniment.learning.stored_memory import RunFacts, Tally
 
 __all__ = ["Separation", "contrast", "separations_of", "window"]
 

@@ -20,8 +20,8 @@ from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import IntentParts, RunFacts, StoredMemory, Tally
 from muniment.learning.keys import intent_key, state_key
+from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
 from muniment.verify.verdicts import score_of
 
 __all__ = [

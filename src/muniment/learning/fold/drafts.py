@@ -21,8 +21,8 @@ from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, Place, is_judged, shared_intent
 from muniment.learning.fold.features import features_of, group_of
 from muniment.learning.fold.wording import Writer
-from muniment.learning.kept import RunFacts
 from muniment.learning.keys import intent_key
+from muniment.learning.stored_memory import RunFacts
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 __all__ = ["cluster_of", "drafts"]

@@ -21,7 +21,7 @@ from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.learning.fold.operations import Desk, no_secret, perform
 from muniment.learning.fold.payloads import Refused, id_of, lineage_of
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["Applied", "Given", "action_record", "check_plan", "execute", "ids_touched", "op_id"]
 

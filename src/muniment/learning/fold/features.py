@@ -24,7 +24,7 @@ from typing import Any, Final
 from muniment.core.record import Record
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import is_error
-from muniment.learning.kept import Feature, RunFacts, StepFacts
+from muniment.learning.stored_memory import Feature, RunFacts, StepFacts
 
 __all__ = ["VERDICT_GROUPS", "features_of", "group_of", "scalar_text", "telling", "with_features"]
 

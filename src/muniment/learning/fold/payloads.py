@@ -15,7 +15,7 @@ from muniment.core.canonical import canonical_bytes, child_path
 from muniment.core.predicates.predicate import parse
 from muniment.core.record import JsonObject, RulecraftRecord
 from muniment.errors import InvalidInput, InvalidRecord, Issue
-from muniment.learning.kept import MemoryKind
+from muniment.learning.stored_memory import MemoryKind
 
 __all__ = [
     "Payload",

@@ -34,7 +34,7 @@ from muniment.learning.fold.distill import (
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.wording import Clean, Count, Wording, Writer
-from muniment.learning.kept import RunFacts, StoredMemory
+from muniment.learning.stored_memory import RunFacts, StoredMemory
 
 __all__ = ["Folded", "fold"]
 

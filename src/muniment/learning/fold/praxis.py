@@ -15,7 +15,7 @@ from muniment.core.stats import counts
 from muniment.core.stats.bounds import wilson_bounds
 from muniment.core.stats.sequential import confidence_sequence
 from muniment.learning.fold.distill import learnt_of
-from muniment.learning.kept import RunFacts, StoredMemory, Tally
+from muniment.learning.stored_memory import RunFacts, StoredMemory, Tally
 
 __all__ = ["CONFLICT_CODES", "praxis_update"]
 

@@ -23,10 +23,10 @@ from muniment.core.canonical import canonical_text
 from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.fold.features import scalar_text
-from muniment.learning.kept import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts, StepFacts
 from muniment.store.ledger.records import LedgerEntry
 from muniment.verify.verdicts import is_pass, says_nothing
 

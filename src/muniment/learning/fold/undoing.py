@@ -15,7 +15,7 @@ from muniment.core.hashing import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.fold.executing import action_record
 from muniment.learning.fold.operations import retired
-from muniment.learning.kept import STORES, MemoryKind, Store, StoredMemory
+from muniment.learning.stored_memory import STORES, MemoryKind, Store, StoredMemory
 
 __all__ = ["UNDONE", "Undone", "undo_plan"]
 

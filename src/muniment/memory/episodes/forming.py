@@ -11,7 +11,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.trust import lowest_trust
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.turn import EpisodeCandidate
+from muniment.memory.turns import EpisodeCandidate
 
 __all__ = ["EPISODE_TURNS_MAX", "GAP", "form_episodes", "stretches"]
 

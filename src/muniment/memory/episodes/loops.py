@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from muniment.contracts.memory_packet import OpenLoop
 from muniment.core.text.analyzer import analyze
 from muniment.memory.episodes.turns import ReadTurn, questions_of
-from muniment.memory.turn import Turn
+from muniment.memory.turns import Turn
 
 __all__ = ["open_loops"]
 

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import chain
 
 from muniment.memory.episodes.turns import ReadTurn, Sentence
-from muniment.memory.turn import SummaryLine, Turn
+from muniment.memory.turns import SummaryLine, Turn
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 __all__ = ["best_lines"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
-from muniment.memory.turn import Turn
+from muniment.memory.turns import Turn
 
 __all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "questions_of"]
 

@@ -9,7 +9,7 @@ from muniment.contracts.memory_packet import WorkingState
 from muniment.core.hashing import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState
-from muniment.store.carriers import CITING, named_events
+from muniment.store.item_entries import CITING, named_events
 from muniment.store.items import Change, Item, Rewritten
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.records import LedgerEntry

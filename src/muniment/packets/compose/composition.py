@@ -18,9 +18,9 @@ from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput
 from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
+from muniment.packets.compose.draft import Desk, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
-from muniment.packets.compose.placing import Desk, Placed, Said, emitted_ts
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import SUPERSEDED, Page, Quoted, Sheet, lay_out
 from muniment.packets.page.lines import StateUnit, claim_evidence

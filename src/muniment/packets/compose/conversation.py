@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
-from muniment.memory.turn import SummaryLine, Turn
+from muniment.memory.turns import SummaryLine, Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
+from muniment.packets.compose.draft import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import names_of
-from muniment.packets.compose.placing import Desk, Placed, Said, emitted_ts, instant_order
 from muniment.packets.page.lines import (
     day_heading,
     day_of,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from muniment.contracts.memory_packet import Episode, TimeSpan
 from muniment.core.instants import Instant, parse_rfc3339
-from muniment.memory.turn import EpisodeCandidate, SummaryLine
+from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark
+from muniment.packets.compose.draft import Desk, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
-from muniment.packets.compose.placing import Desk, Placed, instant_order
 from muniment.packets.page.lines import episode_text
 
 __all__ = ["place_episodes"]

@@ -9,8 +9,8 @@ from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.duplicates import Seen
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
+from muniment.packets.compose.draft import Desk, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.compose.placing import Desk, Placed, instant_order
 from muniment.packets.page.lines import fact_line, insight_line, procedure_line, shown, superseded_note
 from muniment.packets.page.matrix import may_show
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate

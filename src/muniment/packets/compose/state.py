@@ -8,8 +8,8 @@ from typing import Any
 from muniment.contracts.memory_packet import Decision, Risk, WorkingState
 from muniment.core.record import Record
 from muniment.packets.compose.budget import cut_value, typical_mark
+from muniment.packets.compose.draft import Desk, Placed
 from muniment.packets.compose.explain import Reason, Rung
-from muniment.packets.compose.placing import Desk, Placed
 from muniment.packets.page.lines import CLAIMS, HINTS, StateUnit, claim_evidence, state_line, state_units
 from muniment.packets.page.matrix import STATE_PARTS
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from muniment.contracts.patterning import PatterningObservable
 from muniment.contracts.run_records import EventLog
 from muniment.errors import InvalidInput
-from muniment.learning.kept import RunFacts
+from muniment.learning.stored_memory import RunFacts
 from muniment.verify.verdicts import is_pass
 
 __all__ = ["RunRow", "read_rates", "row_of_facts", "row_of_log"]

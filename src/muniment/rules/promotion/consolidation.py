@@ -34,7 +34,7 @@ from muniment.core.predicates.tree import (
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.duplicates import cosine, turns, words_of
 from muniment.errors import InvalidInput
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.stances import are_opposed, feature_of
 
 __all__ = [

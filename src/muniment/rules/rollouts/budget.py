@@ -16,7 +16,7 @@ from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Absent, Integer, Record
 from muniment.core.stats.bounds import wilson_bounds
 from muniment.core.vocabulary import Level, RunMode
-from muniment.rules.rollouts.standing import is_confirmed
+from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.synthesis import needs_repair
 from muniment.rules.routing.records import Tier
 from muniment.verify.verdicts import is_pass

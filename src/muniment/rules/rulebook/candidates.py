@@ -14,9 +14,9 @@ from muniment.core.predicates import Predicate, parse
 from muniment.core.text.duplicates import words_of
 from muniment.core.vocabulary import InjectionMode
 from muniment.errors import InvalidInput
-from muniment.learning.kept import StoredMemory
 from muniment.learning.keys import name_key
 from muniment.learning.rule_state import RuleStage
+from muniment.learning.stored_memory import StoredMemory
 
 __all__ = [
     "PREDICATES",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from muniment.learning.kept import MemoryKind, Store
+from muniment.learning.stored_memory import MemoryKind, Store
 from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.learning_desk import (
     STANDINGS,
@@ -25,7 +25,7 @@ from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import EventLog
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["bank"]
 

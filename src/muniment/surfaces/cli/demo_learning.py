@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.handles.bank import Bank
     from muniment.handles.memory import Memory
     from muniment.handles.runner import AgentTask, Done, Runner
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.verify.outputs import Output
 
 __all__ = ["show_learning"]

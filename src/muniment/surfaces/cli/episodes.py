@@ -12,7 +12,7 @@ from muniment.surfaces.cli.output import emit_json, handles_errors
 from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
-    from muniment.memory.turn import EpisodeCandidate
+    from muniment.memory.turns import EpisodeCandidate
 
 __all__ = ["episodes"]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from muniment.handles.bank import Bank
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["fold"]
 

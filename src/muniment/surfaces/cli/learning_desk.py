@@ -18,7 +18,7 @@ from muniment.surfaces.settings import load_settings, open_store
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionRecord
     from muniment.handles.bank import Bank
-    from muniment.learning.kept import StoredMemory, Tally
+    from muniment.learning.stored_memory import StoredMemory, Tally
 
 __all__ = [
     "STANDINGS",

@@ -79,9 +79,9 @@ def plan(
     seed, values; without a probe the base) or a response (chi, base, errors). With --call FILE needs neither: the
     function is called for the base and one or two steps of each probe.
     """
-    from muniment.rules.measuring import measure_response
     from muniment.rules.patterning.planning import make_plan
     from muniment.rules.patterning.records import PatterningMeasurements
+    from muniment.rules.patterning_measuring import measure_response
     from muniment.surfaces.cli.functions import load_function
 
     measured = PatterningMeasurements.from_wire(read_one(file, "$.file"))
@@ -121,8 +121,8 @@ def try_(
 ) -> None:
     """Take a PLAN on: replay, then canary, then applied. What regresses is rolled back, and the exit code is 1."""
     from muniment.contracts.patterning import PatterningPlan
-    from muniment.rules.measuring import validate_plan
     from muniment.rules.patterning.stages import stage_of
+    from muniment.rules.patterning_measuring import validate_plan
     from muniment.surfaces.cli.functions import load_function
 
     if replay is None and canary is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from muniment.errors import NotFound
-from muniment.learning.kept import Store
+from muniment.learning.stored_memory import Store
 from muniment.surfaces.cli.asking import a_run, one_line, settings_of_user, text_given
 from muniment.surfaces.cli.learning_desk import (
     bucket_given,

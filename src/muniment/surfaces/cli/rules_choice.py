@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import RuleRecord
     from muniment.core.policy.rules import RulePolicy
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
     from muniment.rules.promotion.trials import CanaryVerdict
-    from muniment.rules.selecting import RuleSelection
+    from muniment.rules.rule_selecting import RuleSelection
 
 __all__ = ["lint", "report", "select", "verdict_plain"]
 

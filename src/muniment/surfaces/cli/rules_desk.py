@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from muniment.core.stats.counts import Tally
     from muniment.handles.memory import Memory
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import GateReport, LintFinding
     from muniment.rules.rulebook.statistics import RuleStats
 

@@ -37,9 +37,9 @@ from muniment.surfaces.cli.tables import Cell, bar, show_table
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
-    from muniment.learning.kept import StoredMemory
-    from muniment.rules.drafting import Submitted
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import GateReport, ReplayReport
+    from muniment.rules.rule_drafting import Submitted
     from muniment.rules.rulebook_reading import RuleTest
 
 __all__ = ["add", "gate", "replay", "submit", "tests"]

@@ -31,7 +31,7 @@ from muniment.surfaces.cli.tables import Cell, show_table
 
 if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import PromotionReport, RulebookRevision
     from muniment.rules.promotion.trials import CanaryVerdict
 

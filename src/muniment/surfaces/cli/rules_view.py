@@ -40,7 +40,7 @@ from muniment.surfaces.cli.tables import Cell, show_table, sparkline
 if TYPE_CHECKING:
     from muniment.core.stats.counts import Tally
     from muniment.handles.rulebook import Rulebook
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision
     from muniment.rules.rulebook.statistics import RuleStats
     from muniment.rules.rulebook_reading import Report, RuleTest

@@ -17,10 +17,10 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
 from muniment.surfaces.http.compression import Compressed
-from muniment.surfaces.http.door import Door, problem_response
+from muniment.surfaces.http.gateway import Door, problem_response
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.http.settings import ServerSettings
-from muniment.surfaces.http.standing import Standing
+from muniment.surfaces.http.status import Standing
 from muniment.surfaces.http.telemetry import NoObserver, otel_observer
 from muniment.surfaces.operations.openapi import openapi_bytes
 from muniment.surfaces.operations.works import Works

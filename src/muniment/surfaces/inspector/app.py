@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from muniment.errors import UnknownRoute, WrongMethod
 from muniment.surfaces.http.app import Beside
-from muniment.surfaces.http.door import problem_response
+from muniment.surfaces.http.gateway import problem_response
 from muniment.surfaces.inspector.pages import DIST, HEADERS, NOT_BUILT, load_files
 
 __all__ = ["inspector", "no_inspector"]

@@ -11,7 +11,7 @@ from muniment.contracts.memory_packet import Cues, Purpose
 from muniment.core.record import Absent, Confidence, Items, JsonValue, Numeric, Record, ValidationError
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput
-from muniment.learning.kept import IntentParts, StateParts
+from muniment.learning.stored_memory import IntentParts, StateParts
 
 __all__ = [
     "ARGUMENTS_BYTES_MAX",

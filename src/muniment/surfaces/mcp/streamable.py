@@ -23,7 +23,7 @@ from muniment.errors import Forbidden, InvalidInput, MunimentError, WrongMethod
 from muniment.surfaces.http.access import OPEN, Caller, check_grants
 from muniment.surfaces.http.app import Beside
 from muniment.surfaces.http.bodies import read_bytes
-from muniment.surfaces.http.door import problem_response
+from muniment.surfaces.http.gateway import problem_response
 from muniment.surfaces.http.settings import is_loopback
 from muniment.surfaces.mcp.seats import Place, Seat, Seats
 from muniment.surfaces.mcp.server import Ctx, make_server

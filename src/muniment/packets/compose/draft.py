@@ -15,7 +15,7 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
-from muniment.memory.turn import Turn
+from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.wall import Wall

@@ -14,11 +14,11 @@ from muniment.core.ports.engine import Condition, Select
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
 from muniment.learning.folding import LearnRequest
-from muniment.learning.kept import IntentParts, StateParts
 from muniment.learning.keys import read_intent_key, read_state_key
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.recalling import bucket_given, check_small, features_given, intent_given, state_given
 from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.stored_memory import IntentParts, StateParts
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
 from muniment.store.items import Item, latest
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED

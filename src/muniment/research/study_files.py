@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import parse_json
 from muniment.core.hashing import digest
 from muniment.errors import ArtifactEdited, Conflict, InvalidJson
-from muniment.research.store import AUDIT, GATES_FILE, MANIFEST, StudyView, files_of, rendered, wave_path
+from muniment.research.study_store import AUDIT, GATES_FILE, MANIFEST, StudyView, files_of, rendered, wave_path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

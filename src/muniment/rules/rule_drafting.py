@@ -13,7 +13,7 @@ from muniment.core.owners.banks import level_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge, WrongStage
 from muniment.learning.banks import find_memory, list_memories
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.rules.judged_runs import Examples
 from muniment.rules.promotion.activation import rule_in, staged
@@ -24,10 +24,10 @@ from muniment.rules.promotion.tests import MadeTests, is_micro, with_tests
 from muniment.rules.promotion.tests import make_tests as tests_for
 from muniment.rules.promotion.trials import judge_replay
 from muniment.rules.promotion.user_rules import user_memory, user_rule
+from muniment.rules.rule_trying import Trial, replay_pairs, try_tests
 from muniment.rules.rulebook.lint import is_clean, lint_rule
 from muniment.rules.rulebook_reading import list_tests, newest_report, standing_rules
 from muniment.rules.rulebook_writing import Book, Turn, find_rule, report_draft, spec_draft, turn_page
-from muniment.rules.trying import Trial, replay_pairs, try_tests
 from muniment.store.items import latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import DRAFT_MADE

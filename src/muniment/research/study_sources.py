@@ -16,7 +16,7 @@ from muniment.research.citations import Look, citations_text, gather_sources, se
 from muniment.research.gates import gate_c
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import Citation, GateResult, SourceCheck, SuppliedSource
-from muniment.research.store import CITATIONS, New, Step, StudyView, checks_of
+from muniment.research.study_store import CITATIONS, New, Step, StudyView, checks_of
 from muniment.research.waves import gate_of_waves, need_gate, need_stage, without_secrets
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import Found, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
-from muniment.surfaces.http.standing import Plain, Standing
+from muniment.surfaces.http.status import Plain, Standing
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muniment.contracts.rules import RuleRecord
 from muniment.errors import InvalidInput
-from muniment.learning.kept import StoredMemory
+from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.projection import is_earned, is_persons_own
 from muniment.rules.promotion.gate import rule_digest
 from muniment.store.items import Item

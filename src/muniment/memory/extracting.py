@@ -15,14 +15,14 @@ from muniment.errors import InvalidInput
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
 from muniment.memory.extraction.model import Model
+from muniment.memory.extraction.speakers import is_nameless, why_unheard
 from muniment.memory.extraction.taken_back import TakenBack, opposite_of
-from muniment.memory.extraction.voices import is_nameless, why_unheard
 from muniment.memory.fact_reading import read_facts
+from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import names_value
 from muniment.memory.patches import Desk, texts_of
-from muniment.memory.remembering import request_fact
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in, get_entry

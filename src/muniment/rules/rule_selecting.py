@@ -34,7 +34,7 @@ from muniment.verify.buckets import parse_bucket_key
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.vocabulary import Level
-    from muniment.learning.kept import IntentParts, StateParts
+    from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.memory.patches import Desk
     from muniment.store.context import Context
 

@@ -36,7 +36,7 @@ from muniment.store.ledger.foreign import is_id
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.stats.sequential import Comparison
-    from muniment.learning.kept import StoredMemory
+    from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision, RuleUse
 
 __all__ = [

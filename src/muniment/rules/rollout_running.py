@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 from muniment.contracts.run_records import ExperimentBlock, RunCost
 from muniment.errors import MunimentError, RunFinished
 from muniment.learning.run_blocks import RunBlocks
-from muniment.rules.attempt_trials import Done, Trial, attempt_of
+from muniment.rules.attempt_records import Done, Trial, attempt_of
 from muniment.rules.attempts import Answered, call_agents
+from muniment.rules.effort import signals_of
+from muniment.rules.rollouts.best_attempt import Stood, best_of, replaces
 from muniment.rules.rollouts.budget import Made, Spent, Step
 from muniment.rules.rollouts.jitter import draw_config, way_of
 from muniment.rules.rollouts.selection import Selection, select_summaries
 from muniment.rules.rollouts.sot import read_talk, sot_prompt
-from muniment.rules.rollouts.standing import Stood, best_of, replaces
 from muniment.rules.rollouts.summaries import Attempted, summarise
 from muniment.rules.rollouts.synthesis import needs_repair, repair_prompt, synthesis_inputs, synthesis_prompt
 from muniment.rules.rollouts.thoughts import without_thoughts
-from muniment.rules.run_plans import signals_of
 from muniment.verify.outputs import ToolCall
 from muniment.verify.verdicts import UNRUN, is_pass
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import RolloutSummary
     from muniment.core.vocabulary import RunMode
     from muniment.handles.run import Run
-    from muniment.rules.attempt_trials import Kind
-    from muniment.rules.bench import Bench
+    from muniment.rules.attempt_records import Kind
+    from muniment.rules.attempt_runs import Bench
+    from muniment.rules.effort import Plan
     from muniment.rules.routing.records import Tier
-    from muniment.rules.run_plans import Plan
 
 __all__ = ["Rollout"]
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned
-    from muniment.learning.kept import IntentParts
     from muniment.learning.run_blocks import RunBlocks
-    from muniment.rules.attempt_trials import Trial
+    from muniment.learning.stored_memory import IntentParts
+    from muniment.rules.attempt_records import Trial
     from muniment.rules.attempts import AgentTask
     from muniment.rules.routing.records import Tier
     from muniment.rules.tree_searching import Searched, TreeProblem
