@@ -1,4 +1,8 @@
-"""The contracts from outside: which kinds there are, their JSON Schemas, whether a document fits, whether it holds.
+"""The four documents as code: their records, which kinds there are, their JSON Schemas, whether a document holds.
 
-Pure functions of data. Never reads a file, a clock or a store.
+Each record of MemoryPacket, Rulecraft, the compaction snapshot and the research schemas stands here once, with the
+documents' own names. Pure functions of data: never reads a file, a clock or a store, and imports `core` alone.
+
+Read `kinds` (every kind and its record), then the record you are after (`memory_packet`, `run_records`, `rules`,
+`snapshot` …), then `validation` and `schemas`, and `semantics` for the rules that a shape cannot say.
 """

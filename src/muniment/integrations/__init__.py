@@ -1,4 +1,4 @@
-"""Seams for the frameworks people already use, each behind an extra (L5).
+"""Seams for the frameworks people already use, each behind an extra.
 
 langgraph       a `BaseStore`, and nodes that observe messages and compose packets
 openai_agents   a `Session`

@@ -1,1 +1,9 @@
-"""What is remembered of a user: facts, procedures, insights, episodes, documents; how it is extracted and recalled."""
+"""What is remembered of a user: facts, procedures, insights, working state, episodes, documents; how it is found.
+
+Every change is a `state_patch` entry, decided and written in one transaction (`patches`). It never calls a model by
+itself, never drops an older value, and finds turns of one user alone.
+
+Read `patches`, `fact_writing` with `facts.rules` (what a new saying does to those that stand), `searching` with
+`recall.rank` and `recall.score` (how turns are found), `indexing` and `vectoring` (what is written for that), then
+`extracting` with `extraction`, `corpus` with `documents`, and `episode_reading` with `episodes`.
+"""

@@ -1,5 +1,9 @@
-"""Research runs (003): from a question to perspectives, from outputs to checked claims and a pack bounded in bytes.
+"""Research runs: from a question to perspectives, from outputs to checked claims and a pack bounded in bytes.
 
-Pure: functions of records and policy. It reads no page and asks no model; whether a source supports a claim is said by
-the fact checker, which is handed in (`judging`).
+It asks no model and fetches nothing by itself. A claim enters a pack only on a citation that somebody has the page of,
+and that the fact checker of `verify` finds to support it. The store is the truth; the run directory follows it.
+
+Read `waves` (what happens before sources are settled), `questions.perspectives`, `reading.outputs` (an agent's
+Markdown), `citations`, `source_judging`, `pack_writing` with `packing`, `gates` and `stages`. `study_store` and
+`study_files` keep it; `outside` touches files and addresses.
 """
