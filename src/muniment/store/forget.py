@@ -382,7 +382,7 @@ def _sample_needles(haul: _Haul) -> None:
 # -- how it goes --------------------------------------------------------------------------------------
 
 
-def _clear(tx: Transaction, spec: Table, ids: Sequence[str], receipt_id: str) -> int:
+def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:
     """Do to a table's rows of these subjects what the table declares."""
     if spec.forget == "keep":
         return 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -88,7 +88,7 @@ class EngineContract(EngineWalls):
     # -- one operation each
 
     @every_table
-    def test_what_is_inserted_is_got(self, engine: Engine, spec: Table) -> None:
+    def test_what_is_inserted_is_got(self, engine: Engine, spec: Table[Any]) -> None:
         rows = [sample_row(spec, number) for number in (range(1, 60) if spec.key else (1,))]
         write(engine, Insert(spec.name, rows))
         for number, row in enumerate(rows, start=1):
@@ -98,7 +98,7 @@ class EngineContract(EngineWalls):
             assert read(engine, Get(spec.name, sample_key(spec, 99))) is None
 
     @every_table
-    def test_one_row_more_than_once_is_refused(self, engine: Engine, spec: Table) -> None:
+    def test_one_row_more_than_once_is_refused(self, engine: Engine, spec: Table[Any]) -> None:
         write(engine, Insert(spec.name, [sample_row(spec, 1)]))
         with pytest.raises(KeyTaken) as caught:
             write(engine, Insert(spec.name, [sample_row(spec, 1)]))
@@ -117,7 +117,7 @@ class EngineContract(EngineWalls):
         write(engine, Insert("entries", [row_with("entries", 2, user_id="u", session_id="s", seq=2)]))
 
     @every_table
-    def test_put_adds_and_replaces(self, engine: Engine, spec: Table) -> None:
+    def test_put_adds_and_replaces(self, engine: Engine, spec: Table[Any]) -> None:
         key = set(spec.key)
         first, other = sample_row(spec, 1), sample_row(spec, 2)
         names = [column.name for column in spec.columns]

@@ -42,7 +42,7 @@ class EngineWalls:
     # -- one tenant never meets another
 
     @every_table
-    def test_no_operation_reaches_another_tenant(self, engine: Engine, spec: Table) -> None:
+    def test_no_operation_reaches_another_tenant(self, engine: Engine, spec: Table[Any]) -> None:
         rows = [sample_row(spec, number) for number in ((1, 2, 3) if spec.key else (1,))]
         engine.write("mine", lambda transaction: transaction.do(Insert(spec.name, rows)))
         names = [column.name for column in spec.columns]
@@ -66,14 +66,14 @@ class EngineWalls:
             assert engine.read("other", lambda r, n=number: r.do(Get(spec.name, sample_key(spec, n)))) is None  # type: ignore[misc]
         assert engine.read("mine", lambda reader: self._all(reader, spec)) == rows
 
-    def _all(self, reader: Reader, spec: Table) -> list[Row]:
+    def _all(self, reader: Reader, spec: Table[Any]) -> list[Row]:
         return reader.do(Select(spec.name))
 
-    def _streamed(self, reader: Reader, spec: Table) -> list[Row]:
+    def _streamed(self, reader: Reader, spec: Table[Any]) -> list[Row]:
         return list(reader.stream(Select(spec.name)))
 
     @every_table
-    def test_the_same_key_in_two_tenants(self, engine: Engine, spec: Table) -> None:
+    def test_the_same_key_in_two_tenants(self, engine: Engine, spec: Table[Any]) -> None:
         """Two rows that know nothing of each other; but a key that is unique everywhere is taken everywhere."""
         mine, theirs = sample_row(spec, 1), sample_row(spec, 2)
         names = [column.name for column in spec.columns]

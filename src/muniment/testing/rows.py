@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from muniment.core.ports.engine import Row, Value
 from muniment.core.ports.schema import Table, column_names, table
 
 __all__ = ["row_with", "sample_key", "sample_row"]
 
 
-def sample_row(spec: Table, number: int) -> Row:
+def sample_row(spec: Table[Any], number: int) -> Row:
     """A row unlike that of any other number, in every column."""
     make: dict[str, Value] = {"text": f"{spec.name} {number:06d}", "int": number, "bytes": b"%s %06d" % (b"b", number)}
     return tuple(make[column.type] for column in spec.columns)
 
 
-def sample_key(spec: Table, number: int) -> Row:
+def sample_key(spec: Table[Any], number: int) -> Row:
     row = sample_row(spec, number)
     names = column_names(spec)
     return tuple(row[names.index(name)] for name in spec.key)

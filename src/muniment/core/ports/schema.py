@@ -14,13 +14,49 @@ Content columns are never part of a key or an index: moving an index cell leaves
 
 `subject` names the column that holds the id of the entry or item whose content the row carries; `forget`
 finds rows by it. A new index, cache or projection declares its table here and is erased with its subject.
+
+A table's columns are the fields of its row class: names, order, types and nulls are said there and nowhere else, and
+`core.ports.rows` reads rows as these classes. Their annotations are read while this module loads, so they are no texts.
 """
 
-from __future__ import annotations
+from types import NoneType
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-from typing import Literal, NamedTuple
+from muniment.core.vocabulary import Trust
 
-__all__ = ["TABLES", "Column", "Table", "column_names", "table"]
+__all__ = [
+    "BLOBS",
+    "ENTRIES",
+    "IDEMPOTENCY",
+    "IDS",
+    "ITEMS",
+    "LINEAGES",
+    "LINKS",
+    "PARTS",
+    "SEGMENTS",
+    "SESSIONS",
+    "TABLES",
+    "TENANTS",
+    "VECTORS",
+    "BlobRow",
+    "Column",
+    "EntryRow",
+    "IdRow",
+    "IdempotencyRow",
+    "ItemRow",
+    "LineageRow",
+    "LinkRow",
+    "PartRow",
+    "SegmentRow",
+    "SessionRow",
+    "Table",
+    "TenantRow",
+    "VectorRow",
+    "column_names",
+    "table",
+]
+
+R = TypeVar("R", bound=tuple[Any, ...])
 
 
 class Column(NamedTuple):
@@ -33,8 +69,10 @@ class Column(NamedTuple):
     """Holds no words, but was made from them: emptied with the content. May be part of an index."""
 
 
-class Table(NamedTuple):
+class Table(NamedTuple, Generic[R]):
     name: str
+    row: type[R]
+    """The class of its rows, without tenant_id."""
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     """The primary key after the implicit tenant_id."""
@@ -46,181 +84,251 @@ class Table(NamedTuple):
     """The key is unique across tenants (X-09): the one kind of table whose key is not led by tenant_id."""
 
 
-def column_names(spec: Table) -> tuple[str, ...]:
+_TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
+
+
+def _columns(row: type[R], content: tuple[str, ...], cleared: tuple[str, ...]) -> tuple[Column, ...]:
+    columns = []
+    for name, declared in row.__annotations__.items():
+        parts = get_args(declared)
+        nullable = NoneType in parts
+        held = parts[0] if nullable else declared
+        columns.append(Column(name, _TYPES[held], nullable, name in content, name in cleared))
+    return tuple(columns)
+
+
+def _table(
+    name: str,
+    row: type[R],
+    *,
+    key: tuple[str, ...],
+    forget: Literal["erase", "drop", "reindex", "keep"],
+    content: tuple[str, ...] = (),
+    cleared: tuple[str, ...] = (),
+    subject: str | None = None,
+    unique: tuple[tuple[str, ...], ...] = (),
+    indexes: tuple[tuple[str, ...], ...] = (),
+    global_key: bool = False,
+) -> Table[R]:
+    columns = _columns(row, content, cleared)
+    return Table(name, row, columns, key, forget, subject, unique, indexes, global_key)
+
+
+def column_names(spec: Table[Any]) -> tuple[str, ...]:
     return tuple(column.name for column in spec.columns)
 
 
-def _text(name: str, *, nullable: bool = False, content: bool = False) -> Column:
-    return Column(name, "text", nullable, content)
+class TenantRow(NamedTuple):
+    """Which tenants exist. Listed only by `Engine.tenants`."""
+
+    created_at: str
 
 
-def _int(name: str, *, nullable: bool = False) -> Column:
-    return Column(name, "int", nullable)
+class IdRow(NamedTuple):
+    """Every record id there is, whatever its kind and tenant (X-09)."""
+
+    id: str
+    kind: str
 
 
-def _bytes(name: str, *, nullable: bool = False, content: bool = False) -> Column:
-    return Column(name, "bytes", nullable, content)
+class SessionRow(NamedTuple):
+    """One row per session: the head of its hash chain."""
+
+    user_id: str
+    session_id: str
+    head_seq: int
+    head_hash: bytes
+    head_recorded_at: str
+    created_at: str
 
 
-TABLES: tuple[Table, ...] = (
-    # Which tenants exist. Listed only by `Engine.tenants`.
-    Table("tenants", (_text("created_at"),), key=(), forget="keep"),
-    # Every record id there is, whatever its kind and tenant (X-09).
-    Table("ids", (_text("id"), _text("kind")), key=("id",), forget="keep", global_key=True),
-    # One row per session: the head of its hash chain.
-    Table(
-        "sessions",
-        (
-            _text("user_id"),
-            _text("session_id"),
-            _int("head_seq"),
-            _bytes("head_hash"),
-            _text("head_recorded_at"),
-            _text("created_at"),
-        ),
-        key=("user_id", "session_id"),
-        forget="keep",
-        indexes=(("session_id", "user_id"),),
-    ),
-    # The ledger. Append-only: the only update is a forget that empties `body` and `salt`.
-    Table(
-        "entries",
-        (
-            _text("id"),
-            _text("user_id"),
-            _text("agent_id"),
-            _text("session_id"),
-            _text("run_id"),
-            _int("seq"),
-            _text("ts"),
-            _text("recorded_at"),
-            _text("kind"),
-            _text("role"),
-            _text("trust"),
-            _text("flags"),
-            _bytes("content_hash"),
-            _bytes("prev_hash"),
-            _bytes("hash"),
-            _bytes("salt", nullable=True, content=True),
-            _text("body", nullable=True, content=True),
-            _text("receipt_id", nullable=True),
-        ),
-        key=("id",),
-        unique=(("user_id", "session_id", "seq"),),
-        forget="erase",
-        subject="id",
-    ),
-    # Payloads over the policy's inline limit (LG-09), by the hash of their bytes under the entry's salt.
-    Table(
-        "blobs",
-        (_bytes("hash"), _text("entry_id"), _int("size"), _bytes("data", nullable=True, content=True)),
-        key=("hash",),
-        indexes=(("entry_id",),),
-        forget="erase",
-        subject="entry_id",
-    ),
-    # Everything derived from the ledger that is a record: runs, receipts, later facts, episodes, builds…
-    # A change is a new version; the newest version is the state. `name` is a digest of what the item is called
-    # (a fact's key, say), so that it can be looked up while no index holds a word.
-    Table(
-        "items",
-        (
-            _text("id"),
-            _int("version"),
-            _text("kind"),
-            _text("user_id", nullable=True),
-            _text("agent_id", nullable=True),
-            _text("session_id", nullable=True),
-            _text("run_id", nullable=True),
-            _text("status"),
-            Column("name", "text", nullable=True, cleared=True),
-            _text("created_at"),
-            _text("trust"),
-            _text("body", nullable=True, content=True),
-            _text("receipt_id", nullable=True),
-        ),
-        key=("id", "version"),
-        indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),
-        forget="erase",
-        subject="id",
-    ),
-    # Lineage: `item_id` was derived from `source_id` (an entry or another item).
-    Table(
-        "links",
-        (_text("source_id"), _text("item_id")),
-        key=("source_id", "item_id"),
-        indexes=(("item_id", "source_id"),),
-        forget="keep",
-    ),
-    # The same for the turns of one user that an item was made from, all in one row: ids, a line for each.
-    Table(
-        "lineages",
-        (_text("item_id"), _text("user_id"), _text("turns")),
-        key=("item_id",),
-        indexes=(("user_id", "item_id"),),
-        forget="keep",
-    ),
-    # What snapshots are made of, shared between those of one run: claims and the like, and the nodes of the trees they
-    # hang on, named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
-    Table(
-        "parts",
-        (
-            _text("owner"),
-            _bytes("hash"),
-            _text("body", nullable=True, content=True),
-            _text("receipt_id", nullable=True),
-        ),
-        key=("owner", "hash"),
-        forget="erase",
-        subject="owner",
-    ),
-    # Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it.
-    Table(
-        "idempotency",
-        (
-            _text("user_id"),
-            _bytes("key_hash"),
-            _text("entry_id"),
-            _bytes("request_hash", nullable=True, content=True),
-        ),
-        key=("user_id", "key_hash"),
-        indexes=(("entry_id",),),
-        forget="erase",
-        subject="entry_id",
-    ),
-    # The index: blocks of postings over consecutive turns of one user, by hashed terms. Merged as they grow.
-    Table(
-        "segments",
-        (
-            _text("user_id"),
-            _int("first"),
-            _int("count"),
-            _int("level"),
-            _bytes("digest"),
-            _bytes("data", content=True),
-        ),
-        key=("user_id", "first"),
-        forget="reindex",
-    ),
-    # Vectors of the same turns, in blocks of their own, bound to the embedder that made them.
-    Table(
-        "vectors",
-        (
-            _text("user_id"),
-            _text("embedder"),
-            _int("first"),
-            _int("count"),
-            _int("level"),
-            _bytes("digest"),
-            _bytes("data", content=True),
-        ),
-        key=("user_id", "embedder", "first"),
-        forget="reindex",
-    ),
+class EntryRow(NamedTuple):
+    """The ledger. Append-only: the only update is a forget that empties `body` and `salt`."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    session_id: str
+    run_id: str
+    seq: int
+    ts: str
+    recorded_at: str
+    kind: str
+    role: str
+    trust: Trust
+    flags: str
+    content_hash: bytes
+    prev_hash: bytes
+    hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+class BlobRow(NamedTuple):
+    """Payloads over the policy's inline limit (LG-09), by the hash of their bytes under the entry's salt."""
+
+    hash: bytes
+    entry_id: str
+    size: int
+    data: bytes | None
+
+
+class ItemRow(NamedTuple):
+    """Everything derived from the ledger that is a record: runs, receipts, facts, episodes, builds…
+
+    A change is a new version; the newest version is the state. `name` is a digest of what the item is called
+    (a fact's key, say), so that it can be looked up while no index holds a word.
+    """
+
+    id: str
+    version: int
+    kind: str
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    run_id: str | None
+    status: str
+    name: str | None
+    created_at: str
+    trust: Trust
+    body: str | None
+    receipt_id: str | None
+
+
+class LinkRow(NamedTuple):
+    """Lineage: `item_id` was derived from `source_id` (an entry or another item)."""
+
+    source_id: str
+    item_id: str
+
+
+class LineageRow(NamedTuple):
+    """The same for the turns of one user that an item was made from, all in one row: ids, a line for each."""
+
+    item_id: str
+    user_id: str
+    turns: str
+
+
+class PartRow(NamedTuple):
+    """What snapshots are made of, shared between those of one run: claims and the like, and the nodes of the trees they
+    hang on, named by their hash under the run's own salt. `owner` is the item that all snapshots of the run are.
+    """
+
+    owner: str
+    hash: bytes
+    body: str | None
+    receipt_id: str | None
+
+
+class IdempotencyRow(NamedTuple):
+    """Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it."""
+
+    user_id: str
+    key_hash: bytes
+    entry_id: str
+    request_hash: bytes | None
+
+
+class SegmentRow(NamedTuple):
+    """The index: blocks of postings over consecutive turns of one user, by hashed terms. Merged as they grow."""
+
+    user_id: str
+    first: int
+    count: int  # type: ignore[assignment] # the column's name; a row of blocks is never searched for a value
+    level: int
+    digest: bytes
+    data: bytes
+
+
+class VectorRow(NamedTuple):
+    """Vectors of the same turns, in blocks of their own, bound to the embedder that made them."""
+
+    user_id: str
+    embedder: str
+    first: int
+    count: int  # type: ignore[assignment]
+    level: int
+    digest: bytes
+    data: bytes
+
+
+TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
+IDS = _table("ids", IdRow, key=("id",), forget="keep", global_key=True)
+SESSIONS = _table(
+    "sessions",
+    SessionRow,
+    key=("user_id", "session_id"),
+    forget="keep",
+    indexes=(("session_id", "user_id"),),
+)
+ENTRIES = _table(
+    "entries",
+    EntryRow,
+    key=("id",),
+    content=("salt", "body"),
+    forget="erase",
+    subject="id",
+    unique=(("user_id", "session_id", "seq"),),
+)
+BLOBS = _table(
+    "blobs",
+    BlobRow,
+    key=("hash",),
+    content=("data",),
+    forget="erase",
+    subject="entry_id",
+    indexes=(("entry_id",),),
+)
+ITEMS = _table(
+    "items",
+    ItemRow,
+    key=("id", "version"),
+    content=("body",),
+    cleared=("name",),
+    forget="erase",
+    subject="id",
+    indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),
+)
+LINKS = _table(
+    "links",
+    LinkRow,
+    key=("source_id", "item_id"),
+    forget="keep",
+    indexes=(("item_id", "source_id"),),
+)
+LINEAGES = _table("lineages", LineageRow, key=("item_id",), forget="keep", indexes=(("user_id", "item_id"),))
+PARTS = _table("parts", PartRow, key=("owner", "hash"), content=("body",), forget="erase", subject="owner")
+IDEMPOTENCY = _table(
+    "idempotency",
+    IdempotencyRow,
+    key=("user_id", "key_hash"),
+    content=("request_hash",),
+    forget="erase",
+    subject="entry_id",
+    indexes=(("entry_id",),),
+)
+SEGMENTS = _table("segments", SegmentRow, key=("user_id", "first"), content=("data",), forget="reindex")
+VECTORS = _table("vectors", VectorRow, key=("user_id", "embedder", "first"), content=("data",), forget="reindex")
+
+TABLES: tuple[Table[Any], ...] = (
+    TENANTS,
+    IDS,
+    SESSIONS,
+    ENTRIES,
+    BLOBS,
+    ITEMS,
+    LINKS,
+    LINEAGES,
+    PARTS,
+    IDEMPOTENCY,
+    SEGMENTS,
+    VECTORS,
 )
 
 _BY_NAME = {spec.name: spec for spec in TABLES}
 
 
-def table(name: str) -> Table:
+def table(name: str) -> Table[Any]:
     return _BY_NAME[name]

@@ -37,7 +37,7 @@ _FEW = 4
 class Shape(NamedTuple):
     """A table with everything looked up that an operation asks about it."""
 
-    spec: Table
+    spec: Table[Any]
     names: tuple[str, ...]
     position: dict[str, int]
     column: dict[str, Column]
@@ -129,7 +129,7 @@ class Shape(NamedTuple):
         return possible
 
 
-def _shape(spec: Table) -> Shape:
+def _shape(spec: Table[Any]) -> Shape:
     names = tuple(column.name for column in spec.columns)
     position = {name: index for index, name in enumerate(names)}
     fixed = frozenset(spec.key).union(*spec.unique)
