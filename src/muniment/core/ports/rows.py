@@ -1,0 +1,214 @@
+"""Rows by name: reading and writing tables as the row classes that `core.ports.schema` declares.
+
+Everything outside the engines asks through these functions, so that a row's columns have names and types wherever it
+goes. Each builds one operation of `core.ports.engine` (some ids are asked in several); none decides anything.
+
+`into` narrows a question to the columns that another NamedTuple has as fields; they come in its order. What a store
+holds is believed to be what the table declares: engines check it on the way in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, TypeVar, overload
+
+from muniment.core.ports.engine import Condition, Get, Insert, Put, Reader, Row, Select, Transaction
+from muniment.core.ports.schema import Table, column_names, table
+from muniment.errors import InvalidInput
+
+__all__ = [
+    "ASKED_MAX",
+    "by_ids",
+    "chunked",
+    "first",
+    "get",
+    "insert",
+    "put",
+    "select",
+    "stream",
+    "stream_texts",
+    "texts",
+]
+
+ASKED_MAX = 500
+"""How many ids one question names."""
+
+R = TypeVar("R", bound=tuple[Any, ...])
+P = TypeVar("P", bound=tuple[Any, ...])
+T = TypeVar("T")
+
+
+@overload
+def select(
+    reader: Reader,
+    spec: Table[R],
+    where: tuple[Condition, ...] = (),
+    *,
+    order: tuple[str, ...] = (),
+    after: Row | None = None,
+    descending: bool = False,
+    limit: int | None = None,
+) -> list[R]: ...
+@overload
+def select(
+    reader: Reader,
+    spec: Table[Any],
+    where: tuple[Condition, ...] = (),
+    *,
+    into: type[P],
+    order: tuple[str, ...] = (),
+    after: Row | None = None,
+    descending: bool = False,
+    limit: int | None = None,
+) -> list[P]: ...
+def select(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> list[Any]:
+    """The rows that meet all conditions, as `Select` says."""
+    make, question = _question(spec, where, **asked)
+    return list(map(make, reader.do(question)))
+
+
+@overload
+def stream(
+    reader: Reader, spec: Table[R], where: tuple[Condition, ...] = (), *, order: tuple[str, ...] = ()
+) -> Iterator[R]: ...
+@overload
+def stream(
+    reader: Reader,
+    spec: Table[Any],
+    where: tuple[Condition, ...] = (),
+    *,
+    into: type[P],
+    order: tuple[str, ...] = (),
+    descending: bool = False,
+) -> Iterator[P]: ...
+def stream(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> Iterator[Any]:
+    """The same one by one, in flat memory."""
+    make, question = _question(spec, where, **asked)
+    return map(make, reader.stream(question))
+
+
+@overload
+def first(
+    reader: Reader,
+    spec: Table[R],
+    where: tuple[Condition, ...] = (),
+    *,
+    order: tuple[str, ...] = (),
+    descending: bool = False,
+) -> R | None: ...
+@overload
+def first(
+    reader: Reader,
+    spec: Table[Any],
+    where: tuple[Condition, ...] = (),
+    *,
+    into: type[P],
+    order: tuple[str, ...] = (),
+    descending: bool = False,
+) -> P | None: ...
+def first(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> Any:
+    """The first of the rows that meet all conditions; None where there is none."""
+    make, question = _question(spec, where, limit=1, **asked)
+    rows = reader.do(question)
+    return make(rows[0]) if rows else None
+
+
+@overload
+def by_ids(
+    reader: Reader,
+    spec: Table[R],
+    ids: Sequence[Any],
+    *,
+    column: str = "id",
+    where: tuple[Condition, ...] = (),
+    order: tuple[str, ...] = (),
+) -> Iterator[R]: ...
+@overload
+def by_ids(
+    reader: Reader,
+    spec: Table[Any],
+    ids: Sequence[Any],
+    *,
+    into: type[P],
+    column: str = "id",
+    where: tuple[Condition, ...] = (),
+    order: tuple[str, ...] = (),
+) -> Iterator[P]: ...
+def by_ids(
+    reader: Reader,
+    spec: Table[Any],
+    ids: Sequence[Any],
+    *,
+    into: type[P] | None = None,
+    column: str = "id",
+    where: tuple[Condition, ...] = (),
+    order: tuple[str, ...] = (),
+) -> Iterator[Any]:
+    """The rows whose column is one of these, however many these are; in order within each portion that is asked."""
+    for portion in chunked(ids):
+        make, question = _question(spec, ((column, "in", portion), *where), into=into, order=order)
+        yield from map(make, reader.do(question))
+
+
+def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
+    """The row with this primary key."""
+    row = reader.do(Get(spec.name, key))
+    return None if row is None else _maker(spec.row)(row)
+
+
+def texts(
+    reader: Reader, spec: Table[Any], column: str, where: tuple[Condition, ...] = (), *, limit: int | None = None
+) -> list[str]:
+    """One column that always holds a text, of the rows that meet all conditions."""
+    question = Select(spec.name, where, limit=limit, columns=(_always_text(spec, column),))
+    return [row[0] for row in reader.do(question)]  # type: ignore[misc]
+
+
+def stream_texts(reader: Reader, spec: Table[Any], column: str, where: tuple[Condition, ...] = ()) -> Iterator[str]:
+    """The same one by one, in flat memory."""
+    question = Select(spec.name, where, columns=(_always_text(spec, column),))
+    return (row[0] for row in reader.stream(question))  # type: ignore[misc]
+
+
+def chunked(ids: Sequence[T], size: int = ASKED_MAX) -> Iterator[tuple[T, ...]]:
+    """Everything in portions of at most this size, in order."""
+    for at in range(0, len(ids), size):
+        yield tuple(ids[at : at + size])
+
+
+def insert(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
+    """Add rows; raises `KeyTaken` where a key exists."""
+    tx.do(Insert(spec.name, rows))
+
+
+def put(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
+    """Add rows, replacing those with the same primary key."""
+    tx.do(Put(spec.name, rows))
+
+
+def _question(
+    spec: Table[Any], where: tuple[Condition, ...], *, into: Any = None, **asked: Any
+) -> tuple[Callable[[Row], Any], Select]:
+    """The operation, and what makes a row of what it answers."""
+    row: Any = spec.row if into is None else into
+    return _maker(row), Select(spec.name, where, columns=() if into is None else _columns(spec.name, row), **asked)
+
+
+@cache
+def _maker(row: Any) -> Callable[[Row], Any]:
+    """Half the time of calling the class, since the length is known: the engine answered as many as were asked."""
+    return partial(tuple.__new__, row)
+
+
+@cache
+def _columns(name: str, into: Any) -> tuple[str, ...]:
+    """What a Select names to get these fields: nothing where they are all columns in their order."""
+    fields: tuple[str, ...] = into._fields
+    return () if fields == column_names(table(name)) else fields
+
+
+def _always_text(spec: Table[Any], name: str) -> str:
+    if not any(column.name == name and column.type == "text" and not column.nullable for column in spec.columns):
+        raise InvalidInput(f"table {spec.name} has no column {name!r} that always holds a text")
+    return name
