@@ -6,15 +6,17 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
 from muniment.core.owners.banks import bank_holder, bank_scope, is_bank, owners_seen
-from muniment.core.ports.engine import Condition, Lock, Select
+from muniment.core.ports.engine import Condition, Lock
+from muniment.core.ports.rows import select, texts
+from muniment.core.ports.schema import ITEMS, SESSIONS
 from muniment.errors import NotFound
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import STORES, StoredMemory, Tally
-from muniment.store.items import Item, latest, lock_memory, lock_shared
+from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
 from muniment.store.ledger.memory_events import MEMORY_KEPT
 from muniment.store.ledger.records import EntryDraft, ToolCall
 from muniment.store.writing import append_in, opening_draft
@@ -58,6 +60,12 @@ class Held(NamedTuple):
 
 def store_of(kind: MemoryKind) -> Store:
     return next(store for store, kinds in STORES.items() if kind in kinds)
+
+
+class _Version(NamedTuple):
+    id: str
+    version: int
+    receipt_id: str | None
 
 
 def held_of(item: Item) -> Held:
@@ -124,9 +132,12 @@ def list_memories(
     if name is not None:
         where = (*where, ("name", "=", name))
     order = ("created_at", "id", "version") if name is not None else ("id", "version")
-    select = Select("items", where=where, order=order, descending=name is not None, limit=newest)
-    rows = reader.do(select) if newest is not None else reader.stream(select)
-    items: Iterator[Item] = map(Item._make, cast("Iterable[Any]", rows))
+    is_named = name is not None
+    items: Iterable[Item]
+    if newest is not None:
+        items = select_items(reader, where, order=order, descending=is_named, limit=newest)
+    else:
+        items = stream_items(reader, where, order=order, descending=is_named)
     if name is not None:
         first: dict[str, Item] = {}
         for item in items:
@@ -151,10 +162,10 @@ def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
     nor of those of which something was forgotten.
     """
     few = tuple(id_ for id_, version in known.items() if version <= _FEW)
-    asked = Select("items", where=(("id", "in", few),), columns=("id", "version", "receipt_id"))
+    versions = select(reader, ITEMS, (("id", "in", few),), into=_Version) if few else []
     found: dict[str, int] = {}
     gone: set[str] = set()
-    for id_, version, receipt_id in cast("list[tuple[str, int, str | None]]", reader.do(asked) if few else []):
+    for id_, version, receipt_id in versions:
         found[id_] = max(version, found.get(id_, 0))
         gone |= set() if receipt_id is None else {id_}
     return {id_: version for id_, version in found.items() if id_ not in gone}
@@ -180,8 +191,7 @@ def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts
 
 def _newest(tx: Transaction, owner: str) -> str:
     """What is learnt builds on records of the bank: it is recorded after the newest of them."""
-    rows = tx.do(Select("sessions", where=(("user_id", "=", owner),), columns=("head_recorded_at",)))
-    return max((cast("str", row[0]) for row in rows), default="")
+    return max(texts(tx, SESSIONS, "head_recorded_at", (("user_id", "=", owner),)), default="")
 
 
 def _opening(ctx: Context) -> Admitted:

@@ -17,7 +17,9 @@ from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCa
 from muniment.core.canonical import read_canonical
 from muniment.core.hashing import digest_of
 from muniment.core.owners.banks import bank_owner, owners_seen
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput
 from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
@@ -45,9 +47,10 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import RunFacts, StoredMemory, Tally
 from muniment.memory.patches import draft_patch
-from muniment.store.items import Item, latest, latest_of_run
+from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
 from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import list_entries
 
@@ -166,10 +169,8 @@ def list_event_logs(
     if name is not None:
         where = (*where, ("name", "=", name))
     order = ("created_at", "id", "version")
-    rows = reader.do(Select("items", where=where, order=order, descending=True, limit=newest))
     found: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        item = Item._make(cast("Any", row))
+    for item in select_items(reader, where, order=order, descending=True, limit=newest):
         if item.body is not None and item.id not in found:
             found[item.id] = cast("dict[str, Any]", read_canonical(item.body))
     return list(found.values())
@@ -178,12 +179,8 @@ def list_event_logs(
 def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
     """The bodies of the drafts of a bank, oldest first."""
     where: tuple[Condition, ...] = (("kind", "=", "draft"), ("user_id", "=", owner))
-    items = [
-        Item._make(cast("Any", row))
-        for row in reader.do(Select("items", where=where, order=("created_at", "id", "version")))
-    ]
-    last = {item.id: item for item in items}
-    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last.values() if item.body is not None]
+    last = newest_items(reader, where, order=("created_at", "id", "version"))
+    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last if item.body is not None]
 
 
 def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
@@ -275,9 +272,7 @@ def _recalled(body: Mapping[str, Any]) -> Recalled:
 def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     """What executions of this run did, of the last verification that ran one."""
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
-    rows = reader.do(Select("items", where=where, order=("created_at", "id", "version"), descending=True))
-    for row in rows:
-        item = Item._make(cast("Any", row))
+    for item in select_items(reader, where, order=("created_at", "id", "version"), descending=True):
         body = {} if item.body is None or item.user_id != scope.user_id else item.plain()
         if isinstance(body.get("sandbox"), dict):
             traces = tuple(str(trace.get("action_id")) for trace in body.get("traces", ()) if isinstance(trace, dict))
@@ -444,8 +439,7 @@ def _stands(tx: Transaction, scope: Scope, seen: _Seen, folded: Folded) -> bool:
         ("session_id", "=", scope.session_id),
         ("run_id", "=", scope.run_id),
     )
-    rows = cast("list[tuple[str, str | None]]", tx.do(Select("entries", where=where, columns=("id", "receipt_id"))))
-    whole = {id_ for id_, receipt_id in rows if receipt_id is None}
+    whole = {entry.id for entry in select(tx, ENTRIES, where, into=EntryReceipt) if entry.receipt_id is None}
     if whole != {entry.id for entry in seen.finished.entries}:
         return False
     named = {each for payload in folded.payloads.values() for each in named_traces(payload)}

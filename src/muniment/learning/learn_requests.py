@@ -10,7 +10,7 @@ from muniment.contracts.learned_memory import ReuseSelectMeta
 from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
 from muniment.core.outside.calling import outcome_of
 from muniment.core.owners.banks import bank_owner, bank_scope
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
 from muniment.learning.folding import LearnRequest
@@ -20,7 +20,7 @@ from muniment.learning.recalling import bucket_given, check_small, features_give
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, StateParts
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
-from muniment.store.items import Item, latest
+from muniment.store.items import latest, select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.verify.buckets import parse_bucket_key
 
@@ -219,8 +219,7 @@ def _kept(reader: Reader, desk: Desk, result: VerifierResult) -> str | None:
     """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
     scope, wanted = desk.scope, cleaned(desk.ctx, result.to_wire())
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
-    for row in reader.do(Select("items", where=where)):
-        item = Item._make(cast("Any", row))
+    for item in select_items(reader, where):
         is_own = item.body is not None and item.user_id == scope.user_id
         if is_own and cleaned(desk.ctx, item.plain()["result"]) == wanted:
             return item.id

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text, read_canonical
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import ITEMS
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -29,6 +31,11 @@ class LogWindow(NamedTuple):
     """No more than so many, newest first, counted before the bucket is looked at."""
 
 
+class _Log(NamedTuple):
+    created_at: str
+    body: str | None
+
+
 def stream_logs(
     reader: Reader, window: LogWindow, *, newest_first: bool = True
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -44,14 +51,7 @@ def stream_logs(
     if window.end is not None:
         where = (*where, ("created_at", "<", window.end))
     needle = None if window.bucket_key is None else canonical_text(window.bucket_key)
-    select = Select(
-        "items",
-        where=where,
-        order=("created_at", "id", "version"),
-        descending=newest_first,
-        limit=window.newest,
-        columns=("created_at", "body"),
-    )
-    for at, text in reader.stream(select):
-        if text is not None and (needle is None or needle in str(text)):  # neither forgotten, nor read for nothing
-            yield str(at), cast("dict[str, Any]", read_canonical(str(text)))
+    order = ("created_at", "id", "version")
+    for at, text in stream(reader, ITEMS, where, into=_Log, order=order, descending=newest_first, limit=window.newest):
+        if text is not None and (needle is None or needle in text):  # neither forgotten, nor read for nothing
+            yield at, cast("dict[str, Any]", read_canonical(text))

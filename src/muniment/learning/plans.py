@@ -9,7 +9,9 @@ from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import short_id
 from muniment.core.owners.banks import bank_owner, level_of
-from muniment.core.ports.engine import Condition, Get, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import get
+from muniment.core.ports.schema import IDS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.learning.banks import Held, find_memory, lock_bank, memory_drafts, write_bank
@@ -19,7 +21,7 @@ from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, get_version, latest, newest_of, stream_items
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import PLAN_ENDED, PLAN_MADE
 from muniment.store.ledger.secrets import find_secret
@@ -93,11 +95,7 @@ def list_plans(ctx: Context, tenant_id: str, owner: str) -> list[PlanState]:
     where: tuple[Condition, ...] = (("kind", "=", "plan"), ("user_id", "=", owner))
 
     def work(reader: Reader) -> list[PlanState]:
-        newest: dict[str, Item] = {}
-        for row in reader.stream(Select("items", where=where, order=("id", "version"))):
-            item = Item._make(cast("Any", row))
-            newest[item.id] = item
-        live = [item for item in newest.values() if item.body is not None]
+        live = newest_of(stream_items(reader, where))
         return [_state(item) for item in sorted(live, key=lambda item: (item.plain()["plan"]["created_at"], item.id))]
 
     return ctx.engine.read(tenant_id, work)
@@ -276,7 +274,7 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
     """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
-    return frozenset(id_ for id_ in ids if is_id(id_) and reader.do(Get("ids", (id_,))) is not None)
+    return frozenset(id_ for id_ in ids if is_id(id_) and get(reader, IDS, (id_,)) is not None)
 
 
 def _no_secret(_value: Any) -> None:
@@ -348,8 +346,7 @@ def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> t
 def version_of(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:
     if version == 0:
         return None
-    where: tuple[Condition, ...] = (("id", "=", memory_id), ("version", "=", version))
-    rows = reader.do(Select("items", where=where))
-    if not rows:
+    item = get_version(reader, memory_id, version)
+    if item is None:
         raise NotFound(f"version {version} of {memory_id} is gone", path="$.plan_id")
-    return StoredMemory.from_wire(Item._make(cast("Any", rows[0])).plain()["memory"])
+    return StoredMemory.from_wire(item.plain()["memory"])

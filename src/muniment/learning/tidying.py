@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.owners.banks import bank_scope
-from muniment.core.ports.engine import Count, Get
+from muniment.core.ports.engine import Count
+from muniment.core.ports.rows import get
+from muniment.core.ports.schema import SESSIONS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.banks import list_memories, lock_bank, store_of, write_bank
 from muniment.learning.fold.executing import check_plan
@@ -63,8 +65,8 @@ def _tidy_once(ctx: Context, tenant_id: str, owner: str, leave: int) -> tuple[Me
 def bank_length(ctx: Context, tenant_id: str, owner: str) -> int:
     """How many entries a bank has."""
     place = owner, bank_scope(tenant_id, owner).session_id
-    row = ctx.engine.read(tenant_id, lambda reader: reader.do(Get("sessions", place)))
-    return 0 if row is None else cast("int", row[2])
+    row = ctx.engine.read(tenant_id, lambda reader: get(reader, SESSIONS, place))
+    return 0 if row is None else row.head_seq
 
 
 def tidy_sometimes(ctx: Context, tenant_id: str, owner: str, *, since: int) -> None:

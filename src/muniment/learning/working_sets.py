@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.learned_memory import WorkingSet, WorkingSetRecord
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.projection import trace_id_of
 from muniment.learning.ttl import expires_at, parse_ttl
 from muniment.memory.patches import Decided, cleaned, draft_patch, texts_of, write_patches
-from muniment.store.items import Item, latest
+from muniment.store.items import latest, newest_items
 from muniment.store.ledger.memory_events import WORKING_SET_CHANGED
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ def live_sets(reader: Reader, scope: Scope, now: str) -> list[WorkingSetRecord]:
     if run is not None and run.status == "finished":
         return []
     where: tuple[Condition, ...] = (("kind", "=", "working_set"), ("run_id", "=", scope.run_id))
-    newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=where, order=("created_at", "id", "version"))):
-        item = Item._make(cast("Any", row))
-        newest[item.id] = item
-    own = [item for item in newest.values() if item.body is not None and item.user_id == scope.user_id]
+    live = newest_items(reader, where, order=("created_at", "id", "version"))
+    own = [item for item in live if item.user_id == scope.user_id]
     records = [WorkingSetRecord.from_wire(item.plain()["record"]) for item in own]
     return [record for record in records if record.status == "active" and not _has_expired(record, now)]
 

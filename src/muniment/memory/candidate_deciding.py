@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from muniment.core.ports.engine import Reader, Select, Transaction
+from muniment.core.ports.engine import Reader, Transaction
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
@@ -26,7 +26,7 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
-from muniment.store.items import Item, digest_name, latest, lock_item
+from muniment.store.items import Item, digest_name, latest, lock_item, newest_items
 from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
@@ -220,11 +220,7 @@ def _stored(reader: Reader, desk: Desk, key: str | None = None) -> list[tuple[It
     where: tuple[Any, ...] = (("kind", "=", "candidate"), ("user_id", "=", desk.scope.user_id))
     if key is not None:
         where = (*where, ("name", "=", digest_name(key)))
-    newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=where, order=("id", "version"))):
-        item = Item._make(cast("Any", row))
-        newest[item.id] = item
-    return [(item, StoredCandidate.from_wire(item.plain())) for item in newest.values() if item.body is not None]
+    return [(item, StoredCandidate.from_wire(item.plain())) for item in newest_items(reader, where)]
 
 
 def _view(reader: Reader, desk: Desk, candidate_id: str) -> Candidate:

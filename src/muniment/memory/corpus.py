@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from muniment.core.hashing import LEDGER_CORPUS, digest
 from muniment.core.numbers import whole
 from muniment.core.owners.corpora import is_corpus, owner_of
 from muniment.core.owners.reserved import is_reserved
-from muniment.core.ports.engine import Select
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import scope_of
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
@@ -41,7 +42,6 @@ Standing = Literal["live", "superseded", "retracted", "forgotten"]
 _CORPUS_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED = (LEDGER_CORPUS, "url")
 """Evidence that is no document's has its id derived under these."""
-_ASKED = 500
 _GIVEN = ("corpus_id", "user_id", "text", "document_id", "media_type", "title", "source", "ts", "metadata")
 
 
@@ -49,24 +49,28 @@ def standing_of(reader: Reader, _tenant_id: str, chunk_ids: Sequence[str]) -> di
     """How the documents of these chunks stand. What is no chunk, or not in this tenant, is left out."""
     sessions: dict[str, str] = {}
     standing: dict[str, Standing] = {}
-    columns = ("id", "user_id", "session_id", "kind", "receipt_id")
-    for asked in _portions(list(dict.fromkeys(chunk_ids))):
-        rows = reader.do(Select("entries", where=(("id", "in", asked),), columns=columns))
-        for id_, owner, session_id, kind, receipt_id in cast("list[tuple[str, ...]]", rows):
-            if kind != "tool_result" or not is_corpus(owner):
-                continue
-            sessions[id_] = session_id
-            if receipt_id is not None:
-                standing[id_] = "forgotten"
-    states: dict[str, str] = {}
-    for asked in _portions(sorted(set(sessions.values()))):
-        select = Select("items", where=(("id", "in", asked),), order=("id", "version"), columns=("id", "status"))
-        states.update(cast("list[tuple[str, str]]", reader.do(select)))  # the newest version comes last
+    for chunk in by_ids(reader, ENTRIES, list(dict.fromkeys(chunk_ids)), into=_ChunkRow):
+        if chunk.kind != "tool_result" or not is_corpus(chunk.user_id):
+            continue
+        sessions[chunk.id] = chunk.session_id
+        if chunk.receipt_id is not None:
+            standing[chunk.id] = "forgotten"
+    versions = by_ids(reader, ITEMS, sorted(set(sessions.values())), into=_Status, order=("id", "version"))
+    states = {item.id: item.status for item in versions}  # the newest version comes last
     return {id_: cast("Standing", states.get(session, "forgotten")) for id_, session in sessions.items()} | standing
 
 
-def _portions(ids: Sequence[str]) -> list[tuple[str, ...]]:
-    return [tuple(ids[at : at + _ASKED]) for at in range(0, len(ids), _ASKED)]
+class _ChunkRow(NamedTuple):
+    id: str
+    user_id: str
+    session_id: str
+    kind: str
+    receipt_id: str | None
+
+
+class _Status(NamedTuple):
+    id: str
+    status: str
 
 
 class Corpus:

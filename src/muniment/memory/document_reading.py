@@ -7,10 +7,12 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.hashing import short_id
 from muniment.core.pointer import Span
-from muniment.core.ports.engine import Condition, Get, Reader, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import chunked, get, stream, texts
+from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
 from muniment.errors import NotFound
 from muniment.memory.documents.records import Chunk, CorpusDocument, DocumentStatus, StoredDocument
-from muniment.store.items import Item, digest_name, latest
+from muniment.store.items import Item, digest_name, latest, newest_of, stream_items
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 
@@ -32,7 +34,6 @@ __all__ = [
     "view_session",
 ]
 
-_ASKED = 500
 ENDED: tuple[DocumentStatus, ...] = ("superseded", "retracted")
 """A revision that is one of these never comes back to life."""
 
@@ -73,11 +74,9 @@ def revisions_of(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> d
     names = {digest_name(document_id): document_id for document_id in document_ids}
     firsts = {shelf.session_id(document_id, 1): document_id for document_id in document_ids}
     found: dict[str, dict[int, Item]] = {document_id: {} for document_id in document_ids}
-    for at in range(0, len(document_ids), _ASKED):
-        asked = tuple(names)[at : at + _ASKED]
+    for asked, ids in zip(chunked(tuple(names)), chunked(tuple(firsts)), strict=True):
         where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", shelf.owner), ("name", "in", asked))
-        items = _newest(reader, where) + _newest(reader, (("id", "in", tuple(firsts)[at : at + _ASKED]),))
-        for item in items:
+        for item in _newest(reader, where) + _newest(reader, (("id", "in", ids),)):
             document_id = firsts.get(item.id) or names[item.name or ""]
             found[document_id][item.plain()["revision"]] = item
     return found
@@ -85,11 +84,7 @@ def revisions_of(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> d
 
 def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
     """The newest state of each item that was not forgotten."""
-    found: dict[str, Item] = {}
-    for row in reader.stream(Select("items", where=where, order=("id", "version"))):
-        item = Item._make(cast("Any", row))
-        found[item.id] = item
-    return [item for item in found.values() if item.body is not None]
+    return newest_of(stream_items(reader, where))
 
 
 def newest_documents(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
@@ -105,8 +100,7 @@ def live_documents(reader: Reader, shelf: Shelf, session_ids: Sequence[str] | No
     if session_ids is None:
         items = revisions_named(reader, shelf)
     else:
-        portions = [tuple(session_ids[at : at + _ASKED]) for at in range(0, len(session_ids), _ASKED)]
-        items = [item for asked in portions for item in _newest(reader, (("id", "in", asked),))]
+        items = [item for asked in chunked(session_ids) for item in _newest(reader, (("id", "in", asked),))]
     return {item.id: StoredDocument.from_wire(item.plain()) for item in items if item.status == "live"}
 
 
@@ -125,7 +119,7 @@ def find_newest(reader: Reader, shelf: Shelf, document_id: str, revision: int | 
 def next_revision(reader: Reader, shelf: Shelf, document_id: str, known: int = 0) -> int:
     """The first number that no revision had yet: one that was forgotten leaves its name behind."""
     revision = known + 1
-    while reader.do(Get("ids", (shelf.session_id(document_id, revision),))) is not None:
+    while get(reader, IDS, (shelf.session_id(document_id, revision),)) is not None:
         revision += 1
     return revision
 
@@ -145,7 +139,7 @@ def ended_sessions(reader: Reader, shelf: Shelf) -> frozenset[str]:
         ("user_id", "=", shelf.owner),
         ("status", "in", ENDED),
     )
-    return frozenset(cast("str", row[0]) for row in reader.do(Select("items", where=where, columns=("id",))))
+    return frozenset(texts(reader, ITEMS, "id", where))
 
 
 # -- what is answered ---------------------------------------------------------------------------------
@@ -184,15 +178,19 @@ def list_documents(
     return sorted(documents, key=lambda document: (document.document_id, document.revision))
 
 
+class _ChunkRow(NamedTuple):
+    session_id: str
+    id: str
+
+
 def _chunk_ids(reader: Reader, shelf: Shelf, session_id: str | None = None) -> dict[str, list[str]]:
     """The chunks of one session or of all, in order, by session."""
     where: tuple[Condition, ...] = (("user_id", "=", shelf.owner), ("kind", "=", "tool_result"))
     if session_id is not None:
         where = (*where, ("session_id", "=", session_id))
-    order, columns = ("user_id", "session_id", "seq"), ("session_id", "id")
     found: dict[str, list[str]] = {}
-    for session, id_ in reader.stream(Select("entries", where=where, order=order, columns=columns)):
-        found.setdefault(cast("str", session), []).append(cast("str", id_))
+    for chunk in stream(reader, ENTRIES, where, into=_ChunkRow, order=("user_id", "session_id", "seq")):
+        found.setdefault(chunk.session_id, []).append(chunk.id)
     return found
 
 
@@ -217,8 +215,8 @@ def _view(shelf: Shelf, item: Item, chunk_ids: tuple[str, ...]) -> CorpusDocumen
 
 def read_chunk(reader: Reader, shelf: Shelf, chunk_id: str) -> Chunk:
     """A chunk of this corpus and of no other."""
-    row = reader.do(Get("entries", (chunk_id,)))
-    if row is None or row[1] != shelf.owner or row[8] != "tool_result":
+    row = get(reader, ENTRIES, (chunk_id,))
+    if row is None or row.user_id != shelf.owner or row.kind != "tool_result":
         raise NotFound(f"no chunk {chunk_id!r:.80} in the corpus {shelf.corpus_id!r}", path="$.chunk_id")
     text = content_in(reader, shelf.tenant_id, chunk_id, shelf.owner)
     entry = entry_of_row(shelf.tenant_id, row)

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
 from muniment.core.text.when import resolve
 from muniment.errors import InvalidInput
@@ -63,7 +65,7 @@ def _entries(desk: Desk, event_ids: Any) -> list[LedgerEntry]:
 
 def _written(reader: Reader, scope: Scope, session_id: str, *more: Condition) -> list[LedgerEntry]:
     where: tuple[Condition, ...] = (("user_id", "=", scope.user_id), ("session_id", "=", session_id), *more)
-    rows = reader.do(Select("entries", where=where, order=("user_id", "session_id", "seq")))
+    rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"))
     return [entry_of_row(scope.tenant_id, row) for row in rows]
 
 
@@ -181,7 +183,7 @@ class _Voices:
         facts = [each.fact for each in read_facts(reader, scope, NAME) if each.fact.scope_level == "user"]
         facts = [fact for fact in facts if fact.status == "active"]
         sources = tuple(sorted({id_ for fact in facts for assertion in fact.best for id_ in assertion.sources}))
-        rows = reader.do(Select("entries", where=(("id", "in", sources),), order=("id",))) if sources else []
+        rows = select(reader, ENTRIES, (("id", "in", sources),), order=("id",)) if sources else []
         speakers = [entry.speaker for row in rows if (entry := entry_of_row(scope.tenant_id, row)).role == "user"]
         return (
             *(fact.value for fact in facts if isinstance(fact.value, str)),

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from muniment.core.ports.engine import Condition, Reader, Select
-from muniment.store.items import Item, digest_name
+from muniment.core.ports.engine import Condition, Reader
+from muniment.store.items import Item, digest_name, newest_items
 
 if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
 
-__all__ = ["LEVELS", "fact_items", "level_of", "newest_items", "visible_facts"]
+__all__ = ["LEVELS", "fact_items", "level_of", "visible_facts"]
 
 LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
 """Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
-
-
-def newest_items(reader: Reader, kinds: tuple[str, ...], where: tuple[Condition, ...]) -> list[Item]:
-    """The newest version of each item, without those that were forgotten."""
-    newest: dict[str, Item] = {}
-    for row in reader.do(Select("items", where=(("kind", "in", kinds), *where), order=("id", "version"))):
-        item = Item._make(cast("Any", row))
-        newest[item.id] = item
-    return [item for item in newest.values() if item.body is not None]
 
 
 def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
@@ -36,7 +27,7 @@ def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
 def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
     """The facts of one level, of all statuses; those that were forgotten are not among them."""
     named: tuple[Condition, ...] = () if key is None else (("name", "=", digest_name(key)),)
-    return newest_items(reader, ("fact",), (*level_of(scope, level), *named))
+    return newest_items(reader, (("kind", "in", ("fact",)), *level_of(scope, level), *named))
 
 
 def visible_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Item]:

@@ -7,7 +7,9 @@ from datetime import date
 from functools import lru_cache
 
 from muniment.core.instants import parse_instant
-from muniment.core.ports.engine import Delete, Lock, Row, Select, Transaction
+from muniment.core.ports.engine import Delete, Lock, Transaction
+from muniment.core.ports.rows import chunked, stream
+from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.text.analyzer import term_hash
 from muniment.memory.recall.index import passage_hashes
 from muniment.memory.recall.segments import (
@@ -35,6 +37,8 @@ __all__ = [
     "unindex",
 ]
 
+_TURNS_AT_ONCE = 4096
+"""How many turns a block of an index that is made anew begins with."""
 TEXT_CHARS_MAX = 64 * 1024
 """What of a turn is indexed: of a longer one, its start."""
 
@@ -127,17 +131,17 @@ def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     order = ("recorded_at", "user_id", "session_id", "seq")
     held: list[IndexedTurn] = []
     count = 0
-    for row in tx.stream(Select("entries", where=(("user_id", "=", user_id),), order=order)):
+    for row in stream(tx, ENTRIES, (("user_id", "=", user_id),), order=order):
         entry = entry_of_row(tenant_id, row)
         if is_turn(entry):
             held.append(indexed(entry, text_of(tx, entry)))
             count += 1
-    for at in range(0, len(held), 4096):
-        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(held[at : at + 4096]))
+    for portion in chunked(held, _TURNS_AT_ONCE):
+        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(portion))
     return count
 
 
-def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
+def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
     """Index imported entries, in the transaction that writes them and their blobs."""
     turns: dict[str, list[tuple[LedgerEntry, str]]] = {}
     for row in rows:

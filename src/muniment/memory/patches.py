@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import nests_within
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.ports.engine import Get, Lock, Reader, Transaction
+from muniment.core.ports.engine import Lock, Reader, Transaction
+from muniment.core.ports.rows import get
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope
 from muniment.core.trust import lowest_trust
@@ -210,19 +212,19 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
     found: list[Evidence] = []
     for index, id_ in enumerate(ids):
         here = f"{path}[{index}]"
-        row = reader.do(Get("entries", (id_,)))
-        if row is None or row[1] != scope.user_id:
+        row = get(reader, ENTRIES, (id_,))
+        if row is None or row.user_id != scope.user_id:
             raise NotFound(f"no event {id_!r:.80} in this scope", path=here)
-        if row[17] is not None:
+        if row.receipt_id is not None:
             raise Forgotten(
-                f"the event {id_} was forgotten", path=here, details={"id": id_, "receipt_id": cast("str", row[17])}
+                f"the event {id_} was forgotten", path=here, details={"id": id_, "receipt_id": row.receipt_id}
             )
-        if row[8] == "state_patch":
+        if row.kind == "state_patch":
             raise InvalidInput(
                 f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"
             )
-        is_suspect = INSTRUCTION_LIKE in cast("str", row[11]).split(",")
-        found.append(Evidence(id_, cast("Trust", row[10]), cast("str", row[6]), is_suspect))
+        is_suspect = INSTRUCTION_LIKE in row.flags.split(",")
+        found.append(Evidence(id_, row.trust, row.ts, is_suspect))
     return found
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from muniment.core.ports.embedding import Embedder
-from muniment.core.ports.engine import Reader, Select, Transaction
+from muniment.core.ports.engine import Reader, Transaction
+from muniment.core.ports.rows import stream_texts
+from muniment.core.ports.schema import SESSIONS
 from muniment.errors import InvalidInput
 from muniment.memory.turn_reading import entries_by_id
 from muniment.memory.vectoring import (
@@ -73,4 +74,4 @@ def _keep(tenant_id: str, user_id: str, embedder: Embedder, ids: list[str], rows
 
 
 def _users(reader: Reader) -> list[str]:
-    return sorted({cast("str", row[0]) for row in reader.stream(Select("sessions", columns=("user_id",)))})
+    return sorted(set(stream_texts(reader, SESSIONS, "user_id")))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import check_text
 from muniment.core.hashing import digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.ports.engine import Reader, Select
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES
 from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
@@ -124,8 +126,14 @@ def find_turns(
     return found
 
 
+class _Times(NamedTuple):
+    id: str
+    ts: str
+    recorded_at: str
+
+
 def _moments(reader: Reader, ids: Sequence[str]) -> list[str]:
     """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone."""
-    asked = Select("entries", where=(("id", "in", tuple(ids)),), columns=("id", "ts", "recorded_at"))
-    found = {id_: f"{ts} {at}" for id_, ts, at in cast("list[tuple[str, str, str]]", reader.do(asked))}
+    times = select(reader, ENTRIES, (("id", "in", tuple(ids)),), into=_Times)
+    found = {id_: f"{ts} {at}" for id_, ts, at in times}
     return [found.get(id_, "") for id_ in ids]

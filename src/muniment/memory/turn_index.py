@@ -9,7 +9,8 @@ from muniment.memory.indexing import SegmentCache, index_rows, index_turns, rein
 from muniment.store.turns import can_be_turn, users_of
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Row, Transaction
+    from muniment.core.ports.engine import Transaction
+    from muniment.core.ports.schema import EntryRow
     from muniment.core.scope import Scope
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
@@ -52,7 +53,7 @@ class RecallIndex:
             kept = (scope.tenant_id, ctx.cache(VectorCache))
             add_vectors(tx, scope.user_id, ctx.embedder, ids, np.stack(vectors), kept)
 
-    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
+    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
         index_rows(tx, tenant_id, rows)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:

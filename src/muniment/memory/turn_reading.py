@@ -8,46 +8,67 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.ports.engine import Condition, Reader, Row, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import by_ids, select
+from muniment.core.ports.schema import ENTRIES
 from muniment.memory.caches import TurnCache
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.rows import EntryReceipt, entry_of_row
 from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
+    from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.store.context import Context
 
-__all__ = ["TURN_COLUMNS", "LiveTurn", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
+__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
 
-_ASKED = 1000
 TURN_CHARS_MAX = 8_000
 """What of a turn may be quoted: of a longer one, its start."""
 
 
-TURN_COLUMNS = ("id", "session_id", "seq", "ts", "kind", "role", "trust", "flags", "body")
+class TurnRow(NamedTuple):
+    """What recall and packets ask of an entry."""
+
+    id: str
+    session_id: str
+    seq: int
+    ts: str
+    kind: str
+    role: str
+    trust: Trust
+    flags: str
+    body: str | None
+
+
+class _Last(NamedTuple):
+    id: str
+    kind: str
+    role: str
+    receipt_id: str | None
 
 
 class LiveTurn:
-    """An entry that can be recalled: what recall and packets ask of its row, and its whole text."""
+    """An entry that can be recalled: what is asked of its row, and its whole text."""
 
-    def __init__(self, row: Row, said: Mapping[str, Any], text: str) -> None:
+    def __init__(self, row: TurnRow, said: Mapping[str, Any], text: str) -> None:
         """`said` is the body that stands in the row, read."""
-        self.id, self.session_id, self.seq, self.ts, self.kind, self.role, self.trust, self._flags = cast(
-            "tuple[str, str, int, str, str, str, str, str]", row[:8]
-        )
+        self.id, self.session_id, self.seq, self.ts, self.kind, self.role, self.trust, self._flags, _ = row
         self._said = said
         self.text = text
 
     @classmethod
     def of_entry(cls, entry: LedgerEntry, text: str) -> LiveTurn:
-        row = (entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust)
+        flags = ",".join(entry.flags)
+        row = TurnRow(
+            entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust, flags, None
+        )
         said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
-        return cls((*row, ",".join(entry.flags)), said, text)
+        return cls(row, said, text)
 
     @property
     def speaker(self) -> str | None:
@@ -82,11 +103,8 @@ class LiveTurn:
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
     """The entries with these ids, in their order; those that are not there are left out."""
-    by_id: dict[str, LedgerEntry] = {}
-    for at in range(0, len(ids), _ASKED):
-        for row in reader.do(Select("entries", where=(("id", "in", tuple(ids[at : at + _ASKED])),))):
-            by_id[cast("str", row[0])] = entry_of_row(tenant_id, row)
-    return [by_id[id_] for id_ in ids if id_ in by_id]
+    found = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, ids)}
+    return [found[id_] for id_ in ids if id_ in found]
 
 
 def turns_by_id(
@@ -99,9 +117,9 @@ def turns_by_id(
     """
     known = ctx.cache(TurnCache).get(tenant_id, ids)
     if known and not is_asked_later:
-        asked = Select("entries", where=(("id", "in", tuple(known)),), columns=("id", "receipt_id"))
-        for id_ in [row[0] for row in reader.do(asked) if row[1] is not None]:
-            del known[cast("str", id_)]
+        for entry in select(reader, ENTRIES, (("id", "in", tuple(known)),), into=EntryReceipt):
+            if entry.receipt_id is not None:
+                del known[entry.id]
     return known | _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
 
 
@@ -109,9 +127,8 @@ def last_turns(
     ctx: Context, reader: Reader, tenant_id: str, where: tuple[Condition, ...], count: int
 ) -> list[LiveTurn]:
     """The turns among the last `count` entries of a user that meet the conditions, oldest first."""
-    order, columns = ("user_id", "session_id", "seq"), ("id", "kind", "role", "receipt_id")
-    select = Select("entries", where=where, order=order, descending=True, limit=count, columns=columns)
-    rows = cast("list[tuple[str, str, str, str | None]]", reader.do(select))
+    order = ("user_id", "session_id", "seq")
+    rows = select(reader, ENTRIES, where, into=_Last, order=order, descending=True, limit=count)
     ids = [id_ for id_, kind, role, receipt_id in reversed(rows) if receipt_id is None and can_be_turn(kind, role)]
     known = ctx.cache(TurnCache).get(tenant_id, ids)
     known |= _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
@@ -120,21 +137,16 @@ def last_turns(
 
 def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:
     """Read from the store and kept for the next time, unless they are long."""
-    by_id: dict[str, LiveTurn] = {}
-    for at in range(0, len(ids), _ASKED):
-        asked = Select("entries", where=(("id", "in", tuple(ids[at : at + _ASKED])),), columns=TURN_COLUMNS)
-        for turn in live_turns(reader, reader.do(asked)):
-            by_id[turn.id] = turn
+    by_id = {turn.id: turn for turn in live_turns(reader, by_ids(reader, ENTRIES, ids, into=TurnRow))}
     turns = {id_: by_id[id_] for id_ in ids if id_ in by_id}
     ctx.cache(TurnCache).put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
     return turns
 
 
-def live_turns(reader: Reader, rows: Iterable[Row]) -> Iterator[LiveTurn]:
-    """The turns among rows of `TURN_COLUMNS`, with their texts, from the row or its blob."""
+def live_turns(reader: Reader, rows: Iterable[TurnRow]) -> Iterator[LiveTurn]:
+    """The turns among these entries, with their texts, from the row or its blob."""
     for row in rows:
-        body = cast("str | None", row[8])
-        if body is not None and can_be_turn(cast("str", row[4]), cast("str", row[5])):
-            said = read_canonical(body)
+        if row.body is not None and can_be_turn(row.kind, row.role):
+            said = read_canonical(row.body)
             is_apart = "blob" in said
-            yield LiveTurn(row, said, blob_text(reader, cast("str", row[0])) if is_apart else said.get("content") or "")
+            yield LiveTurn(row, said, blob_text(reader, row.id) if is_apart else said.get("content") or "")

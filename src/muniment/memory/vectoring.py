@@ -7,13 +7,15 @@ search is by words alone. `reembed` gets there after an embedder was changed or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from muniment.core.ports.embedding import Embedder
-from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Select, Transaction
+from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
+from muniment.core.ports.rows import stream, texts
+from muniment.core.ports.schema import ENTRIES, table
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.score import Dense
 from muniment.memory.recall.vectors import (
@@ -120,7 +122,7 @@ def remove_vectors(tx: Transaction, users: Sequence[str], lost: Set[str]) -> int
 
 def _identities(reader: Reader, user_id: str) -> list[str]:
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
-    return sorted({cast("str", row[0]) for row in reader.do(Select("vectors", where=where, columns=("embedder",)))})
+    return sorted(set(texts(reader, table("vectors"), "embedder", where)))
 
 
 def retire_vectors(tx: Transaction, user_id: str, identity: str) -> None:
@@ -201,7 +203,7 @@ def lacking(reader: Reader, tenant_id: str, user_id: str, identity: str) -> Iter
     have = {id_ for block in blocks for id_ in block.ids}
     held: list[tuple[str, str, str]] = []
     order = ("user_id", "session_id", "seq")
-    for row in reader.stream(Select("entries", where=(("user_id", "=", user_id),), order=order)):
+    for row in stream(reader, ENTRIES, (("user_id", "=", user_id),), order=order):
         entry = entry_of_row(tenant_id, row)
         if is_turn(entry) and entry.id not in have:
             held.append((entry.id, speaker_of(entry), text_of(reader, entry)))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.canonical import check_text, read_canonical
@@ -14,7 +14,9 @@ from muniment.core.hashing import digest
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.numbers import whole
 from muniment.core.policy.policy import Policy
-from muniment.core.ports.engine import Condition, Reader, Select, Transaction
+from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.rows import select, texts
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope
@@ -28,7 +30,7 @@ from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import ComposeRequest, GivenRules, Pool
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory
+from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
 
 __all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
@@ -140,16 +142,21 @@ def _versions(pool: Pool, run_id: str) -> dict[str, int]:
     return held if pool.working_state is None else held | {state_id(run_id): pool.working_state.state_version}
 
 
+class _Version(NamedTuple):
+    id: str
+    version: int
+    receipt_id: str | None
+
+
 def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
     """Keep a build unless something it holds was forgotten while it was composed."""
     lock_memory(tx, change.user_id or "")
     among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
-    if tx.do(Select("entries", where=among, columns=("id",))):
+    if texts(tx, ENTRIES, "id", among):
         return False
-    columns = ("id", "version", "receipt_id")
-    versions = tx.do(Select("items", where=(("id", "in", change.sources),), order=("id", "version"), columns=columns))
+    versions = select(tx, ITEMS, (("id", "in", change.sources),), into=_Version, order=("id", "version"))
     receipts = {  # of the version that was read; where that is not known, of the newest
-        id_: receipt for id_, version, receipt in versions if held.get(cast("str", id_), version) == version
+        id_: receipt for id_, version, receipt in versions if held.get(id_, version) == version
     }
     if any(receipt is not None for receipt in receipts.values()):
         return False
@@ -336,8 +343,10 @@ def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -
     where: tuple[Condition, ...] = (("kind", "=", "build"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))
-    select = Select("items", where=where, order=("created_at", "id"), descending=True, limit=limit)
-    for row in ctx.engine.read(tenant_id, lambda reader: reader.do(select)):
-        item = Item._make(cast("Any", row))
+
+    def newest(reader: Reader) -> list[Item]:
+        return select_items(reader, where, order=("created_at", "id"), descending=True, limit=limit)
+
+    for item in ctx.engine.read(tenant_id, newest):
         if item.body is not None:
             yield item

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from muniment.contracts.memory_packet import OpenLoop, WorkingState
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
-from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import SESSIONS
 from muniment.core.scope import Scope
 from muniment.core.text.attributes import key_attributes
-from muniment.core.vocabulary import Trust
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, standing_of
-from muniment.memory.fact_rows import LEVELS, level_of, newest_items
+from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX
@@ -38,7 +39,7 @@ from muniment.packets.pool import (
 )
 from muniment.runs.claim_reading import verified_claims
 from muniment.store.context import Context
-from muniment.store.items import Item, latest, latest_of_run
+from muniment.store.items import Item, latest, latest_of_run, newest_items
 
 __all__ = ["Stores", "fact_match", "gather", "load_stores", "load_working_state", "match_facts"]
 
@@ -194,17 +195,16 @@ def _backwards(text: str) -> tuple[int, ...]:
     return tuple(-ord(char) for char in text)
 
 
+class _Written(NamedTuple):
+    """A session by when it was last written."""
+
+    head_recorded_at: str
+    session_id: str
+
+
 def _recent_sessions(reader: Reader, request: ComposeRequest) -> list[str]:
-    rows = reader.do(
-        Select(
-            "sessions",
-            where=(("user_id", "=", request.scope.user_id),),
-            columns=("session_id", "head_recorded_at"),
-            limit=200,
-        )
-    )
-    newest = sorted(rows, key=lambda row: (cast("str", row[1]), cast("str", row[0])), reverse=True)
-    return [cast("str", row[0]) for row in newest[: RECENT_SESSIONS + 1]]
+    sessions = select(reader, SESSIONS, (("user_id", "=", request.scope.user_id),), into=_Written, limit=200)
+    return [session.session_id for session in sorted(sessions, reverse=True)[: RECENT_SESSIONS + 1]]
 
 
 _HINT_KEYS = ("memory_id", "source", "score", "reason", "summary")
@@ -237,7 +237,9 @@ def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Store
     items = [
         item
         for level in LEVELS
-        for item in newest_items(reader, kinds.get(level, ("fact", "procedure")), level_of(scope, level))
+        for item in newest_items(
+            reader, (("kind", "in", kinds.get(level, ("fact", "procedure"))), *level_of(scope, level))
+        )
     ]
     return Stores(
         facts=tuple(match_facts(reader, (item for item in items if item.kind == "fact"), wanted)),
@@ -284,7 +286,7 @@ def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidat
         score = match_text(wanted, f"{stored.procedure.task_type} {_text(stored.procedure.content)}").score
         candidate = ProcedureCandidate(
             procedure=stored.procedure,
-            trust=cast("Trust", item.trust),
+            trust=item.trust,
             usage=stored.usage,
             recorded_at=item.created_at,
         )
@@ -308,7 +310,7 @@ def _insights(reader: Reader, items: Iterable[Item], scope: Scope) -> list[Insig
         found.append(
             InsightCandidate(
                 insight=stored.insight,
-                trust=cast("Trust", item.trust),
+                trust=item.trust,
                 run_id=stored.run_id,
                 run_is_finished=ended[stored.run_id],
                 recorded_at=item.created_at,

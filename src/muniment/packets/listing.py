@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import parse_json
-from muniment.core.ports.engine import Condition, Select
-from muniment.store.items import Item
+from muniment.core.ports.engine import Condition
+from muniment.store.items import Item, select_items
 
 if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
     from muniment.store.context import Context
 
 __all__ = ["Readable", "list_readables"]
@@ -39,9 +40,11 @@ def list_readables(
 ) -> list[Readable]:
     """At most `limit` of them, after a place in the list; what was forgotten is passed over."""
     where: tuple[Condition, ...] = (("kind", "in", KINDS), ("user_id", "=", user_id), ("receipt_id", "=", None))
-    select = Select("items", where=where, order=_ORDER, after=after, descending=True, limit=limit)
-    rows = ctx.engine.read(tenant_id, lambda reader: reader.do(select))
-    return [_readable(Item._make(cast("Any", row))) for row in rows]
+
+    def newest(reader: Reader) -> list[Item]:
+        return select_items(reader, where, order=_ORDER, after=after, descending=True, limit=limit)
+
+    return [_readable(item) for item in ctx.engine.read(tenant_id, newest)]
 
 
 def _readable(item: Item) -> Readable:

@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_text
 from muniment.core.hashing import digest
 from muniment.core.owners.corpora import owner_of
-from muniment.core.ports.engine import Condition, Lock, Select
+from muniment.core.ports.engine import Condition, Lock
 from muniment.errors import NotFound, StaleState
 from muniment.memory.patches import draft_patch
 from muniment.research.projection import check_id, study_id
@@ -31,7 +31,7 @@ from muniment.research.run_records import (
     Stage,
     StageMove,
 )
-from muniment.store.items import Item, latest, lock_memory
+from muniment.store.items import Item, latest, lock_memory, newest_of, select_items, stream_items
 from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
@@ -298,11 +298,7 @@ def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:
     where: tuple[Condition, ...] = (("kind", "=", "source_check"), ("run_id", "=", scope.run_id))
 
     def work(reader: Reader) -> dict[str, SourceCheck]:
-        newest: dict[str, Item] = {}
-        for row in reader.stream(Select("items", where=where, order=("id", "version"))):
-            item = Item._make(cast("Any", row))
-            newest[item.id] = item
-        looked = [item for item in newest.values() if item.body is not None and item.user_id == scope.user_id]
+        looked = [item for item in newest_of(stream_items(reader, where)) if item.user_id == scope.user_id]
         checks = [SourceCheck.from_wire(item.plain()) for item in looked]
         return {check.cid: check for check in checks}
 
@@ -335,10 +331,9 @@ def pretty(value: Any) -> str:
 def _audit(view: StudyView) -> str:
     """A line for each revision."""
     where: tuple[Condition, ...] = (("id", "=", study_id(view.scope.run_id)),)
-    select = Select("items", where=where, order=("id", "version"))
     lines: list[str] = []
-    for row in view.ctx.engine.read(view.scope.tenant_id, lambda reader: list(reader.do(select))):
-        body = Item._make(cast("Any", row)).plain()
+    for item in view.ctx.engine.read(view.scope.tenant_id, lambda reader: select_items(reader, where)):
+        body = item.plain()
         manifest = body["manifest"]
         if manifest["revision"] > view.revision:
             break

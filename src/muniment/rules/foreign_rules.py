@@ -5,7 +5,7 @@ what a projection refuses is refused here: a rule that acts without a report, or
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.rules import RuleRecord
 from muniment.errors import InvalidInput
@@ -15,7 +15,7 @@ from muniment.rules.promotion.gate import rule_digest
 from muniment.store.items import Item
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Row
+    from muniment.core.ports.schema import ItemRow
 
 __all__ = ["ForeignRules"]
 
@@ -31,9 +31,9 @@ class ForeignRules:
     """What must be borne out by a report, each claim once, and the line that made it."""
     before: StoredMemory | None = None
 
-    def see(self, row: Row, number: int) -> None:
+    def see(self, row: ItemRow, number: int) -> None:
         """The next item of the dump."""
-        item = Item._make(cast("Any", row))
+        item = Item(*row)
         if item.body is None or item.kind not in ("rule", "rule_report"):
             return
         if item.kind == "rule_report":

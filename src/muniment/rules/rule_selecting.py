@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.core.numbers import whole
 from muniment.core.owners.banks import owners_seen
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import RuleType
 from muniment.errors import Conflict, InvalidInput
@@ -163,6 +165,11 @@ def ask_rules(
     return selection, read_at
 
 
+class _Version(NamedTuple):
+    id: str
+    version: int
+
+
 def _are_there(reader: Reader, versions: Mapping[str, int]) -> bool:
     """Is none of these rules forgotten? A forget is no revision: what was held ready may be gone by another's hand."""
     if not versions:
@@ -172,8 +179,7 @@ def _are_there(reader: Reader, versions: Mapping[str, int]) -> bool:
         ("version", "in", tuple(set(versions.values()))),
         ("receipt_id", "=", None),
     )
-    rows = reader.do(Select("items", where=where, columns=("id", "version")))
-    return versions.items() <= set(rows)
+    return versions.items() <= set(select(reader, ITEMS, where, into=_Version))
 
 
 def _impact(bucket_key: str | None) -> Level | None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.rules import RegressionTestSpec
 from muniment.core.canonical import read_canonical
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import chunked, first, select, stream
+from muniment.core.ports.schema import ITEMS
 from muniment.learning.banks import held_of, list_memories
 from muniment.learning.keys import rule_place_key
 from muniment.learning.projection import core_name
@@ -15,7 +17,7 @@ from muniment.rules.projection import book_id, use_name
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport, RulebookRevision, RuleUse
 from muniment.rules.rule_cache import RuleCache
 from muniment.rules.rulebook.selection import Candidate, compile_rule
-from muniment.store.items import Item, digest_name
+from muniment.store.items import Item, digest_name, select_items
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -40,7 +42,6 @@ __all__ = [
 Report = GateReport | ReplayReport | PromotionReport
 ENDED = ("retired", "pruned")
 """What was taken out has one of these."""
-_ASKED = 500
 _REPORTS: dict[str, type[Report]] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
 
 
@@ -51,29 +52,42 @@ class RuleTest(NamedTuple):
     is_micro: bool
 
 
+class _Version(NamedTuple):
+    version: int
+
+
+class _State(NamedTuple):
+    id: str
+    version: int
+    status: str
+    receipt_id: str | None
+
+
+class _Body(NamedTuple):
+    id: str
+    body: str | None
+
+
 # -- the book -----------------------------------------------------------------------------------------
 
 
 def revision_of(reader: Reader, tenant_id: str, owner: str) -> int:
     """The number of the revision in force; 0 where nothing was ever changed."""
     where: tuple[Condition, ...] = (("id", "=", book_id(tenant_id, owner)),)
-    select = Select("items", where=where, order=("id", "version"), descending=True, limit=1, columns=("version",))
-    rows = reader.do(select)
-    return cast("int", rows[0][0]) if rows else 0
+    newest = first(reader, ITEMS, where, into=_Version, order=("id", "version"), descending=True)
+    return 0 if newest is None else newest.version
 
 
 def list_revisions(reader: Reader, tenant_id: str, owner: str, *, after: int = 0) -> list[RulebookRevision]:
     """The revisions after that one, oldest first; those of a bank that was forgotten are not there any more."""
     where: tuple[Condition, ...] = (("id", "=", book_id(tenant_id, owner)), ("version", ">", after))
-    rows = reader.do(Select("items", where=where, order=("id", "version")))
-    items = [Item._make(cast("Any", row)) for row in rows]
+    items = select_items(reader, where)
     return [RulebookRevision.from_wire(item.plain()["revision"]) for item in items if item.body is not None]
 
 
 def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
     """Every version of a rule that is still there, oldest first."""
-    for row in reader.do(Select("items", where=(("id", "=", rule_id),), order=("id", "version"))):
-        item = Item._make(cast("Any", row))
+    for item in select_items(reader, (("id", "=", rule_id),)):
         if item.body is not None:
             yield held_of(item).memory
 
@@ -84,20 +98,16 @@ def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
 def standing_rules(reader: Reader, owner: str) -> list[StoredMemory]:
     """The rules of a bank that were not taken out, by id. Of what was, and of earlier versions, no body is read."""
     where: tuple[Condition, ...] = (("kind", "=", "rule"), ("user_id", "=", owner))
-    columns = ("id", "version", "status", "receipt_id")
     newest: dict[str, tuple[int, bool]] = {}
-    for id_, version, status, receipt_id in reader.stream(
-        Select("items", where=where, order=("id", "version"), columns=columns)
-    ):
-        newest[cast("str", id_)] = cast("int", version), status not in ENDED and receipt_id is None
+    for id_, version, status, receipt_id in stream(reader, ITEMS, where, into=_State, order=("id", "version")):
+        newest[id_] = version, status not in ENDED and receipt_id is None
     wanted = [(id_, version) for id_, (version, stands) in newest.items() if stands]
     found: list[StoredMemory] = []
-    for at in range(0, len(wanted), _ASKED):
-        asked = dict(wanted[at : at + _ASKED])
+    for portion in chunked(wanted):
+        asked = dict(portion)
         numbers = tuple(sorted(set(asked.values())))
         exact: tuple[Condition, ...] = (("id", "in", tuple(asked)), ("version", "in", numbers))
-        rows = reader.do(Select("items", where=exact, order=("id", "version")))
-        items = [Item._make(cast("Any", row)) for row in rows]
+        items = select_items(reader, exact)
         found += [held_of(item).memory for item in items if asked[item.id] == item.version]
     return found
 
@@ -153,9 +163,8 @@ def list_uses(reader: Reader, owner: str, rule_id: str, *, newest: int | None = 
         ("name", "=", use_name(rule_id)),
     )
     order = ("created_at", "id", "version")
-    rows = reader.do(Select("items", where=where, order=order, descending=True, limit=newest, columns=("id", "body")))
     bodies: dict[str, str] = {}
-    for id_, body in cast("list[tuple[str, str | None]]", rows):
+    for id_, body in select(reader, ITEMS, where, into=_Body, order=order, descending=True, limit=newest):
         if body is not None:
             bodies.setdefault(id_, body)  # the newest version of each
     uses = [RuleUse.from_wire(cast("Any", read_canonical(body))["use"]) for body in bodies.values()]
@@ -182,7 +191,6 @@ def newest_report(reader: Reader, owner: str, rule_id: str, kind: type[Report], 
 
 def _of_rule(reader: Reader, owner: str, kind: str, name: str) -> Iterator[Item]:
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner), ("name", "=", digest_name(name)))
-    for row in reader.do(Select("items", where=where, order=("created_at", "id", "version"))):
-        item = Item._make(cast("Any", row))
+    for item in select_items(reader, where, order=("created_at", "id", "version")):
         if item.body is not None:
             yield item

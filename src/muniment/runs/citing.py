@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
@@ -71,9 +71,9 @@ def _at(path: str, index: int) -> Iterator[None]:
 
 def _cite(reader: Reader, scope: Scope, pointer: Pointer) -> Cited:
     row = source_row(reader, pointer, scope.user_id)
-    if row[8] in _NO_EVIDENCE:
+    if row.kind in _NO_EVIDENCE:
         raise InvalidInput(
-            f"the event {row[0]!s} is a {row[8]!s} entry, which is no evidence",
+            f"the event {row.id} is a {row.kind} entry, which is no evidence",
             hint="point to what was said, to a tool's result or to a chunk of a document",
         )
     resolved = resolve_in(reader, scope.tenant_id, pointer, scope.user_id)
@@ -88,7 +88,7 @@ def _cite(reader: Reader, scope: Scope, pointer: Pointer) -> Cited:
         "corpus_id": corpus_id,
         "quote_hash": digest,
     }
-    return Cited(EvidencePointer.from_wire(plain), cast("Trust", row[10]), cast("str", row[9]))
+    return Cited(EvidencePointer.from_wire(plain), row.trust, row.role)
 
 
 def cite_again(reader: Reader, scope: Scope, pointers: Sequence[EvidencePointer], path: str) -> list[Cited]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.hashing import LEDGER_CORPUS
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
 from muniment.memory.recall.matching import match_text
-from muniment.store.items import Item
+from muniment.store.items import newest_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,11 +33,9 @@ class _Found(NamedTuple):
 def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
     """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first."""
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
-    rows = reader.do(Select("items", where=where, order=("id", "version")))
-    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
     found: list[_Found] = []
-    for item in newest.values():
-        if item.status != "verified" or item.body is None or item.user_id != scope.user_id:
+    for item in newest_items(reader, where):
+        if item.status != "verified" or item.user_id != scope.user_id:
             continue
         claim = item.plain()
         refs = claim["evidence_refs"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.core.pointer import Pointer
-from muniment.core.ports.engine import Condition, Get, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import get, texts
+from muniment.core.ports.schema import IDS, LINKS
 from muniment.core.trust import lowest_trust
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
 from muniment.memory.patches import Decided, Desk, draft_patch, said_of, text_of, texts_of, write_patches
@@ -15,7 +17,7 @@ from muniment.runs.citing import Cited, cite, cite_again, owners_of, pointer_to,
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
 from muniment.runs.records import RunClaim, RunConflict
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, newest_items
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.run_events import (
     ACTIONS_PLANNED,
@@ -78,7 +80,7 @@ def make_claim(
         if known is not None:
             _check_same(known, cited, status, basis, claim_id)
             return Decided([])
-        if claim_id is not None and tx.do(Get("ids", (claim_id,))) is not None:
+        if claim_id is not None and get(tx, IDS, (claim_id,)) is not None:
             raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint="leave id out to have one minted")
         _check_basis(tx, desk, basis)
         if status == "verified":
@@ -167,9 +169,9 @@ def _dependents(reader: Reader, desk: Desk, claim_id: str) -> list[str]:
     reached = {claim_id}
     frontier, fallen = [claim_id], []
     while frontier:
-        links = reader.do(Select("links", where=(("source_id", "in", tuple(frontier)),), columns=("item_id",)))
+        resting = texts(reader, LINKS, "item_id", (("source_id", "in", tuple(frontier)),))
         frontier = []
-        for id_ in sorted({str(row[0]) for row in links} - reached):
+        for id_ in sorted(set(resting) - reached):
             reached.add(id_)
             item = latest(reader, id_)
             if item is None or item.kind != "claim" or item.run_id != desk.scope.run_id or item.body is None:
@@ -189,9 +191,7 @@ def _named(reader: Reader, desk: Desk, kind: str, words: str, but: str | None = 
     """The record of this run that says this, word for word, unless it was forgotten or is in the state `but`."""
     name = name_of_words(desk.scope.run_id, words)
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", desk.scope.user_id), ("name", "=", name))
-    rows = reader.do(Select("items", where=where, order=("id", "version")))
-    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
-    return next((item for item in newest.values() if item.body is not None and item.status != but), None)
+    return next((item for item in newest_items(reader, where) if item.status != but), None)
 
 
 def _own(reader: Reader, desk: Desk, kind: str, id_: Any, path: str) -> Item:

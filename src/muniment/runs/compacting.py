@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from muniment.core.hashing import LEDGER_CORPUS
-from muniment.core.ports.engine import Condition, Insert, Lock, Select
+from muniment.core.ports.engine import Lock
+from muniment.core.ports.rows import by_ids, insert, texts
+from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, PartRow
 from muniment.errors import Conflict, MunimentError, RunFinished
 from muniment.memory.patches import draft_patch
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of, snapshots_id
@@ -26,7 +28,7 @@ from muniment.store.writing import append_in, locked
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
-    from muniment.core.ports.engine import Reader, Row, Transaction
+    from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.memory.patches import Desk
     from muniment.runs.records import RunLog
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_snapshot", "compact", "compact_if_due", "due_in", "unlock"]
 
-_ASKED = 500
 TRIES = 3
 
 
@@ -175,21 +176,15 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
 
 def _started(reader: Reader, scope: Scope) -> Started | None:
     """What the run's first entry pinned; None where it was forgotten."""
-    links = reader.do(Select("links", where=(("item_id", "=", scope.run_id),), columns=("source_id",)))
-    entries = sorted(_entries(reader, scope, [str(row[0]) for row in links]), key=lambda entry: entry.seq)
+    sources = texts(reader, LINKS, "source_id", (("item_id", "=", scope.run_id),))
+    entries = sorted(_entries(reader, scope, sources), key=lambda entry: entry.seq)
     return next((told for told in map(started_by, entries) if told is not None), None)
 
 
-def _entries(reader: Reader, scope: Scope, ids: Iterable[str]) -> Iterable[LedgerEntry]:
-    for row in _rows(reader, ids):
-        if row[1] == scope.user_id:
+def _entries(reader: Reader, scope: Scope, ids: Sequence[str]) -> Iterable[LedgerEntry]:
+    for row in by_ids(reader, ENTRIES, ids):
+        if row.user_id == scope.user_id:
             yield entry_of_row(scope.tenant_id, row)
-
-
-def _rows(reader: Reader, ids: Iterable[str]) -> Iterable[Row]:
-    wanted = list(ids)
-    for at in range(0, len(wanted), _ASKED):
-        yield from reader.do(Select("entries", where=(("id", "in", tuple(wanted[at : at + _ASKED])),)))
 
 
 class _Stock:
@@ -200,7 +195,7 @@ class _Stock:
 
         ids = list(log.coverage.chunk_ids_cited)
         self._reader, self._scope = reader, scope
-        self._rows = {cast("str", row[0]): row for row in _rows(reader, ids)}
+        self._rows = {row.id: row for row in by_ids(reader, ENTRIES, ids)}
         self._standing = standing_of(reader, scope.tenant_id, ids)
 
     def chunk(self, corpus_id: str, chunk_id: str) -> bytes | str:
@@ -208,10 +203,9 @@ class _Stock:
         from muniment.core.owners.corpora import corpus_of
 
         row = self._rows.get(chunk_id)
-        owner = None if row is None else cast("str", row[1])
-        if row is None or (corpus_id == LEDGER_CORPUS and owner != self._scope.user_id):
+        if row is None or (corpus_id == LEDGER_CORPUS and row.user_id != self._scope.user_id):
             return "it is not in the store"
-        if corpus_id != LEDGER_CORPUS and corpus_of(owner or "", self._scope.user_id) != corpus_id:
+        if corpus_id != LEDGER_CORPUS and corpus_of(row.user_id, self._scope.user_id) != corpus_id:
             return f"it is not of the corpus {corpus_id}"
         entry = entry_of_row(self._scope.tenant_id, row)
         if entry.body is None:
@@ -268,13 +262,14 @@ def _keep(desk: Desk, made: _Made, unlocks: str | None) -> CompactionSnapshot | 
     return made.snapshot if done == "kept" else None
 
 
+class _PartHash(NamedTuple):
+    hash: bytes
+
+
 def _insert_parts(tx: Transaction, owner: str, parts: dict[bytes, str]) -> None:
-    wanted = list(parts)
-    here: set[Any] = set()
-    for at in range(0, len(wanted), _ASKED):
-        where: tuple[Condition, ...] = (("owner", "=", owner), ("hash", "in", tuple(wanted[at : at + _ASKED])))
-        here.update(row[0] for row in tx.do(Select("parts", where=where, columns=("hash",))))
-    tx.do(Insert("parts", [(owner, hash_, body, None) for hash_, body in parts.items() if hash_ not in here]))
+    known = by_ids(tx, PARTS, list(parts), column="hash", where=(("owner", "=", owner),), into=_PartHash)
+    here = {part.hash for part in known}
+    insert(tx, PARTS, [PartRow(owner, hash_, body, None) for hash_, body in parts.items() if hash_ not in here])
 
 
 def _change(scope: Scope, owner: str, body: dict[str, Any], created_at: str, entry_id: str) -> Change:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from muniment.core.owners.reserved import is_reserved
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import ENTRIES
 from muniment.errors import InvalidInput
 from muniment.memory.patches import instant_of
 from muniment.runs.compaction.drift import DriftMeter
@@ -40,7 +42,7 @@ def measure(
         if end is not None:
             where = (*where, ("recorded_at", "<", end))
         meter = DriftMeter(ctx.policy.compaction)
-        for row in reader.stream(Select("entries", where=where, order=("user_id", "session_id", "seq"))):
-            if not is_reserved(cast("str", row[1])):  # what is written into a corpus is no run of an agent
+        for row in stream(reader, ENTRIES, where, order=("user_id", "session_id", "seq")):
+            if not is_reserved(row.user_id):  # what is written into a corpus is no run of an agent
                 meter.see(entry_of_row(tenant_id, row))
     return meter.report()

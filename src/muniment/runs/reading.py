@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from muniment.core.numbers import whole
 from muniment.core.owners.reserved import is_reserved
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ITEMS
 from muniment.errors import InvalidInput, RunFinished
 from muniment.runs.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, latest, newest_items
 from muniment.store.ledger.records import RunState
 from muniment.store.writing import locked
 
@@ -89,9 +91,8 @@ def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunStat
     where: tuple[Condition, ...] = (("kind", "=", "run"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))
-    rows = ctx.engine.read(tenant_id, lambda reader: reader.do(Select("items", where=where, order=("id", "version"))))
-    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
-    states = [RunState.from_wire(item.plain()) for item in newest.values() if item.body is not None]
+    newest = ctx.engine.read(tenant_id, lambda reader: newest_items(reader, where))
+    states = [RunState.from_wire(item.plain()) for item in newest]
     states = [state for state in states if not is_reserved(state.scope.user_id)]
     return sorted(states, key=lambda state: (state.started_at, state.run_id))
 
@@ -111,14 +112,18 @@ def list_snapshots(ctx: Context, tenant_id: str, run_id: str) -> Iterator[Compac
     return _each(ctx, tenant_id, run_id, newest.version if newest else 0)
 
 
+class _Version(NamedTuple):
+    version: int
+
+
 def _each(ctx: Context, tenant_id: str, run_id: str, count: int) -> Iterator[CompactionSnapshot]:
     where: tuple[Condition, ...] = (("id", "=", snapshots_id(run_id)), ("receipt_id", "=", None))
     held = ctx.engine.read(
-        tenant_id, lambda reader: reader.do(Select("items", where=where, order=("id", "version"), columns=("version",)))
+        tenant_id, lambda reader: select(reader, ITEMS, where, into=_Version, order=("id", "version"))
     )
-    for (version,) in cast("list[tuple[int]]", held):
-        if version <= count:
-            yield get_snapshot(ctx, tenant_id, run_id, version)
+    for each in held:
+        if each.version <= count:
+            yield get_snapshot(ctx, tenant_id, run_id, each.version)
 
 
 def check(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> SnapshotValidation:

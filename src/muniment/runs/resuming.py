@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.ports.engine import Condition, Count, Get, Select
+from muniment.core.ports.engine import Condition, Count
+from muniment.core.ports.rows import by_ids, get, stream
+from muniment.core.ports.schema import ENTRIES, PARTS, EntryRow
 from muniment.errors import IntegrityFailure, InvalidInput, MunimentError, NotFound
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import log_of_wire, snapshot_id_of, snapshots_id
 from muniment.runs.compaction.tree import head_digest, join
-from muniment.store.items import Item, latest
+from muniment.store.items import Item, get_version, latest
 from muniment.store.ledger.chain import Head, link_fault
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import SNAPSHOT_TAKEN
 
 if TYPE_CHECKING:
     from muniment.core.policy.compaction import CompactionPolicy
-    from muniment.core.ports.engine import Reader, Row
+    from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.runs.records import RunLog
 
 __all__ = ["Loaded", "Rejected", "count_tail", "is_whole", "load_log", "load_snapshot", "run_item", "tail_of"]
 
-_ASKED = 500
 _COUNTING = ("step", "state_patch")
 """Entries that tell of steps and of snapshots; what is said in between makes no difference (CS-10)."""
 
@@ -110,7 +111,7 @@ def load_log(
     for row in tail_of(reader, scope, 0 if log is None else log.seq, upto):
         fold.see(entry_of_row(scope.tenant_id, row))
         tail += 1
-        live += row[17] is None
+        live += row.receipt_id is None
     told = fold.log().model_copy(update={"sequence": start})
     # Under a fresh salt no part is shared with a snapshot that was altered on disk.
     salt = _salt(newest) if newest is not None and wire is not None and wire["sequence"] == start else None
@@ -154,12 +155,12 @@ def _start_after(reader: Reader, scope: Scope, policy: CompactionPolicy, item: I
 
 def tail_of(
     reader: Reader, scope: Scope, after: int, upto: int | None = None, kinds: tuple[str, ...] = ()
-) -> Iterator[Row]:
+) -> Iterator[EntryRow]:
     """The run's entries after a place in its session, in order; all of them, or those of some kinds."""
     where = _of_run(scope, after, upto)
     if kinds:
         where = (*where, ("kind", "in", kinds))
-    return reader.stream(Select("entries", where=where, order=("user_id", "session_id", "seq")))
+    return stream(reader, ENTRIES, where, order=("user_id", "session_id", "seq"))
 
 
 def _of_run(scope: Scope, after: int, upto: int | None) -> tuple[Condition, ...]:
@@ -192,8 +193,7 @@ def load_snapshot(reader: Reader, tenant_id: str, run_id: str, sequence: int | N
 
 
 def _version(reader: Reader, run_id: str, version: int) -> Item | None:
-    row = reader.do(Get("items", (snapshots_id(run_id), version)))
-    return None if row is None else Item._make(cast("Any", row))
+    return get_version(reader, snapshots_id(run_id), version)
 
 
 def _read(reader: Reader, tenant_id: str, item: Item) -> dict[str, Any]:
@@ -219,10 +219,10 @@ def _head(reader: Reader, tenant_id: str, item: Item) -> _Head:
 
 def _check_anchor(reader: Reader, tenant_id: str, item: Item, entry_id: str, digest: str) -> None:
     name = f"{item.id}.{item.version}"
-    row = reader.do(Get("entries", (entry_id,)))
-    if row is None or row[17] is not None:
+    row = get(reader, ENTRIES, (entry_id,))
+    if row is None or row.receipt_id is not None:
         raise IntegrityFailure(f"the ledger does not hold the entry of snapshot {name}", hint="run `muniment verify`")
-    fault = link_fault(tenant_id, row, Head(cast("int", row[5]) - 1, cast("bytes", row[13]), cast("str", row[7])))
+    fault = link_fault(tenant_id, row, Head(row.seq - 1, row.prev_hash, row.recorded_at))
     said = {} if fault is not None else entry_of_row(tenant_id, row).metadata
     sealed = (said.get("event"), said.get("id"), said.get("sequence"), said.get("digest"))
     if sealed != (SNAPSHOT_TAKEN, item.id, item.version, digest):
@@ -233,10 +233,11 @@ def _check_anchor(reader: Reader, tenant_id: str, item: Item, entry_id: str, dig
         )
 
 
+class _Part(NamedTuple):
+    hash: bytes
+    body: str | None
+
+
 def _parts(reader: Reader, owner: str, hashes: Sequence[bytes]) -> Mapping[bytes, str]:
-    found: dict[bytes, str] = {}
-    for at in range(0, len(hashes), _ASKED):
-        where: tuple[Condition, ...] = (("owner", "=", owner), ("hash", "in", tuple(hashes[at : at + _ASKED])))
-        rows = reader.do(Select("parts", where=where, columns=("hash", "body")))
-        found |= {hash_: body for hash_, body in cast("list[tuple[bytes, str | None]]", rows) if body is not None}
-    return found
+    parts = by_ids(reader, PARTS, hashes, column="hash", where=(("owner", "=", owner),), into=_Part)
+    return {part.hash: part.body for part in parts if part.body is not None}

@@ -8,14 +8,16 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.numbers import whole
-from muniment.core.ports.engine import Condition, Lock, Select
+from muniment.core.ports.engine import Condition, Lock
+from muniment.core.ports.rows import by_ids, select
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.memory.patches import cleaned, instant_of
 from muniment.runs.resuming import count_tail
 from muniment.store.ledger.manifest import ContextManifest
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.rows import EntryOwner, entry_of_row
 from muniment.store.ledger.run_events import PHASES
 from muniment.store.writing import append_in
 
@@ -148,8 +150,7 @@ def _going_on(reader: Reader, scope: Scope, phase: int) -> int | None:
 
     So a phase of which much is told need not be gone through to its beginning each time.
     """
-    latest = Select("entries", where=_steps_of(scope), order=_ORDER, descending=True, limit=_LATEST)
-    for row in reader.do(latest):
+    for row in select(reader, ENTRIES, _steps_of(scope), order=_ORDER, descending=True, limit=_LATEST):
         told = entry_of_row(scope.tenant_id, row).step
         if told is not None and told.event in ENDS:
             return None
@@ -174,8 +175,7 @@ def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
     """
     after = None
     while True:
-        page = Select("entries", where=_steps_of(scope), order=_ORDER, after=after, descending=True, limit=_PAGE)
-        rows = reader.do(page)
+        rows = select(reader, ENTRIES, _steps_of(scope), order=_ORDER, after=after, descending=True, limit=_PAGE)
         told = [entry_of_row(scope.tenant_id, row).step for row in rows]
         ended = [(step.step, ENDS.index(step.event)) for step in told if step is not None and step.event in ENDS]
         numbers = [number for number, _ in ended if number is not None]
@@ -186,7 +186,7 @@ def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
             return Place(numbers[0], ended[0][1])
         if len(rows) < _PAGE:
             return Place(0, len(PHASES))
-        after = (rows[-1][1], rows[-1][3], rows[-1][5])
+        after = (scope.user_id, scope.session_id, rows[-1].seq)
 
 
 def _number(place: Place, phase: int, given: int | None, *, ends: bool) -> int:
@@ -263,10 +263,8 @@ def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
     from muniment.core.owners.corpora import is_visible
 
     wanted = list(dict.fromkeys(ids))
-    for at in range(0, len(wanted), 500):
-        asked = tuple(wanted[at : at + 500])
-        rows = reader.do(Select("entries", where=(("id", "in", asked),), columns=("id", "user_id")))
-        seen = {row[0] for row in rows if is_visible(str(row[1]), scope.user_id)}
-        for id_ in asked:
-            if id_ not in seen:
-                raise NotFound(f"no event or chunk {id_!r:.80} in this scope", path="$.context.selected")
+    rows = by_ids(reader, ENTRIES, wanted, into=EntryOwner)
+    seen = {row.id for row in rows if is_visible(row.user_id, scope.user_id)}
+    for id_ in wanted:
+        if id_ not in seen:
+            raise NotFound(f"no event or chunk {id_!r:.80} in this scope", path="$.context.selected")

@@ -10,10 +10,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence, Set
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from muniment.core.hashing import digest
-from muniment.core.ports.engine import Condition, Delete, Insert, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Condition, Delete, Reader, Row, Transaction
+from muniment.core.ports.rows import insert, select
+from muniment.core.ports.schema import table
 
 __all__ = [
     "BlockCache",
@@ -72,8 +74,8 @@ class Place(NamedTuple):
     def order(self) -> tuple[str, ...]:
         return (*(column for column, _ in self.prefix), "first")
 
-    def row(self, first: int, count: int, level: int, data: bytes) -> Row:
-        return (*(value for _, value in self.prefix), first, count, level, digest(data)[:16], data)
+    def row(self, first: int, count: int, level: int, name: bytes, data: bytes) -> Row:
+        return (*(value for _, value in self.prefix), first, count, level, name, data)
 
 
 Key = tuple[str, Place, bytes]
@@ -89,17 +91,31 @@ class Listed(NamedTuple):
     digest: bytes
 
 
+class _BlockRow(NamedTuple):
+    first: int
+    count: int  # type: ignore[assignment] # the column's name
+    level: int
+    digest: bytes
+
+
+class _BlockData(NamedTuple):
+    data: bytes
+
+
 def list_blocks(reader: Reader, place: Place) -> list[Listed]:
     """The blocks of a place, in order."""
-    columns = ("first", "count", "level", "digest")
-    rows = reader.do(Select(place.table, where=place.where, order=place.order, columns=columns))
-    return [Listed._make(cast("Any", row)) for row in rows]
+    rows = select(reader, table(place.table), place.where, into=_BlockRow, order=place.order)
+    return [Listed(*row) for row in rows]
 
 
 def _data(reader: Reader, place: Place, firsts: Sequence[int]) -> list[bytes]:
     where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(firsts)))
-    rows = reader.do(Select(place.table, where=where, order=place.order, columns=("data",)))
-    return [cast("bytes", row[0]) for row in rows]
+    return [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
+
+
+def _digest(data: bytes) -> bytes:
+    """What an encoded block is known by."""
+    return digest(data)[:16]
 
 
 def _level(count: int) -> int:
@@ -141,11 +157,11 @@ def append_block(
         tx.do(Delete(place.table, (*place.where, ("first", "in", tuple(firsts)))))
         first, count = older[0].first, sum(entry.turns for entry in older) + count
     data = codec.encode(block)
-    row = place.row(first, count, max(level, _level(count)), data)
-    tx.do(Insert(place.table, [row]))
+    name = _digest(data)
+    insert(tx, table(place.table), [place.row(first, count, max(level, _level(count)), name, data)])
     if kept is not None:
         tenant_id, cache = kept
-        cache.offer((tenant_id, place, cast("bytes", row[-2])), codec.hold(block))
+        cache.offer((tenant_id, place, name), codec.hold(block))
 
 
 def _taken(
@@ -175,8 +191,9 @@ def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[s
         changed += 1
         tx.do(Delete(place.table, (*place.where, ("first", "=", entry.first))))
         if left is not None:
-            row = place.row(entry.first, codec.size(left), entry.level, codec.encode(left))
-            tx.do(Insert(place.table, [row]))
+            anew = codec.encode(left)
+            row = place.row(entry.first, codec.size(left), entry.level, _digest(anew), anew)
+            insert(tx, table(place.table), [row])
     return changed
 
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
 from muniment.core.owners.reserved import is_reserved
-from muniment.core.ports.engine import Condition, Get, Reader, Row, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import get, select
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.store.context import Context
@@ -20,6 +22,7 @@ from muniment.store.positions import (
     Read,
     Standpoint,
     Tail,
+    TailItem,
     Who,
     read_heads,
     read_tail,
@@ -77,9 +80,9 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
         if room and not rows:  # the session is shorter than it was: a backup was put in the store's place
             return _reset(reader, who)
         room -= len(rows)
-        is_more = is_more or not rows or cast("int", rows[-1][0]) < head.seq
+        is_more = is_more or not rows or rows[-1].seq < head.seq
         if rows:
-            heads[name] = Read(cast("int", rows[-1][0]), cast("str", rows[-1][3]))
+            heads[name] = Read(rows[-1].seq, rows[-1].recorded_at)
             found += _appended(reader, who, name, rows)
     builds, made = _new_items(reader, who, "build", at.builds)
     receipts, issued = _new_items(reader, who, "receipt", at.receipts)
@@ -87,7 +90,7 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
         return _reset(reader, who)
     told: dict[str, Any] = {
         "entries": tuple(found),
-        "builds": tuple(_built(row) for row in made),
+        "builds": tuple(_built(item) for item in made),
         "receipts": tuple(_of_user(reader, who, issued)),
         "more": is_more,
     }
@@ -105,60 +108,70 @@ def _changes(who: Who, at: Standpoint, told: dict[str, Any]) -> Changes:
     return Changes(position=seal(who, at), **told)
 
 
-def _new_entries(reader: Reader, name: tuple[str, str], after_seq: int, limit: int) -> list[Row]:
+class _NewEntry(NamedTuple):
+    seq: int
+    run_id: str
+    kind: str
+    recorded_at: str
+
+
+def _new_entries(reader: Reader, name: tuple[str, str], after_seq: int, limit: int) -> list[_NewEntry]:
     where: tuple[Condition, ...] = (("user_id", "=", name[0]), ("session_id", "=", name[1]))
-    columns = ("seq", "run_id", "kind", "recorded_at")
-    return reader.do(Select("entries", where, ("seq",), (after_seq,), limit=limit, columns=columns))
+    return select(reader, ENTRIES, where, into=_NewEntry, order=("seq",), after=(after_seq,), limit=limit)
 
 
-def _appended(reader: Reader, who: Who, name: tuple[str, str], rows: list[Row]) -> Iterator[Appended]:
+def _appended(reader: Reader, who: Who, name: tuple[str, str], entries: list[_NewEntry]) -> Iterator[Appended]:
     owner, session_id = name
-    names = _names(reader, name, rows)
-    for run_id, group in groupby(rows, key=lambda row: cast("str", row[1])):
-        of_run = cast("list[tuple[int, str, str, str]]", list(group))
+    names = _names(reader, name, entries)
+    for run_id, group in groupby(entries, key=lambda entry: entry.run_id):
+        of_run = list(group)
         yield Appended(
             ledger="user" if owner == who.user_id else "bank",
             session_id=session_id,
             run_id=run_id,
-            first_seq=of_run[0][0],
-            last_seq=of_run[-1][0],
-            events=tuple(dict.fromkeys(names.get(seq, kind) for seq, _, kind, _ in of_run)),
+            first_seq=of_run[0].seq,
+            last_seq=of_run[-1].seq,
+            events=tuple(dict.fromkeys(names.get(entry.seq, entry.kind) for entry in of_run)),
         )
 
 
-def _names(reader: Reader, name: tuple[str, str], rows: list[Row]) -> dict[int, str]:
+class _Body(NamedTuple):
+    seq: int
+    body: str | None
+
+
+def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> dict[int, str]:
     """What the entries in which a run speaks of itself are called, by their numbers."""
-    if not any(row[2] in _SELF_TOLD for row in rows):
+    if not any(entry.kind in _SELF_TOLD for entry in entries):
         return {}
     where: tuple[Condition, ...] = (
         ("user_id", "=", name[0]),
         ("session_id", "=", name[1]),
-        ("seq", ">=", rows[0][0]),
-        ("seq", "<=", rows[-1][0]),
+        ("seq", ">=", entries[0].seq),
+        ("seq", "<=", entries[-1].seq),
         ("kind", "in", _SELF_TOLD),
     )
-    bodies = cast("list[tuple[int, str | None]]", reader.do(Select("entries", where, columns=("seq", "body"))))
+    bodies = select(reader, ENTRIES, where, into=_Body)
     told = {seq: (read_canonical(body).get("metadata") or {}).get("event") for seq, body in bodies if body is not None}
     return {seq: event for seq, event in told.items() if isinstance(event, str)}
 
 
-def _new_items(reader: Reader, who: Who, kind: str, tail: Tail) -> tuple[Tail, list[Row]]:
+def _new_items(reader: Reader, who: Who, kind: str, tail: Tail) -> tuple[Tail, list[TailItem]]:
     """Items that were not there before, oldest first."""
-    rows = read_tail(reader, who, kind)
-    new = [row for row in reversed(rows) if row[:3] not in tail.newest]
-    newest = frozenset(cast("tuple[str, str, int]", row[:3]) for row in rows)
-    return Tail(tail.count + len(new), newest), new
+    items = read_tail(reader, who, kind)
+    new = [item for item in reversed(items) if item.key not in tail.newest]
+    return Tail(tail.count + len(new), frozenset(item.key for item in items)), new
 
 
-def _built(row: Row) -> Built:
-    return Built(build_id=cast("str", row[1]), session_id=cast("str", row[3]), run_id=cast("str", row[4]))
+def _built(item: TailItem) -> Built:
+    return Built(build_id=item.id, session_id=item.session_id or "", run_id=item.run_id or "")
 
 
-def _of_user(reader: Reader, who: Who, receipts: list[Row]) -> Iterator[str]:
+def _of_user(reader: Reader, who: Who, receipts: list[TailItem]) -> Iterator[str]:
     """Those of the tenant's new receipts that tell of something of this user's."""
-    for _, receipt_id, version, _, _ in receipts:
-        item = latest(reader, cast("str", receipt_id))
-        if version == 1 and item is not None and _concerns(reader, who, item.plain()):
+    for receipt in receipts:
+        item = latest(reader, receipt.id)
+        if receipt.version == 1 and item is not None and _concerns(reader, who, item.plain()):
             yield item.id
 
 
@@ -171,7 +184,7 @@ def _concerns(reader: Reader, who: Who, receipt: dict[str, Any]) -> bool:
 
 def _owner(reader: Reader, kind: str, id_: str) -> str | None:
     if kind == "event":
-        row = reader.do(Get("entries", (id_,)))
-        return None if row is None else cast("str", row[1])
+        entry = get(reader, ENTRIES, (id_,))
+        return None if entry is None else entry.user_id
     item = latest(reader, id_)
     return None if item is None else item.user_id

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Row, Transaction
+    from muniment.core.ports.engine import Transaction
+    from muniment.core.ports.schema import EntryRow, ItemRow
     from muniment.core.scope import Scope
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
@@ -77,7 +78,7 @@ class TurnIndex(Protocol):
         """Turns of one user with their full texts; and what was prepared, by the id of its entry."""
         ...
 
-    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[Row]) -> None:
+    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
         """Turns among the entries that an import writes."""
         ...
 
@@ -93,7 +94,7 @@ class TurnIndex(Protocol):
 class ItemCheck(Protocol):
     """What must hold among the items of a dump, which are written as they are, past every projection."""
 
-    def see(self, row: Row, number: int) -> None:
+    def see(self, row: ItemRow, number: int) -> None:
         """The next item, and the line it stands in."""
         ...
 

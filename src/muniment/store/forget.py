@@ -6,37 +6,35 @@ without a lost source is declared in `handles.derived`. This file only walks tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from muniment.core.owners.corpora import is_corpus
 from muniment.core.owners.reserved import RESERVED_PREFIXES, holder_of, is_reserved
-from muniment.core.ports.engine import (
-    Condition,
-    Delete,
-    Get,
-    Patch,
-    Reader,
-    Row,
-    ScrubReport,
-    Select,
-    Transaction,
-    Value,
-)
-from muniment.core.ports.schema import TABLES, Table, column_names
-from muniment.core.vocabulary import Trust
+from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
+from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
+from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, NotFound, UnknownScope
 from muniment.store.context import Context
 from muniment.store.item_entries import carriers_of, origins_of
-from muniment.store.items import Change, Item, Rewritten, derived_from, latest, lock_memory, lock_shared, write_changes
+from muniment.store.items import (
+    Change,
+    Item,
+    Rewritten,
+    derived_from,
+    latest,
+    lock_memory,
+    lock_shared,
+    select_items,
+    write_changes,
+)
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.turns import users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
 
-CHUNK = 500
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
 NEEDLES_MAX = 100_000
@@ -74,7 +72,7 @@ class Selector:
 class _Haul:
     """What one forget touches."""
 
-    entries: dict[str, tuple[bytes, bytes]]
+    entries: dict[str, tuple[bytes, bytes | None]]
     """Id → (hash, salt)."""
     items: dict[str, Item]
     kept: list[Change]
@@ -154,8 +152,7 @@ def _erase_files(ctx: Context, tx: Transaction, haul: _Haul, held: ExitStack) ->
 
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
-    rows = tx.do(Select("items", where=(("id", "=", item_id), ("receipt_id", "=", None)), order=("id", "version")))
-    return [Item._make(cast("Any", row)) for row in rows]
+    return select_items(tx, (("id", "=", item_id), ("receipt_id", "=", None)))
 
 
 def receipt_change(receipt: Receipt, status: str) -> Change:
@@ -174,33 +171,34 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
 
 def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     """Let nobody derive from what is about to go. Who empties a whole tenant sees to its writers himself."""
+    users: list[str]
     if selector.event is not None:
-        row = tx.do(Get("entries", (selector.event,)))
-        users = [] if row is None else [row[1]]
+        entry = get(tx, ENTRIES, (selector.event,))
+        users = [] if entry is None else [entry.user_id]
     elif selector.item is not None:
         item = latest(tx, selector.item[1])
-        users = [] if item is None else [item.user_id]
+        users = [] if item is None or item.user_id is None else [item.user_id]
     elif selector.user_id is None and selector.session_id is not None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
-        users = [row[0] for row in tx.do(Select("sessions", where=where, columns=("user_id",), limit=2))]
+        users = texts(tx, SESSIONS, "user_id", where, limit=2)
         users += _owners_of(ctx, tx, where)
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
         if selector.session_id is not None:
             users += _owners_of(ctx, tx, (("session_id", "=", selector.session_id),))
-    lock_memory(tx, *(user for user in users if isinstance(user, str)))
+    lock_memory(tx, *users)
     lock_shared(tx)
 
 
 def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> None:
     if selector.event is not None:
-        row = tx.do(Get("entries", (selector.event,)))
-        if row is None or (selector.user_id is not None and row[1] != selector.user_id):
+        entry = get(tx, ENTRIES, (selector.event,))
+        if entry is None or (selector.user_id is not None and entry.user_id != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
-        if is_corpus(cast("str", row[1])):  # its title and headings stand in every chunk: a document goes whole
-            _collect(ctx, tx, Selector(session_id=cast("str", row[3]), user_id=cast("str", row[1])), haul)
+        if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
+            _collect(ctx, tx, Selector(session_id=entry.session_id, user_id=entry.user_id), haul)
             return
-        rows: list[Row] = [] if row[17] is not None else [(row[0], row[14], row[15])]
+        entries = [] if entry.receipt_id is not None else [_Sealed(entry.id, entry.hash, entry.salt)]
     elif selector.item is not None:
         kind, id_ = selector.item
         item = latest(tx, id_)
@@ -211,27 +209,33 @@ def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> 
         return
     else:
         where = _scope_of(tx, selector)
-        rows = _take_scope(tx, haul, where)
+        entries = _take_scope(tx, haul, where)
         if owners := _owners_of(ctx, tx, where):
-            rows += _take_scope(tx, haul, (("user_id", "in", owners),))
-    haul.entries = {id_: (hash_, salt) for id_, hash_, salt in cast("list[tuple[str, bytes, bytes]]", rows)}
+            entries += _take_scope(tx, haul, (("user_id", "in", owners),))
+    haul.entries = {each.id: (each.hash, each.salt) for each in entries}
 
 
-def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> list[Row]:
+class _Sealed(NamedTuple):
+    """An entry that is to go: its hash stays, what stood beside its content is looked for in the files."""
+
+    id: str
+    hash: bytes
+    salt: bytes | None
+
+
+def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> list[_Sealed]:
     """Add the items of a scope; answers its entries."""
-    for row in tx.do(Select("items", where=where, order=("id", "version"))):
-        item = Item._make(cast("Any", row))
+    for item in select_items(tx, where):
         if item.kind != "receipt" and item.body is not None:
             haul.items[item.id] = item
     whole = (*where, ("receipt_id", "=", None))
-    return tx.do(Select("entries", where=whole, order=("user_id", "session_id", "seq"), columns=("id", "hash", "salt")))
+    return select(tx, ENTRIES, whole, into=_Sealed, order=("user_id", "session_id", "seq"))
 
 
 def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
     """The owners of the documents that were supplied for items of a scope alone: they go with them."""
     owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
-    found = tx.do(Select("items", where=(*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None))))
-    items = [Item._make(cast("Any", row)) for row in found]
+    items = select_items(tx, (*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None)))
     return tuple(sorted({owner for item in items for owner in owned[item.kind](item)}))
 
 
@@ -244,7 +248,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
         where = (*where, ("session_id", "=", selector.session_id))
     if selector.document:
         where = (*where, ("session_id", "in", selector.document))
-    sessions = tx.do(Select("sessions", where=where, columns=("user_id", "session_id"), limit=2))
+    sessions = texts(tx, SESSIONS, "user_id", where, limit=2)
     if not sessions:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if selector.session_id is not None and selector.user_id is None:
@@ -252,7 +256,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
             raise InvalidInput(
                 f"several users have a session {selector.session_id!r}", path="$.user_id", hint="give user_id as well"
             )
-        where = (*where, ("user_id", "=", sessions[0][0]))
+        where = (*where, ("user_id", "=", sessions[0]))
     return where
 
 
@@ -263,7 +267,7 @@ def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
     owners: set[str] = set()
     for prefix in RESERVED_PREFIXES:
         where: tuple[Condition, ...] = (("user_id", ">=", prefix), ("user_id", "<", prefix + "\x7f"))
-        owners |= {cast("str", row[0]) for row in reader.stream(Select("sessions", where=where, columns=("user_id",)))}
+        owners.update(stream_texts(reader, SESSIONS, "user_id", where))
     return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
 
 
@@ -317,13 +321,14 @@ def _add_origins(tx: Transaction, haul: _Haul) -> None:
                 haul.items.setdefault(id_, origin)
 
 
+class _Run(NamedTuple):
+    run_id: str
+
+
 def _add_of_runs(ctx: Context, tx: Transaction, haul: _Haul) -> bool:
     """Add the items that tell of a whole run that lost an event; says whether there were any."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    runs: set[str] = set()
-    for chunk in _chunks(list(haul.entries)):
-        rows = tx.do(Select("entries", where=(("id", "in", tuple(chunk)),), columns=("run_id",)))
-        runs.update(cast("str", row[0]) for row in rows)
+    runs = {entry.run_id for entry in by_ids(tx, ENTRIES, list(haul.entries), into=_Run)}
     fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs) for id_of in ids_of]
     items = {item.id: item for item in fallen if item is not None and item.body is not None}
     new = items.keys() - haul.items.keys()
@@ -353,7 +358,7 @@ def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]
     if derivation is None:
         return None
     left = derivation.without(item, lost | rewritten if derivation.copies else lost)
-    return Rewritten(left, item.status, cast("Trust", item.trust)) if isinstance(left, dict) else left
+    return Rewritten(left, item.status, item.trust) if isinstance(left, dict) else left
 
 
 def _rewritten(item: Item, left: Rewritten) -> Change:
@@ -374,7 +379,7 @@ def _rewritten(item: Item, left: Rewritten) -> Change:
 
 def _sample_needles(haul: _Haul) -> None:
     """Byte strings that stood beside the content and nowhere else: the salts."""
-    salts = [salt for _, salt in haul.entries.values()]
+    salts = [salt for _, salt in haul.entries.values() if salt is not None]
     step = max(1, len(salts) // NEEDLES_MAX)
     haul.needles = salts[::step][:NEEDLES_MAX]
 
@@ -391,12 +396,7 @@ def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: st
     if "receipt_id" in column_names(spec):
         values["receipt_id"] = receipt_id
     count = 0
-    for chunk in _chunks(ids):
-        where: tuple[Condition, ...] = ((spec.subject, "in", tuple(chunk)),)
+    for chunk in chunked(ids):
+        where: tuple[Condition, ...] = ((spec.subject, "in", chunk),)
         count += tx.do(Delete(spec.name, where)) if spec.forget == "drop" else tx.do(Patch(spec.name, where, values))
     return count
-
-
-def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for at in range(0, len(ids), CHUNK):
-        yield ids[at : at + CHUNK]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import parse_json
-from muniment.core.ports.engine import Select, Transaction
+from muniment.core.ports.engine import Condition, Transaction
+from muniment.core.ports.rows import by_ids, chunked, select
+from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 
 __all__ = ["CITING", "Carrier", "carriers_of", "named_events", "origins_of"]
 
-_ASKED = 500
 _CARRYING = ("state_patch", "tool_result")
 
 
@@ -38,31 +39,31 @@ class Carrier(NamedTuple):
 
 def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
     """The patches that carried these items' words and are not erased yet; not those that only touched them."""
-    ids = sorted(item_ids)
-    for at in range(0, len(ids), _ASKED):
-        asked = tuple(ids[at : at + _ASKED])
-        pairs = cast("list[tuple[str, str]]", tx.do(Select("links", where=(("item_id", "in", asked),))))
-        entries = _patches(tx, {source for source, _ in pairs})
-        for source, item_id in pairs:
+    for asked in chunked(sorted(item_ids)):
+        links = select(tx, LINKS, (("item_id", "in", asked),))
+        entries = _patches(tx, {link.source_id for link in links})
+        for source, item_id in links:
             if source in entries:
                 hash_, salt, metadata = entries[source]
                 if metadata.get("id") == item_id or metadata.get("event") == STATE_PATCHED:
                     yield Carrier(item_id, source, hash_, salt, metadata)
 
 
+class _Patch(NamedTuple):
+    id: str
+    hash: bytes
+    salt: bytes | None
+    body: str | None
+
+
 def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, dict[str, Any]]]:
     found: dict[str, tuple[bytes, bytes, dict[str, Any]]] = {}
-    wanted = sorted(ids)
-    for at in range(0, len(wanted), _ASKED):
-        asked = tuple(wanted[at : at + _ASKED])
-        select = Select(
-            "entries",
-            where=(("id", "in", asked), ("kind", "in", _CARRYING), ("receipt_id", "=", None)),
-            columns=("id", "hash", "salt", "body"),
-        )
-        for id_, hash_, salt, body in cast("list[tuple[str, bytes, bytes, str]]", tx.do(select)):
-            metadata = parse_json(body).get("metadata")
-            found[id_] = (hash_, salt, metadata if isinstance(metadata, dict) else {})
+    where: tuple[Condition, ...] = (("kind", "in", _CARRYING), ("receipt_id", "=", None))
+    for id_, hash_, salt, body in by_ids(tx, ENTRIES, sorted(ids), where=where, into=_Patch):
+        assert salt is not None  # no receipt: it was not forgotten
+        assert body is not None
+        metadata = parse_json(body).get("metadata")
+        found[id_] = (hash_, salt, metadata if isinstance(metadata, dict) else {})
     return found
 
 

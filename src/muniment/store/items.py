@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
 from muniment.core.hashing import digest_of
-from muniment.core.ports.engine import Condition, Get, Insert, KeyTaken, Lock, Put, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
+from muniment.core.ports.rows import by_ids, first, get, insert, put, select, stream
+from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
 from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, IntegrityFailure, InvalidJson
 
@@ -21,6 +23,7 @@ __all__ = [
     "add_item",
     "derived_from",
     "digest_name",
+    "get_version",
     "item_of",
     "latest",
     "latest_of_run",
@@ -28,28 +31,20 @@ __all__ = [
     "lock_item",
     "lock_memory",
     "lock_shared",
+    "newest_items",
+    "newest_of",
     "put_lineage",
     "put_links",
+    "select_items",
+    "stream_items",
     "write_changes",
 ]
 
 
-class Item(NamedTuple):
-    """A row of `items`."""
+class Item(ItemRow):
+    """A row of `items`, one version of one item."""
 
-    id: str
-    version: int
-    kind: str
-    user_id: str | None
-    agent_id: str | None
-    session_id: str | None
-    run_id: str | None
-    status: str
-    name: str | None
-    created_at: str
-    trust: str
-    body: str | None
-    receipt_id: str | None
+    __slots__ = ()
 
     def plain(self) -> dict[str, Any]:
         """The body as plain data; raises `Forgotten` where it was erased."""
@@ -150,16 +145,60 @@ def item_of(change: Change, version: int) -> Item:
 
 def latest(reader: Reader, item_id: str) -> Item | None:
     """The newest version of an item."""
-    rows = reader.do(Select("items", where=(("id", "=", item_id),), order=("id", "version"), descending=True, limit=1))
-    return Item._make(cast("Any", rows[0])) if rows else None
+    return first(reader, ITEMS, (("id", "=", item_id),), into=Item, order=("id", "version"), descending=True)
 
 
 def latest_of_run(reader: Reader, kind: str, user_id: str, run_id: str) -> Item | None:
     """The newest item of a kind that a run of this user has; None where it has none, or it was forgotten."""
     where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", run_id))
-    rows = reader.do(Select("items", where=where, order=("created_at", "id", "version"), descending=True, limit=1))
-    item = Item._make(cast("Any", rows[0])) if rows else None
+    item = first(reader, ITEMS, where, into=Item, order=("created_at", "id", "version"), descending=True)
     return None if item is None or item.body is None or item.user_id != user_id else item
+
+
+def get_version(reader: Reader, item_id: str, version: int) -> Item | None:
+    """One version of an item."""
+    row = get(reader, ITEMS, (item_id, version))
+    return None if row is None else Item(*row)
+
+
+def select_items(
+    reader: Reader,
+    where: tuple[Condition, ...],
+    *,
+    order: tuple[str, ...] = ("id", "version"),
+    after: Row | None = None,
+    descending: bool = False,
+    limit: int | None = None,
+) -> list[Item]:
+    """Versions of items that meet all conditions."""
+    return select(reader, ITEMS, where, into=Item, order=order, after=after, descending=descending, limit=limit)
+
+
+def stream_items(
+    reader: Reader,
+    where: tuple[Condition, ...],
+    *,
+    order: tuple[str, ...] = ("id", "version"),
+    descending: bool = False,
+) -> Iterator[Item]:
+    """Versions of items that meet all conditions, one by one, in flat memory."""
+    return stream(reader, ITEMS, where, into=Item, order=order, descending=descending)
+
+
+def newest_items(
+    reader: Reader, where: tuple[Condition, ...], *, order: tuple[str, ...] = ("id", "version")
+) -> list[Item]:
+    """The newest version of each item that has one that meets all conditions; none of what was forgotten.
+
+    `order` is one in which an item's versions rise; items come as their first versions do.
+    """
+    return newest_of(select_items(reader, where, order=order))
+
+
+def newest_of(versions: Iterable[Item]) -> list[Item]:
+    """The last version of each item, in the order of the first ones; none of what was forgotten."""
+    newest = {item.id: item for item in versions}
+    return [item for item in newest.values() if item.body is not None]
 
 
 def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
@@ -170,7 +209,7 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
 def _write_change(tx: Transaction, change: Change) -> Item:
     before = latest(tx, change.id)
     if before is None:
-        if tx.do(Get("ids", (change.id,))) is not None:
+        if get(tx, IDS, (change.id,)) is not None:
             raise _taken(change)
         return add_item(tx, change)
     if before.kind != change.kind:
@@ -181,7 +220,7 @@ def _write_change(tx: Transaction, change: Change) -> Item:
 def add_item(tx: Transaction, change: Change) -> Item:
     """The first version of an item. An id of another tenant cannot be seen, only collided with (X-09)."""
     try:
-        tx.do(Insert("ids", [(change.id, change.kind)]))
+        insert(tx, IDS, [IdRow(change.id, change.kind)])
     except KeyTaken:
         raise _taken(change) from None
     return _write(tx, change, 1)
@@ -189,7 +228,7 @@ def add_item(tx: Transaction, change: Change) -> Item:
 
 def _write(tx: Transaction, change: Change, version: int) -> Item:
     item = item_of(change, version)
-    tx.do(Insert("items", [item]))
+    insert(tx, ITEMS, [item])
     put_links(tx, change.id, change.sources)
     put_lineage(tx, change.id, change.user_id or "", change.turns)
     return item
@@ -200,44 +239,39 @@ def _taken(change: Change) -> DuplicateId:
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
 
 
-_ASKED = 500
 _BETWEEN = "\n"
 """No id holds a control character."""
 
 
 def put_links(tx: Transaction, item_id: str, sources: Iterable[str]) -> None:
-    links: list[Row] = [(source, item_id) for source in sources]
+    links = [LinkRow(source, item_id) for source in sources]
     if links:
-        tx.do(Put("links", links))
+        put(tx, LINKS, links)
 
 
 def put_lineage(tx: Transaction, item_id: str, user_id: str, turns: Sequence[str]) -> None:
     """The turns of this user that the item was made from: all of them, once."""
     if turns:
-        tx.do(Put("lineages", [(item_id, user_id, _BETWEEN.join(turns))]))
+        put(tx, LINEAGES, [LineageRow(item_id, user_id, _BETWEEN.join(turns))])
 
 
-def links_of(reader: Reader, item_id: str) -> list[Row]:
+def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     """What the item was made from, as rows of `links` in their order, wherever it is written."""
-    links = reader.do(Select("links", where=(("item_id", "=", item_id),)))
-    lineage = reader.do(Get("lineages", (item_id,)))
+    links = select(reader, LINKS, (("item_id", "=", item_id),))
+    lineage = get(reader, LINEAGES, (item_id,))
     if lineage is None:
         return links
-    turns = cast("str", lineage[2]).split(_BETWEEN)
-    return sorted({*links, *((turn, item_id) for turn in turns)}, key=lambda row: cast("tuple[str, str]", row))
+    return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage.turns.split(_BETWEEN))})
 
 
 def derived_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> set[str]:
     """The items that were made from one of these; `users` are those whose turns are among them."""
-    found: set[str] = set()
-    for at in range(0, len(ids), _ASKED):
-        asked = Select("links", where=(("source_id", "in", tuple(ids[at : at + _ASKED])),), columns=("item_id",))
-        found.update(cast("str", row[0]) for row in reader.do(asked))
+    found = {link.item_id for link in by_ids(reader, LINKS, ids, column="source_id")}
     wanted = frozenset(ids)
     for user_id in users:
-        for item_id, _, turns in reader.stream(Select("lineages", where=(("user_id", "=", user_id),))):
-            if not wanted.isdisjoint(cast("str", turns).split(_BETWEEN)):
-                found.add(cast("str", item_id))
+        for lineage in stream(reader, LINEAGES, (("user_id", "=", user_id),)):
+            if not wanted.isdisjoint(lineage.turns.split(_BETWEEN)):
+                found.add(lineage.item_id)
     return found
 
 

@@ -17,11 +17,25 @@ from typing import Any, NamedTuple, cast
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.hashing import digest_of
 from muniment.core.owners.banks import bank_owner
-from muniment.core.ports.engine import Condition, Count, Reader, Row, Select
+from muniment.core.ports.engine import Condition, Count, Reader, Row
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.core.scope import scope_of
 from muniment.errors import InvalidInput, InvalidJson
 
-__all__ = ["SEEN_MAX", "Read", "Standpoint", "Tail", "Who", "read_heads", "read_tail", "restore", "seal", "stand"]
+__all__ = [
+    "SEEN_MAX",
+    "Read",
+    "Standpoint",
+    "Tail",
+    "TailItem",
+    "Who",
+    "read_heads",
+    "read_tail",
+    "restore",
+    "seal",
+    "stand",
+]
 
 LISTED_MAX = 8
 SEEN_MAX = 64
@@ -87,19 +101,36 @@ def stand(reader: Reader, who: Who) -> Standpoint:
 
 def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
     """Where each session ends, by the key of the sessions."""
-    columns = ("session_id", "head_seq", "head_recorded_at")
     for owner in who.owners:
-        for row in reader.do(Select("sessions", where=(("user_id", "=", owner),), columns=columns)):
-            session_id, seq, recorded_at = cast("tuple[str, int, str]", row)
-            yield (owner, session_id), Read(seq, recorded_at)
+        for session in select(reader, SESSIONS, (("user_id", "=", owner),), into=_SessionEnd):
+            yield (owner, session.session_id), Read(session.head_seq, session.head_recorded_at)
 
 
-def read_tail(reader: Reader, who: Who, kind: str) -> list[Row]:
-    """The newest items of a kind, by index: when made, id, version, session, run."""
-    columns = ("created_at", "id", "version", "session_id", "run_id")
+class _SessionEnd(NamedTuple):
+    session_id: str
+    head_seq: int
+    head_recorded_at: str
+
+
+class TailItem(NamedTuple):
+    """One of the newest items of a kind, as far as an index tells of it."""
+
+    created_at: str
+    id: str
+    version: int
+    session_id: str | None
+    run_id: str | None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.created_at, self.id, self.version
+
+
+def read_tail(reader: Reader, who: Who, kind: str) -> list[TailItem]:
+    """The newest items of a kind, newest first."""
     where = _tail_where(who, kind)
     order = ("created_at", "id", "version")
-    return reader.do(Select("items", where, order, descending=True, limit=SEEN_MAX, columns=columns))
+    return select(reader, ITEMS, where, into=TailItem, order=order, descending=True, limit=SEEN_MAX)
 
 
 def _tail_where(who: Who, kind: str) -> tuple[Condition, ...]:
@@ -109,8 +140,8 @@ def _tail_where(who: Who, kind: str) -> tuple[Condition, ...]:
 
 
 def _tail(reader: Reader, who: Who, kind: str) -> Tail:
-    newest = (cast("tuple[str, str, int]", row[:3]) for row in read_tail(reader, who, kind))
-    return Tail(reader.do(Count("items", _tail_where(who, kind))), frozenset(newest))
+    newest = frozenset(item.key for item in read_tail(reader, who, kind))
+    return Tail(reader.do(Count("items", _tail_where(who, kind))), newest)
 
 
 # -- as text ------------------------------------------------------------------------------------------
@@ -163,14 +194,13 @@ def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
     where: tuple[Condition, ...] = (("user_id", "=", name[0]), ("session_id", "=", name[1]))
     after: Row | None = None
     while True:
-        page = Select("entries", where, ("seq",), after, True, _PAGE_ROWS, ("seq", "recorded_at"))
-        rows = cast("list[tuple[int, str]]", reader.do(page))
-        for seq, recorded_at in rows:
-            if recorded_at <= since:
-                return Read(seq, recorded_at)
-        if len(rows) < _PAGE_ROWS:
+        page = select(reader, ENTRIES, where, into=Read, order=("seq",), after=after, descending=True, limit=_PAGE_ROWS)
+        for read in page:
+            if read.recorded_at <= since:
+                return read
+        if len(page) < _PAGE_ROWS:
             return None
-        after = (rows[-1][0],)
+        after = (page[-1].seq,)
 
 
 def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:

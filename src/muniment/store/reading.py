@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.hashing import salted_digest
 from muniment.core.owners.corpora import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
-from muniment.core.ports.engine import Condition, Get, Reader, Row, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import get, select
+from muniment.core.ports.schema import BLOBS, ENTRIES, EntryRow
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import BlobCorrupt, Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.store.context import Context
@@ -90,7 +92,7 @@ def resolve_in(reader: Reader, tenant_id: str, pointer: Pointer, user_id: str | 
     return cut(pointer, _text(reader, tenant_id, source_row(reader, pointer, user_id)).encode())
 
 
-def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> Row:
+def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> EntryRow:
     """The entry a pointer points into: an event, or a chunk of a document, which is one as well."""
     match pointer:
         case EventSpan():
@@ -101,10 +103,10 @@ def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> 
             raise NotFound(f"no stored page for the citation {pointer.cid!r}", path="$.cid")
 
 
-def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> Row:
+def _chunk_row(reader: Reader, pointer: ChunkSpan, user_id: str | None) -> EntryRow:
     """A chunk of the corpus the pointer names: the tenant's, or one of the user who asks."""
-    row = reader.do(Get("entries", (pointer.chunk_id,)))
-    if row is None or row[8] != "tool_result" or corpus_of(cast("str", row[1]), user_id) != pointer.corpus_id:
+    row = get(reader, ENTRIES, (pointer.chunk_id,))
+    if row is None or row.kind != "tool_result" or corpus_of(row.user_id, user_id) != pointer.corpus_id:
         raise NotFound(
             f"no chunk {pointer.chunk_id!r:.80} of the corpus {pointer.corpus_id!r:.80} in this scope",
             path="$.chunk_id",
@@ -139,33 +141,26 @@ def _pages(
         where = (*where, ("session_id", "=", session_id))
     if run_id is not None:
         where = (*where, ("run_id", "=", run_id))
-    page = Select(
-        "entries",
-        where=where,
-        order=("user_id", "session_id", "seq"),
-        after=None if after is None else (user_id, *after),
-        limit=PAGE_ROWS,
-    )
-    fetch: Callable[[Reader], list[LedgerEntry]]
+    place = None if after is None else (user_id, *after)
     while True:
-        fetch = lambda reader, page=page: [entry_of_row(tenant_id, row) for row in reader.do(page)]  # type: ignore[misc] # noqa: E731
-        entries = ctx.engine.read(tenant_id, fetch)
+        entries = ctx.engine.read(tenant_id, partial(_page, tenant_id, where, place))
         yield from entries
         if len(entries) < PAGE_ROWS:
             return
         last = entries[-1]
-        page = Select(
-            "entries",
-            where=where,
-            order=("user_id", "session_id", "seq"),
-            after=(last.scope.user_id, last.scope.session_id, last.seq),
-            limit=PAGE_ROWS,
-        )
+        place = (last.scope.user_id, last.scope.session_id, last.seq)
 
 
-def _row(reader: Reader, entry_id: str, user_id: str | None) -> Row:
-    row = reader.do(Get("entries", (entry_id,)))
-    if row is None or (user_id is not None and row[1] != user_id):
+def _page(
+    tenant_id: str, where: tuple[Condition, ...], after: tuple[str, str, int] | None, reader: Reader
+) -> list[LedgerEntry]:
+    rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"), after=after, limit=PAGE_ROWS)
+    return [entry_of_row(tenant_id, row) for row in rows]
+
+
+def _row(reader: Reader, entry_id: str, user_id: str | None) -> EntryRow:
+    row = get(reader, ENTRIES, (entry_id,))
+    if row is None or (user_id is not None and row.user_id != user_id):
         raise NotFound(f"no event {entry_id!r} in this scope", path="$.id")
     return row
 
@@ -174,7 +169,7 @@ def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | Non
     return _text(reader, tenant_id, _row(reader, entry_id, user_id))
 
 
-def _text(reader: Reader, tenant_id: str, row: Row) -> str:
+def _text(reader: Reader, tenant_id: str, row: EntryRow) -> str:
     entry = entry_of_row(tenant_id, row)
     if entry.body is None:
         raise Forgotten(
@@ -185,9 +180,9 @@ def _text(reader: Reader, tenant_id: str, row: Row) -> str:
     if entry.body.blob is None:
         return entry.body.content or ""
     name = bytes.fromhex(entry.body.blob)
-    blob = reader.do(Get("blobs", (name,)))
-    data = None if blob is None else cast("bytes | None", blob[3])
-    if data is None or salted_digest(cast("bytes", row[15]), data) != name:
+    blob = get(reader, BLOBS, (name,))
+    data = None if blob is None else blob.data
+    if data is None or salted_digest(row.salt or b"", data) != name:
         raise BlobCorrupt(
             f"the blob of event {entry.id} is {'missing' if data is None else 'not what it was'}",
             hint="run `muniment verify`",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from muniment.core.ports.engine import Delete, Insert, Put, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Delete, Reader, Transaction
+from muniment.core.ports.rows import insert, put, stream, stream_texts
+from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, item_of
+from muniment.store.items import Change, Item, item_of, stream_items
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reports import RebuildReport
 
@@ -23,8 +23,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         wanted, links = _replay(ctx, tx, tenant_id)
         stored: dict[str, list[Item]] = {}
         kinds = tuple(sorted(kind for kind, derivation in ctx.derivations.items() if derivation.is_projection))
-        for row in tx.stream(Select("items", where=(("kind", "in", kinds),), order=("id", "version"))):
-            item = Item._make(cast("Any", row))
+        for item in stream_items(tx, (("kind", "in", kinds),)):
             stored.setdefault(item.id, []).append(item)
         touched = {id_ for id_, versions in stored.items() if any(version.receipt_id for version in versions)}
         differing = sorted(
@@ -34,22 +33,22 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
             tx.do(Delete("items", (("id", "=", id_),)))
             tx.do(Delete("links", (("item_id", "=", id_),)))
             if id_ in wanted:
-                tx.do(Insert("items", wanted[id_]))
-                tx.do(Put("ids", [(id_, wanted[id_][0].kind)]))
-        missing: list[Row] = [link for id_ in wanted.keys() - touched for link in links[id_]]
+                insert(tx, ITEMS, wanted[id_])
+                put(tx, IDS, [IdRow(id_, wanted[id_][0].kind)])
+        missing = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
-            tx.do(Put("links", missing))
-        users = sorted({cast("str", row[0]) for row in tx.stream(Select("sessions", columns=("user_id",)))})
+            put(tx, LINKS, missing)
+        users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
     return ctx.engine.write(tenant_id, work)
 
 
-def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[Row]]]:
+def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:
     """All versions of all projected items, in the order in which the ledger was written."""
     wanted: dict[str, list[Item]] = {}
-    links: dict[str, list[Row]] = {}
+    links: dict[str, list[LinkRow]] = {}
 
     def lookup(item_id: str) -> Item | None:
         return wanted[item_id][-1] if item_id in wanted else None
@@ -57,10 +56,10 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
     def add(change: Change) -> None:
         versions = wanted.setdefault(change.id, [])
         versions.append(item_of(change, len(versions) + 1))
-        links.setdefault(change.id, []).extend((source, change.id) for source in change.sources)
+        links.setdefault(change.id, []).extend(LinkRow(source, change.id) for source in change.sources)
 
     order = ("recorded_at", "user_id", "session_id", "seq")
-    for row in reader.stream(Select("entries", where=(("receipt_id", "=", None),), order=order)):
+    for row in stream(reader, ENTRIES, (("receipt_id", "=", None),), order=order):
         entry = entry_of_row(tenant_id, row)
         for project in ctx.listeners(entry):
             for change in project(entry, lookup):

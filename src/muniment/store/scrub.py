@@ -7,8 +7,11 @@ could take. Emptying rows is `forget`'s business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from muniment.core.ports.engine import Reader, ScrubReport, Select, Transaction
+from muniment.core.ports.engine import Reader, ScrubReport, Transaction
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, scrubbed
 from muniment.store.items import latest, write_changes
@@ -26,12 +29,15 @@ def scrub(ctx: Context) -> ScrubbedFiles:
     return ScrubbedFiles(clean=report.clean, due=report.due, receipts=settled, note=report.note)
 
 
+class _Status(NamedTuple):
+    id: str
+    status: str
+
+
 def due_receipts(reader: Reader) -> list[str]:
     """The ids of those whose newest version waits."""
-    asked = Select("items", where=(("kind", "=", "receipt"),), order=("id", "version"), columns=("id", "status"))
-    status: dict[str, str] = {}
-    for id_, told in reader.stream(asked):
-        status[str(id_)] = str(told)
+    receipts = stream(reader, ITEMS, (("kind", "=", "receipt"),), into=_Status, order=("id", "version"))
+    status = {receipt.id: receipt.status for receipt in receipts}
     return [id_ for id_, told in status.items() if told == SCRUB_DUE]
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple
 
-from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import by_ids, select
+from muniment.core.ports.schema import BLOBS, ENTRIES
 from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.rows import EntryOwner
 
-__all__ = ["CHUNK", "blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "users_of"]
-
-CHUNK = 500
-
+__all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "users_of"]
 
 _ROLES = ("user", "assistant", "tool")
 
@@ -38,10 +38,8 @@ def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
 
 def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:
     users: dict[str, set[str]] = {}
-    for at in range(0, len(ids), CHUNK):
-        where: tuple[Condition, ...] = (("id", "in", tuple(ids[at : at + CHUNK])),)
-        for id_, user_id in reader.do(Select("entries", where=where, columns=("id", "user_id"))):
-            users.setdefault(cast("str", user_id), set()).add(cast("str", id_))
+    for entry in by_ids(reader, ENTRIES, ids, into=EntryOwner):
+        users.setdefault(entry.user_id, set()).add(entry.id)
     return users
 
 
@@ -51,7 +49,11 @@ def text_of(reader: Reader, entry: LedgerEntry) -> str:
     return entry.body.content or "" if entry.body.blob is None else blob_text(reader, entry.id)
 
 
+class _Data(NamedTuple):
+    data: bytes | None
+
+
 def blob_text(reader: Reader, entry_id: str) -> str:
     """The text of an entry that lies in a blob."""
-    rows = reader.do(Select("blobs", where=(("entry_id", "=", entry_id),), columns=("data",)))
-    return cast("bytes", rows[0][0]).decode() if rows and rows[0][0] is not None else ""
+    blobs = select(reader, BLOBS, (("entry_id", "=", entry_id),), into=_Data)
+    return blobs[0].data.decode() if blobs and blobs[0].data is not None else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Set
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from muniment.core.owners.reserved import RESERVED_PREFIXES
-from muniment.core.ports.engine import Condition, Reader, Select
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.reports import UserState
@@ -27,6 +29,17 @@ class _Session(NamedTuple):
     @property
     def place(self) -> tuple[str, str]:
         return self.user_id, self.session_id
+
+
+class _Run(NamedTuple):
+    user_id: str | None
+    session_id: str | None
+    id: str
+    receipt_id: str | None
+
+
+class _Receipt(NamedTuple):
+    receipt_id: str | None
 
 
 _Places = defaultdict[tuple[str, str], set[str]]
@@ -77,10 +90,7 @@ def _next_sessions(reader: Reader, after: str | None) -> dict[str, list[_Session
         where: tuple[Condition, ...] = (("user_id", ">=", low),)
         where += () if high is None else (("user_id", "<", high),)
         where += () if after is None else (("user_id", ">", after),)
-        for row in reader.stream(
-            Select("sessions", where=where, order=("user_id", "session_id"), columns=_Session._fields)
-        ):
-            session = _Session._make(cast("tuple[str, str, int, str, str]", row))
+        for session in stream(reader, SESSIONS, where, into=_Session, order=("user_id", "session_id")):
             if session.user_id not in found and len(found) == PAGE_USERS:
                 return found
             found.setdefault(session.user_id, []).append(session)
@@ -100,20 +110,19 @@ def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
     """By user and session: the runs that are there, and the receipts of those that were forgotten."""
     runs, receipts = _Places(set), _Places(set)
     where: tuple[Condition, ...] = (("kind", "=", "run"), ("user_id", "in", users))
-    for row in reader.stream(Select("items", where=where, columns=("user_id", "session_id", "id", "receipt_id"))):
-        user_id, session_id, run_id, receipt_id = cast("tuple[str, str, str, str | None]", row)
-        if receipt_id is None:
-            runs[user_id, session_id].add(run_id)
+    for run in stream(reader, ITEMS, where, into=_Run):
+        place = (run.user_id or "", run.session_id or "")
+        if run.receipt_id is None:
+            runs[place].add(run.id)
         else:
-            receipts[user_id, session_id].add(receipt_id)
+            receipts[place].add(run.receipt_id)
     return runs, receipts
 
 
 def _is_left(reader: Reader, session: _Session, receipts: Set[str]) -> bool:
     """Whether anything was written to a session since it was forgotten; looks at no more than that and one entry."""
     where: tuple[Condition, ...] = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
-    newest_first = Select("entries", where=where, order=("seq",), descending=True, columns=("receipt_id",))
-    for (receipt_id,) in reader.stream(newest_first):
-        if receipt_id is None or receipt_id in receipts:
-            return receipt_id is None
+    for entry in stream(reader, ENTRIES, where, into=_Receipt, order=("seq",), descending=True):
+        if entry.receipt_id is None or entry.receipt_id in receipts:
+            return entry.receipt_id is None
     return False

@@ -14,14 +14,14 @@ from typing import Any, cast
 from muniment.contracts.semantics import RunInvariants
 from muniment.contracts.semantics import check_snapshot as check_rules
 from muniment.contracts.validation import validate
-from muniment.core.ports.engine import Select
+from muniment.core.ports.engine import Condition
 from muniment.errors import Conflict, Forgotten
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.narrative import narrative
 from muniment.runs.records import OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.runs.resuming import load_log
-from muniment.store.items import Item
+from muniment.store.items import newest_items
 
 __all__ = ["ACTS", "Teller", "check_run", "random_script", "replayed"]
 
@@ -232,7 +232,6 @@ def _check_items(mem: Memory, run: Run, log: RunLog) -> None:
 
 
 def _items(mem: Memory, run: Run, kind: str, record: Any) -> dict[str, Any]:
-    select = Select("items", where=(("kind", "=", kind), ("run_id", "=", run.run_id)), order=("id", "version"))
-    rows = mem._ctx.engine.read(run.scope.tenant_id, lambda reader: reader.do(select))
-    newest = {item.id: item for item in (Item._make(cast("Any", row)) for row in rows)}
-    return {item.id: record.from_wire(item.plain()) for item in newest.values() if item.body is not None}
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("run_id", "=", run.run_id))
+    newest = mem._ctx.engine.read(run.scope.tenant_id, lambda reader: newest_items(reader, where))
+    return {item.id: record.from_wire(item.plain()) for item in newest}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
-from muniment.core.ports.engine import Condition, Select
+from muniment.core.ports.engine import Condition
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.runs.citing import owners_of
-from muniment.store.items import Item
+from muniment.store.items import select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import content_in, resolve, source_row
@@ -141,7 +141,7 @@ def keep_result(
         judged = [] if event is None else [text_of(event, "$.event")]
         read_evidence(tx, desk.scope, judged, "$.event")
         _check_judged(tx, desk, output, judged)
-        cited = [str(source_row(tx, pointer, desk.scope.user_id)[0]) for pointer in evidence]
+        cited = [source_row(tx, pointer, desk.scope.user_id).id for pointer in evidence]
         said: dict[str, Any] = {
             "id": id_,
             "result": verified.result.to_wire(),
@@ -169,8 +169,7 @@ def _check_judged(reader: Reader, desk: Desk, output: Output, judged: Sequence[s
 def list_results(ctx: Context, scope: Scope) -> list[VerifierResult]:
     """The results kept with a run, oldest first."""
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
-    rows = ctx.engine.read(scope.tenant_id, lambda reader: reader.do(Select("items", where=where)))
-    items = [Item._make(cast("Any", row)) for row in rows]
+    items = ctx.engine.read(scope.tenant_id, lambda reader: select_items(reader, where))
     own = [item for item in items if item.body is not None and item.user_id == scope.user_id]
     own.sort(key=lambda item: (item.created_at, item.id))
     return [VerifierResult.from_wire(item.plain()["result"]) for item in own]

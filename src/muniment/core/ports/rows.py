@@ -70,7 +70,13 @@ def select(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), 
 
 @overload
 def stream(
-    reader: Reader, spec: Table[R], where: tuple[Condition, ...] = (), *, order: tuple[str, ...] = ()
+    reader: Reader,
+    spec: Table[R],
+    where: tuple[Condition, ...] = (),
+    *,
+    order: tuple[str, ...] = (),
+    descending: bool = False,
+    limit: int | None = None,
 ) -> Iterator[R]: ...
 @overload
 def stream(
@@ -81,6 +87,7 @@ def stream(
     into: type[P],
     order: tuple[str, ...] = (),
     descending: bool = False,
+    limit: int | None = None,
 ) -> Iterator[P]: ...
 def stream(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> Iterator[Any]:
     """The same one by one, in flat memory."""
@@ -158,10 +165,16 @@ def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
 
 
 def texts(
-    reader: Reader, spec: Table[Any], column: str, where: tuple[Condition, ...] = (), *, limit: int | None = None
+    reader: Reader,
+    spec: Table[Any],
+    column: str,
+    where: tuple[Condition, ...] = (),
+    *,
+    order: tuple[str, ...] = (),
+    limit: int | None = None,
 ) -> list[str]:
     """One column that always holds a text, of the rows that meet all conditions."""
-    question = Select(spec.name, where, limit=limit, columns=(_always_text(spec, column),))
+    question = Select(spec.name, where, order, limit=limit, columns=(_always_text(spec, column),))
     return [row[0] for row in reader.do(question)]  # type: ignore[misc]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from muniment.core.trust import lowest_trust
 from muniment.core.vocabulary import Trust
@@ -80,7 +80,7 @@ def project_procedure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
             if before is None:
                 return []
             body = before.plain() | {"is_retired": True}
-            return [_next(before, entry, body, "retired", cast("Trust", before.trust), ())]
+            return [_next(before, entry, body, "retired", before.trust, ())]
         return _used(entry, lookup) if event == PROCEDURE_USED else []
     except InvalidRecord:  # not written by a run of ours: it says nothing about a procedure
         return []
@@ -119,7 +119,7 @@ def _used(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         if item is not None and item.kind == "procedure" and item.body is not None:
             body = item.plain()
             body["usage"] += 1
-            changes.append(_next(item, entry, body, item.status, cast("Trust", item.trust), ()))
+            changes.append(_next(item, entry, body, item.status, item.trust, ()))
     return changes
 
 
@@ -133,7 +133,7 @@ def procedure_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
     if named:
         procedure = stored.procedure.model_copy(update={"sources": left})
         stored = stored.model_copy(update={"procedure": procedure})
-    return Rewritten(stored.to_wire(), item.status, cast("Trust", item.trust))
+    return Rewritten(stored.to_wire(), item.status, item.trust)
 
 
 # -- insights -----------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def project_insight(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         if event == INSIGHT_JUDGED:
             return [_judged(entry, before, stored)]
         promoted = stored.model_copy(update={"promoted_to": entry.metadata.get("promoted_to")})
-        return [_next(before, entry, promoted.to_wire(), before.status, cast("Trust", before.trust), ())]
+        return [_next(before, entry, promoted.to_wire(), before.status, before.trust, ())]
     except InvalidRecord:  # not written by a run of ours: it says nothing about an insight
         return []
 
@@ -191,7 +191,7 @@ def _judged(entry: LedgerEntry, before: Item, stored: StoredInsight) -> Change:
     )
     insight = stored.insight.model_copy(update={"validation_state": judgement.state})
     judged = stored.model_copy(update={"insight": insight, "judgements": (*stored.judgements, judgement)})
-    trust = lowest_trust((cast("Trust", before.trust), entry.trust))
+    trust = lowest_trust((before.trust, entry.trust))
     return _next(before, entry, judged.to_wire(), judgement.state, trust, judgement.sources)
 
 
@@ -212,7 +212,7 @@ def insight_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
         state = "testing"
     insight = stored.insight.model_copy(update={"validation_state": state} | ({"sources": left} if named else {}))
     kept = stored.model_copy(update={"insight": insight, "judgements": judgements})
-    return Rewritten(kept.to_wire(), state, cast("Trust", item.trust))
+    return Rewritten(kept.to_wire(), state, item.trust)
 
 
 # -- candidates ---------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def project_candidate(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         stored = StoredCandidate.from_wire(before.plain() | fate)
     except InvalidRecord:  # not written by a run of ours: it says nothing about a candidate
         return []
-    return [_next(before, entry, stored.to_wire(), stored.status, cast("Trust", before.trust), ())]
+    return [_next(before, entry, stored.to_wire(), stored.status, before.trust, ())]
 
 
 def _proposed(entry: LedgerEntry) -> Change:
@@ -269,4 +269,4 @@ def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
         stored = stored.model_copy(update={"explanation": "the decision was forgotten", "decided_by": None})
     quote = None if stored.quote is None or stored.quote.event_id in lost else stored.quote
     kept = stored.model_copy(update={"sources": left, "quote": quote})
-    return Rewritten(kept.to_wire(), item.status, cast("Trust", item.trust))
+    return Rewritten(kept.to_wire(), item.status, item.trust)

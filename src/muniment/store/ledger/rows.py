@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical
 from muniment.core.ports.engine import Row
 from muniment.core.scope import Scope
 from muniment.store.ledger.records import Body, LedgerEntry, StepEvent, ToolCall
 
-__all__ = ["entry_of_row"]
+__all__ = ["EntryOwner", "EntryReceipt", "entry_of_row"]
+
+
+class EntryOwner(NamedTuple):
+    """An entry, and whose it is."""
+
+    id: str
+    user_id: str
+
+
+class EntryReceipt(NamedTuple):
+    """An entry, and the receipt that tells of its forgetting where it was forgotten."""
+
+    id: str
+    receipt_id: str | None
+
 
 _ENTRY_FIELDS = set(LedgerEntry.model_fields)
 _SCOPE_FIELDS = set(Scope.model_fields)

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import digest, salted_digest
-from muniment.core.ports.engine import Engine, Get, Insert, Lock, Transaction
+from muniment.core.ports.engine import Engine, Lock, Transaction
 from muniment.core.ports.outside import Ids
+from muniment.core.ports.rows import get, insert
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IdempotencyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
 from muniment.store.items import latest
@@ -97,18 +99,18 @@ def _must_be(tx: Transaction, item_id: str, versions: tuple[int, ...]) -> None:
 def _check_key(tx: Transaction, request: Request) -> None:
     named = key_hash(request)
     tx.do(Lock(("idempotency", request.user_id, named.hex())))
-    row = tx.do(Get("idempotency", (request.user_id, named)))
-    if row is None:
+    key = get(tx, IDEMPOTENCY, (request.user_id, named))
+    if key is None:
         return
-    entry_id = cast("str", row[2])
-    entry_row = tx.do(Get("entries", (entry_id,)))
+    entry_id = key.entry_id
+    entry_row = get(tx, ENTRIES, (entry_id,))
     entry = None if entry_row is None else entry_of_row(request.tenant_id, entry_row)
     if entry_row is None or entry is None or entry.is_forgotten:
         raise Forgotten(
             "what this idempotency key wrote was forgotten",
             details={"id": entry_id, "receipt_id": None if entry is None else entry.receipt_id},
         )
-    if row[3] != salted_digest(cast("bytes", entry_row[15]), request.said):
+    if key.request_hash != salted_digest(entry_row.salt or b"", request.said):
         raise IdempotencyMismatch("this idempotency key was used for another request", details={"id": entry_id})
     raise Repeated("this was done before under the same idempotency key", details={"event_id": entry_id})
 
@@ -120,10 +122,10 @@ def _last(request: Request | None, noted: _NotedIds) -> Callable[[Transaction], 
         if request is None:
             return True
         for entry_id in noted.events:
-            row = tx.do(Get("entries", (entry_id,)))
+            row = get(tx, ENTRIES, (entry_id,))
             if row is not None:
-                said = salted_digest(cast("bytes", row[15]), request.said)
-                tx.do(Insert("idempotency", [(request.user_id, key_hash(request), entry_id, said)]))
+                said = salted_digest(row.salt or b"", request.said)
+                insert(tx, IDEMPOTENCY, [IdempotencyRow(request.user_id, key_hash(request), entry_id, said)])
                 return True
         return False
 
