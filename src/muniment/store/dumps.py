@@ -21,11 +21,20 @@ from typing import Any, NamedTuple, cast
 from muniment.core.canonical import parse_json
 from muniment.core.hashing import salted_digest
 from muniment.core.owners.reserved import holder_of, is_nobody_s
-from muniment.core.ports.engine import Row
-from muniment.core.ports.schema import column_names, table
+from muniment.core.ports.schema import (
+    BlobRow,
+    EntryRow,
+    IdempotencyRow,
+    ItemRow,
+    LinkRow,
+    PartRow,
+    SessionRow,
+    column_names,
+    table,
+)
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.derivation import ItemCheck
-from muniment.store.ledger.chain import Head, genesis, link_fault
+from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 
 __all__ = [
@@ -33,6 +42,7 @@ __all__ = [
     "FORMAT",
     "LINE_BYTES_MAX",
     "Dump",
+    "DumpRow",
     "Header",
     "Line",
     "Source",
@@ -56,11 +66,15 @@ class Header(NamedTuple):
     scope: dict[str, str]
 
 
+DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | IdempotencyRow
+"""A row of one of the tables that a dump has."""
+
+
 class Line(NamedTuple):
     """One row of a dump, where it stands, and how large it is there."""
 
     table: str
-    row: Row
+    row: DumpRow
     number: int
     size: int
 
@@ -100,10 +114,10 @@ def check_dump(source: Source, items: ItemCheck) -> Dump:
 # -- lines --------------------------------------------------------------------------------------------
 
 
-def plain_row(name: str, row: Row) -> dict[str, Any]:
+def plain_row(row: DumpRow) -> dict[str, Any]:
     """A row as a line shows it: nulls left out, bytes in hex."""
-    pairs = zip(column_names(table(name)), row, strict=True)
-    return {column: value.hex() if isinstance(value, bytes) else value for column, value in pairs if value is not None}
+    held = {column: value for column, value in row._asdict().items() if value is not None}
+    return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
 
 def read_dump(lines: Iterable[bytes], begin: Callable[[Header], None] | None = None) -> Iterator[Line]:
@@ -159,22 +173,22 @@ def _header(value: dict[str, Any]) -> Header:
     return Header(cast("str", tenant_id), scope)
 
 
-def _row(name: str, plain: Any, number: int) -> Row:
-    """A line's row back in column order, with its types checked against the declaration."""
+def _row(name: str, plain: Any, number: int) -> DumpRow:
+    """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)):
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
-    values: list[Any] = []
+    values: dict[str, Any] = {}
     for column in spec.columns:
         value = plain.get(column.name)
         if value is None and column.nullable:
-            values.append(None)
+            values[column.name] = None
             continue
         wanted = int if column.type == "int" else str
         if type(value) is not wanted:
             raise InvalidInput(f"line {number}: {column.name} should be {column.type}", path=f"$.row.{column.name}")
-        values.append(_unhex(str(value), number, column.name) if column.type == "bytes" else value)
-    return tuple(values)
+        values[column.name] = _unhex(str(value), number, column.name) if column.type == "bytes" else value
+    return cast("DumpRow", spec.row(**values))
 
 
 def _unhex(value: str, number: int, name: str) -> bytes:
@@ -205,10 +219,11 @@ class _Check:
     header: Header = field(default_factory=lambda: Header("", {}))
     kinds: set[str] = field(default_factory=set)
     phase: int = 0
-    keys: dict[str, Row] = field(default_factory=dict)
+    keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Per table the last key seen."""
     head: Head | None = None
-    session: Row = ()
+    session: SessionRow | None = None
+    item: ItemRow | None = None
     salt: bytes | None = None
     blob: tuple[str, str, int] | None = None
     """(entry id, name, size) of the blob that must come next."""
@@ -225,7 +240,21 @@ class _Check:
         if _PHASE[name] > self.phase:
             self._end_session()
         self.phase = _PHASE[name]
-        getattr(self, f"_see_{name}")(row, number)
+        match row:
+            case SessionRow():
+                self._see_session(row, number)
+            case EntryRow():
+                self._see_entry(row, number)
+            case BlobRow():
+                self._see_blob(row, number)
+            case ItemRow():
+                self._see_item(row, number)
+            case LinkRow():
+                self._see_link(row, number)
+            case PartRow():
+                self._see_part(row, number)
+            case IdempotencyRow():
+                self._see_key(row, number)
 
     def end(self) -> None:
         if self.blob is not None:
@@ -233,11 +262,11 @@ class _Check:
         self._end_session()
         self.items.end()
 
-    def _see_sessions(self, row: Row, number: int) -> None:
+    def _see_session(self, row: SessionRow, number: int) -> None:
         self._end_session()
-        self._in_order("sessions", row[:2], number)
-        user_id, session_id = cast("tuple[str, str]", row[:2])
-        if not (is_id(user_id) and is_id(session_id) and is_instant(row[5])):
+        user_id, session_id = row.user_id, row.session_id
+        self._in_order("sessions", (user_id, session_id), number)
+        if not (is_id(user_id) and is_id(session_id) and is_instant(row.created_at)):
             raise InvalidInput(f"line {number}: not a session", path="$.row")
         if is_nobody_s(user_id):
             raise InvalidInput(f"line {number}: {user_id!r:.60} is no user's name", path="$.row.user_id")
@@ -245,92 +274,93 @@ class _Check:
         self.session = row
         self.head = genesis(self.header.tenant_id, user_id, session_id)
 
-    def _see_entries(self, row: Row, number: int) -> None:
-        if self.head is None or self.session[:2] != (row[1], row[3]):
+    def _see_entry(self, row: EntryRow, number: int) -> None:
+        session, head = self.session, self.head
+        is_inside = session is not None and (session.user_id, session.session_id) == (row.user_id, row.session_id)
+        if head is None or not is_inside:
             raise ChainBroken(f"line {number}: an entry outside its session", path="$.row", hint=_ALTERED)
-        fault = link_fault(self.header.tenant_id, row, self.head)
-        if fault is None and cast("str", row[7]) < self.head.recorded_at:
+        fault = link_fault(self.header.tenant_id, row, head)
+        if fault is None and row.recorded_at < head.recorded_at:
             fault = "recorded before its predecessor"
         if fault is not None:
+            place = {"id": row.id, "user_id": row.user_id, "session_id": row.session_id, "seq": row.seq}
             raise ChainBroken(
-                f"line {number}: the entry {row[0]!r} breaks its chain: {fault}",
+                f"line {number}: the entry {row.id!r} breaks its chain: {fault}",
                 path="$.row",
                 hint=_ALTERED,
-                details={"line": number, "id": row[0], "user_id": row[1], "session_id": row[3], "seq": row[5]},
+                details={"line": number} | place,
             )
         fault = entry_fault(self.header.tenant_id, row)
         if fault is not None:
             raise InvalidInput(f"line {number}: not an entry: {fault}", path="$.row")
-        self.head = Head(cast("int", row[5]), cast("bytes", row[14]), cast("str", row[7]))
-        body = parse_json(row[16]) if isinstance(row[16], str) and '"blob":"' in row[16] else {}
+        self.head = head_after(row)
+        body = parse_json(row.body) if row.body is not None and '"blob":"' in row.body else {}
         if "blob" in body:
-            self.salt = cast("bytes", row[15])
-            self.blob = (cast("str", row[0]), body["blob"], body.get("bytes", -1))
+            self.salt = row.salt
+            self.blob = (row.id, body["blob"], body.get("bytes", -1))
 
-    def _see_blobs(self, row: Row, number: int) -> None:
-        name, entry_id, size, data = row
+    def _see_blob(self, row: BlobRow, number: int) -> None:
         sound = (
-            self.blob is not None
-            and isinstance(data, bytes)
-            and (entry_id, cast("bytes", name).hex(), size) == self.blob
-            and len(data) == size
-            and salted_digest(cast("bytes", self.salt), data) == name
+            self.blob == (row.entry_id, row.hash.hex(), row.size)
+            and row.data is not None
+            and len(row.data) == row.size
+            and salted_digest(self.salt or b"", row.data) == row.hash
         )
         if not sound:
             raise ChainBroken(f"line {number}: a blob does not hash to its name", path="$.row.data", hint=_ALTERED)
         self.blob = self.salt = None
 
-    def _see_items(self, row: Row, number: int) -> None:
-        id_, version = row[:2]
-        before = self.keys.get("items")
-        self._in_order("items", row[:2], number)
-        wanted = cast("int", before[1]) + 1 if before is not None and before[0] == id_ else 1
-        fault = item_fault(row) or (None if version == wanted else f"version {version!r} where {wanted} is due")
+    def _see_item(self, row: ItemRow, number: int) -> None:
+        before = self.item
+        self._in_order("items", (row.id, row.version), number)
+        wanted = before.version + 1 if before is not None and before.id == row.id else 1
+        fault = item_fault(row)
+        if fault is None and row.version != wanted:
+            fault = f"version {row.version!r} where {wanted} is due"
         if fault is not None:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
-        self._in_scope(row[3], row[5], number)
+        self._in_scope(row.user_id, row.session_id, number)
         self.items.see(row, number)
+        self.item = row
         self.keys.pop("links", None)
         self.keys.pop("parts", None)
-        self.kinds.add(cast("str", row[2]))
+        self.kinds.add(row.kind)
 
-    def _see_links(self, row: Row, number: int) -> None:
-        item = self.keys.get("items")
-        if item is None or row[1] != item[0] or not is_id(row[0]):
+    def _see_link(self, row: LinkRow, number: int) -> None:
+        if self.item is None or row.item_id != self.item.id or not is_id(row.source_id):
             raise InvalidInput(f"line {number}: a link away from its item", path="$.row")
         self._in_order("links", row, number)
 
-    def _see_parts(self, row: Row, number: int) -> None:
-        item = self.keys.get("items")
-        if item is None or row[0] != item[0]:
+    def _see_part(self, row: PartRow, number: int) -> None:
+        if self.item is None or row.owner != self.item.id:
             raise InvalidInput(f"line {number}: a part away from its item", path="$.row")
-        self._in_order("parts", row[:2], number)
-        if (row[2] is None) != (row[3] is not None and is_id(row[3])):
+        self._in_order("parts", (row.owner, row.hash), number)
+        if (row.body is None) != (row.receipt_id is not None and is_id(row.receipt_id)):
             raise InvalidInput(f"line {number}: not a part", path="$.row")
 
-    def _see_idempotency(self, row: Row, number: int) -> None:
-        self._in_order("idempotency", row[:2], number)
-        if not (is_id(row[0]) and is_id(row[2])):
+    def _see_key(self, row: IdempotencyRow, number: int) -> None:
+        self._in_order("idempotency", (row.user_id, row.key_hash), number)
+        if not (is_id(row.user_id) and is_id(row.entry_id)):
             raise InvalidInput(f"line {number}: not an idempotency key", path="$.row")
-        self._in_scope(row[0], self.header.scope.get("session_id"), number)
+        self._in_scope(row.user_id, self.header.scope.get("session_id"), number)
 
-    def _in_order(self, name: str, key: Row, number: int) -> None:
+    def _in_order(self, name: str, key: tuple[Any, ...], number: int) -> None:
         before = self.keys.get(name)
-        if before is not None and not cast("Any", before) < key:
+        if before is not None and not before < key:
             raise ChainBroken(f"line {number}: a row of {name} is out of order", path="$.row", hint=_ALTERED)
         self.keys[name] = key
 
-    def _in_scope(self, user_id: Any, session_id: Any, number: int) -> None:
+    def _in_scope(self, user_id: str | None, session_id: str | None, number: int) -> None:
         """A dump of one user brings nothing of another (LG-02)."""
         scope = self.header.scope
-        holder = holder_of(user_id) if isinstance(user_id, str) and scope.keys() == {"user_id"} else None
+        holder = holder_of(user_id) if user_id is not None and scope.keys() == {"user_id"} else None
         if scope.get("user_id", user_id) not in (user_id, holder) or scope.get("session_id", session_id) != session_id:
             raise InvalidInput(f"line {number}: a row outside the scope of the dump", path="$.row")
 
     def _end_session(self) -> None:
-        if self.head is not None and (self.head.seq, self.head.hash, self.head.recorded_at) != self.session[2:5]:
+        if self.session is not None and self.head is not None and self.head != head_of(self.session):
             raise ChainBroken(
-                f"the session {self.session[1]!r} of {self.session[0]!r} does not end in its head",
+                f"the session {self.session.session_id!r} of {self.session.user_id!r} does not end in its head",
                 path="$",
                 hint=_ALTERED,
             )

@@ -10,30 +10,36 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import (
-    Condition,
-    Get,
-    Insert,
-    KeyTaken,
-    Lock,
-    Patch,
-    Put,
-    Reader,
-    Row,
-    Select,
-    Transaction,
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
+from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
+from muniment.core.ports.schema import (
+    BLOBS,
+    ENTRIES,
+    IDEMPOTENCY,
+    IDS,
+    ITEMS,
+    LINKS,
+    PARTS,
+    SESSIONS,
+    BlobRow,
+    EntryRow,
+    IdempotencyRow,
+    IdRow,
+    ItemRow,
+    LinkRow,
+    PartRow,
+    SessionRow,
 )
-from muniment.core.ports.schema import column_names, table
 from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
 from muniment.store.context import Context
-from muniment.store.dumps import EXPORTED, FORMAT, LINE_BYTES_MAX, Dump, Line, check_dump, plain_row, read_dump
+from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
 from muniment.store.item_entries import carriers_of
 from muniment.store.items import latest, links_of, write_changes
-from muniment.store.ledger.chain import genesis
+from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
@@ -43,11 +49,10 @@ __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "im
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
-_NAME, _BODY = 8, 11
-"""Where the name and the body of an item stand in its row, which a forget empties; the rest before them stays."""
 _TOLD = ("claim", "conflict", "failure", "question")
 
 Progress = Callable[[int], None]
+R = TypeVar("R", bound=DumpRow)
 
 
 # -- export -------------------------------------------------------------------------------------------
@@ -72,7 +77,7 @@ def export_lines(
         yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
         for name, row in _rows(reader, scope):
             counts[name] += 1
-            yield line({"table": name, "row": plain_row(name, row)})
+            yield line({"table": name, "row": plain_row(row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
 
 
@@ -83,7 +88,7 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     for name, value in scope.items():
         if not isinstance(value, str):
             raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
-    found = reader.do(Select("sessions", where=_conditions(reader, scope), columns=("user_id",), limit=2))
+    found = texts(reader, SESSIONS, "user_id", _conditions(reader, scope), limit=2)
     if not found:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if session_id is not None and user_id is None:
@@ -91,7 +96,7 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
             raise InvalidInput(
                 f"several users have a session {session_id!r}", path="$.user_id", hint="give user_id as well"
             )
-        scope["user_id"] = cast("str", found[0][0])
+        scope["user_id"] = found[0]
     return scope
 
 
@@ -102,40 +107,41 @@ def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
     return tuple((name, "=", value) for name, value in scope.items())
 
 
-def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, Row]]:
+def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
-    for session in reader.stream(Select("sessions", where=where, order=order)):
+    for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
-        of_session: tuple[Condition, ...] = (("user_id", "=", session[0]), ("session_id", "=", session[1]))
-        for entry in reader.stream(Select("entries", where=of_session, order=(*order, "seq"))):
+        of_session: tuple[Condition, ...] = (
+            ("user_id", "=", session.user_id),
+            ("session_id", "=", session.session_id),
+        )
+        for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
             yield "entries", entry
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
-    for item in reader.stream(Select("items", where=where, order=("id", "version"))):
+    for item in stream(reader, ITEMS, where, order=("id", "version")):
         yield "items", item
-        if item[1] == 1:
-            for link in links_of(reader, cast("str", item[0])):
+        if item.version == 1:
+            for link in links_of(reader, item.id):
                 yield "links", link
-            if item[2] == "snapshot":
-                for part in reader.stream(Select("parts", where=(("owner", "=", item[0]),))):
+            if item.kind == "snapshot":
+                for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
-    for key in reader.stream(Select("idempotency", where=users)):
-        if not scope or _in_scope(reader, cast("str", key[2]), scope):
+    for key in stream(reader, IDEMPOTENCY, users):
+        if not scope or _in_scope(reader, key.entry_id, scope):
             yield "idempotency", key
 
 
-def _blobs_of(reader: Reader, entry: Row) -> Sequence[Row]:
-    body = entry[16]
-    if not isinstance(body, str) or '"blob":"' not in body:
+def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
+    if entry.body is None or '"blob":"' not in entry.body:
         return ()
-    return reader.do(Select("blobs", where=(("entry_id", "=", entry[0]),)))
+    return select(reader, BLOBS, (("entry_id", "=", entry.id),))
 
 
 def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
-    row = reader.do(Get("entries", (entry_id,)))
-    names = column_names(table("entries"))
-    return row is not None and all(row[names.index(column)] == value for column, value in scope.items())
+    entry = get(reader, ENTRIES, (entry_id,))
+    return entry is not None and all(getattr(entry, column) == value for column, value in scope.items())
 
 
 # -- import -------------------------------------------------------------------------------------------
@@ -182,15 +188,16 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
     """Stretches of a dump; an entry stays with its blob, an item with its versions and links."""
     batch: list[Line] = []
-    size, item = 0, None
+    size, item_id = 0, None
     for line in lines:
-        starts = line.table not in ("blobs", "links") and (line.table != "items" or line.row[0] != item)
+        of_item = line.row.id if isinstance(line.row, ItemRow) else None
+        starts = line.table not in ("blobs", "links") and (of_item is None or of_item != item_id)
         if starts and (len(batch) >= BATCH_ROWS or size >= BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(line)
         size += line.size
-        item = line.row[0] if line.table == "items" else item
+        item_id = item_id if of_item is None else of_item
     if batch:
         yield batch
 
@@ -204,97 +211,113 @@ def _write_batch(
     The third: the salts of entries that were emptied on the way in.
     """
     done: Counter[str] = Counter()
-    rows: dict[str, list[Row]] = {name: [] for name in EXPORTED}
-    for line in batch:
-        rows[line.table].append(line.row)
-    for user_id, session_id in sorted({cast("tuple[str, str]", (row[1], row[3])) for row in rows["entries"]}):
+    entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
+    for user_id, session_id in sorted({(row.user_id, row.session_id) for row in entries}):
         tx.do(Lock(("session", user_id, session_id)))
-    new_entries, more = _sort_entries(tx, rows["entries"])
-    _write_heads(tx, tenant_id, rows["sessions"], new_entries, done)
-    fresh = {row[0] for row in new_entries}
-    new_blobs = [row for row in rows["blobs"] if row[1] in fresh]
-    tx.do(Insert("ids", [(row[0], "event") for row in new_entries]))
-    tx.do(Insert("entries", new_entries))
-    tx.do(Insert("blobs", new_blobs))
+    new_entries, more = _sort_entries(tx, entries)
+    _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
+    fresh = {row.id for row in new_entries}
+    new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
+    insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
+    insert(tx, ENTRIES, new_entries)
+    insert(tx, BLOBS, new_blobs)
     ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
-    lost = _lost_of_runs(ctx, tx, gone | more) if rows["items"] else {}
-    for id_, versions in groupby(rows["items"], key=lambda row: cast("str", row[0])):
-        receipt_id = _write_item(tx, list(versions), rows["links"], gone | more, lost, done)
+    items = _rows_of(batch, ItemRow)
+    lost = _lost_of_runs(ctx, tx, gone | more) if items else {}
+    for id_, versions in groupby(items, key=lambda row: row.id):
+        receipt_id = _write_item(tx, list(versions), links, gone | more, lost, done)
         if receipt_id is not None:
             more[id_] = receipt_id
-    new_links = _new_links(tx, rows["links"])
-    tx.do(Insert("links", new_links))
+    new_links = _new_links(tx, links)
+    insert(tx, LINKS, new_links)
     emptied = _empty_carriers(tx, more)
-    new_parts = [row for row in _kept_parts(rows["parts"], gone | more) if tx.do(Get("parts", row[:2])) is None]
-    tx.do(Insert("parts", new_parts))
-    new_keys = [row for row in rows["idempotency"] if _lacks_key(tx, row)]
-    tx.do(Insert("idempotency", new_keys))
+    parts = _kept_parts(_rows_of(batch, PartRow), gone | more)
+    new_parts = [row for row in parts if get(tx, PARTS, (row.owner, row.hash)) is None]
+    insert(tx, PARTS, new_parts)
+    new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
+    insert(tx, IDEMPOTENCY, new_keys)
     done.update(links=len(new_links), parts=len(new_parts), idempotency=len(new_keys))
     return done, more, emptied
 
 
-def _new_links(tx: Transaction, rows: list[Row]) -> list[Row]:
+def _rows_of(batch: list[Line], row: type[R]) -> list[R]:
+    """The rows of one table, in their order."""
+    return [line.row for line in batch if isinstance(line.row, row)]
+
+
+def _new_links(tx: Transaction, rows: list[LinkRow]) -> list[LinkRow]:
     """Those that are not here in either form."""
-    new: list[Row] = []
-    for item_id, links in groupby(rows, key=lambda row: cast("str", row[1])):
+    new: list[LinkRow] = []
+    for item_id, links in groupby(rows, key=lambda row: row.item_id):
         here = set(links_of(tx, item_id))
         new += [link for link in links if link not in here]
     return new
 
 
-def _sort_entries(tx: Transaction, rows: list[Row]) -> tuple[list[Row], dict[str, str]]:
+def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow], dict[str, str]]:
     """(what is new, what was forgotten here though the dump still has it)."""
-    new: list[Row] = []
+    new: list[EntryRow] = []
     gone: dict[str, str] = {}
-    ids = tuple(row[0] for row in rows)
-    here = {row[0]: row for row in tx.do(Select("entries", where=(("id", "in", ids),)))}
+    here = {row.id: row for row in by_ids(tx, ENTRIES, [row.id for row in rows])}
     for row in rows:
-        there = here.get(row[0])
+        there = here.get(row.id)
         if there is None:
             new.append(row)
-        elif there[:15] != row[:15]:
+        elif _without_content(there) != _without_content(row):
             raise Conflict(
-                f"the event {row[0]!r} is here already, and differs", details={"id": row[0]}, path="$.row.id"
+                f"the event {row.id!r} is here already, and differs", details={"id": row.id}, path="$.row.id"
             )
-        elif there[17] is not None and row[17] is None:
-            gone[cast("str", row[0])] = cast("str", there[17])
+        elif there.receipt_id is not None and row.receipt_id is None:
+            gone[row.id] = there.receipt_id
     return new, gone
 
 
-def _write_heads(tx: Transaction, tenant_id: str, sessions: list[Row], entries: list[Row], done: Counter[str]) -> None:
+def _without_content(row: EntryRow) -> EntryRow:
+    """What an entry's row says of it whether or not it was forgotten."""
+    return row._replace(salt=None, body=None, receipt_id=None)
+
+
+def _write_heads(
+    tx: Transaction, tenant_id: str, sessions: list[SessionRow], entries: list[EntryRow], done: Counter[str]
+) -> None:
     """A session's head follows the entries that are really here, whatever part of the dump has been read."""
     for session in sessions:
-        if tx.do(Get("sessions", session[:2])) is None:
-            user_id, session_id = cast("tuple[str, str]", session[:2])
+        user_id, session_id = session.user_id, session.session_id
+        if get(tx, SESSIONS, (user_id, session_id)) is None:
             start = genesis(tenant_id, user_id, session_id)
-            tx.do(Insert("sessions", [(user_id, session_id, start.seq, start.hash, start.recorded_at, session[5])]))
-            enter_tenant(tx, cast("str", session[5]))
+            insert(tx, SESSIONS, [_with_head(session, start)])
+            enter_tenant(tx, session.created_at)
             done["sessions"] += 1
-    for (user_id, session_id), rows in groupby(entries, key=lambda row: (row[1], row[3])):
+    for (user_id, session_id), rows in groupby(entries, key=lambda row: (row.user_id, row.session_id)):
         every = list(rows)
         first, last = every[0], every[-1]
-        there = tx.do(Get("sessions", (user_id, session_id)))
-        if there is None or first[5] != cast("int", there[2]) + 1 or first[13] != there[3]:
+        there = get(tx, SESSIONS, (user_id, session_id))
+        if there is None or (first.seq, first.prev_hash) != (there.head_seq + 1, there.head_hash):
             raise Conflict(f"the session {session_id!r} of {user_id!r} went on differently here", path="$.row")
-        tx.do(Put("sessions", [(user_id, session_id, last[5], last[14], last[7], there[5])]))
+        put(tx, SESSIONS, [_with_head(there, head_after(last))])
+
+
+def _with_head(session: SessionRow, head: Head) -> SessionRow:
+    return session._replace(head_seq=head.seq, head_hash=head.hash, head_recorded_at=head.recorded_at)
 
 
 def _lost_of_runs(ctx: Context, tx: Transaction, gone: dict[str, str]) -> dict[str, str]:
     """The items that tell of runs that lost an event here, which fall with it, and the receipts."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    ids, lost = sorted(gone), dict[str, str]()
-    for at in range(0, len(ids), BATCH_ROWS):
-        where: tuple[Condition, ...] = (("id", "in", tuple(ids[at : at + BATCH_ROWS])),)
-        rows = tx.do(Select("entries", where=where, columns=("id", "run_id")))
-        lost |= {of(run_id): gone[id_] for id_, run_id in cast("list[tuple[str, str]]", rows) for of in ids_of}
-    return lost
+    entries = by_ids(tx, ENTRIES, sorted(gone), into=_EntryRun)
+    return {id_of(entry.run_id): gone[entry.id] for entry in entries for id_of in ids_of}
+
+
+class _EntryRun(NamedTuple):
+    id: str
+    run_id: str
 
 
 def _write_item(
     tx: Transaction,
-    versions: list[Row],
-    links: list[Row],
+    versions: list[ItemRow],
+    links: list[LinkRow],
     gone: dict[str, str],
     lost: dict[str, str],
     done: Counter[str],
@@ -303,61 +326,53 @@ def _write_item(
 
     Answers the receipt by which it was forgotten here, though not where the dump was made.
     """
-    id_, kind = versions[0][0], versions[0][2]
-    here = {row[1]: row for row in tx.do(Select("items", where=(("id", "=", id_),)))}
-    known = tx.do(Get("ids", (id_,)))
-    if known is not None and known[1] != kind:
-        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known[1]!r}", details={"id": id_})
-    receipt_id = gone.get(cast("str", id_))  # its first versions came with an earlier batch
+    id_, kind = versions[0].id, versions[0].kind
+    here = {row.version: row for row in select(tx, ITEMS, (("id", "=", id_),))}
+    known = get(tx, IDS, (id_,))
+    if known is not None and known.kind != kind:
+        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known.kind!r}", details={"id": id_})
+    receipt_id = gone.get(id_)  # its first versions came with an earlier batch
     for row in versions:
-        there = here.get(row[1])
+        there = here.get(row.version)
         if there is None:
             continue
-        is_whole = None not in (there[_BODY], row[_BODY])
-        if _shown(there) != _shown(row) or (is_whole and there != row):
+        is_whole = None not in (there.body, row.body)
+        if _emptied(there, None) != _emptied(row, None) or (is_whole and there != row):
             raise Conflict(f"the {kind!r} {id_!r} is here already, and differs", details={"id": id_})
-        if there[_BODY] is None and row[_BODY] is not None:
-            receipt_id = cast("str", there[-1])
+        if there.body is None and row.body is not None:
+            receipt_id = there.receipt_id
     if receipt_id is None and not here:
-        sources = [cast("str", link[0]) for link in links if link[1] == id_]
-        receipt_id = _lost_source(tx, cast("str", id_), sources, gone) or _lost_run(tx, versions[0], gone)
-        new_here = (each for each in (cast("str", id_), *sources) if each in lost and latest(tx, each) is None)
+        sources = [link.source_id for link in links if link.item_id == id_]
+        receipt_id = _lost_source(tx, id_, sources, gone) or _lost_run(tx, versions[0], gone)
+        new_here = (each for each in (id_, *sources) if each in lost and latest(tx, each) is None)
         receipt_id = receipt_id or next((lost[each] for each in new_here), None)
-    new = [row for row in versions if row[1] not in here]
+    new = [row for row in versions if row.version not in here]
     if receipt_id is not None:
-        new = [row if row[_BODY] is None else _emptied(row, receipt_id) for row in new]
+        new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
     if known is None:
-        tx.do(Insert("ids", [(id_, kind)]))
-    tx.do(Insert("items", new))
+        insert(tx, IDS, [IdRow(id_, kind)])
+    insert(tx, ITEMS, new)
     done["items"] += len(new)
     return receipt_id
 
 
-def _shown(row: Row) -> Row:
-    """What an item's row says of it whether or not it was forgotten."""
-    return (*row[:_NAME], *row[_NAME + 1 : _BODY])
+def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
+    """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
+    return row._replace(name=None, body=None, receipt_id=receipt_id)
 
 
-def _emptied(row: Row, receipt_id: str) -> Row:
-    return (*row[:_NAME], None, *row[_NAME + 1 : _BODY], None, receipt_id)
-
-
-def _lost_run(tx: Transaction, row: Row, gone: dict[str, str]) -> str | None:
+def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:
     """A snapshot holds something of all that its run did: the receipt by which any of that was forgotten here."""
-    user_id, session_id, run_id = row[3], row[5], row[6]
-    if row[2] != "snapshot" or not gone:
+    if row.kind != "snapshot" or not gone:
         return None
     of_run: tuple[Condition, ...] = (
-        ("user_id", "=", user_id),
-        ("session_id", "=", session_id),
-        ("run_id", "=", run_id),
+        ("user_id", "=", row.user_id),
+        ("session_id", "=", row.session_id),
+        ("run_id", "=", row.run_id),
     )
-    entries = Select("entries", where=of_run, order=("user_id", "session_id", "seq"), columns=("id",))
-    told = Select("items", where=(("kind", "in", _TOLD), ("run_id", "=", run_id)), columns=("id",))
-    for (id_,) in (*tx.do(entries), *tx.do(told)):
-        if id_ in gone:
-            return gone[id_]
-    return None
+    entries = texts(tx, ENTRIES, "id", of_run, order=("user_id", "session_id", "seq"))
+    told = texts(tx, ITEMS, "id", (("kind", "in", _TOLD), ("run_id", "=", row.run_id)))
+    return next((gone[id_] for id_ in (*entries, *told) if id_ in gone), None)
 
 
 def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
@@ -381,9 +396,9 @@ def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
     return salts
 
 
-def _kept_parts(rows: list[Row], gone: dict[str, str]) -> list[Row]:
+def _kept_parts(rows: list[PartRow], gone: dict[str, str]) -> list[PartRow]:
     """Parts of an item that was forgotten here come empty."""
-    return [(*row[:2], None, gone[row[0]]) if row[0] in gone else row for row in rows]
+    return [row._replace(body=None, receipt_id=gone[row.owner]) if row.owner in gone else row for row in rows]
 
 
 def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[str, str]) -> str | None:
@@ -397,12 +412,12 @@ def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[s
     return None
 
 
-def _lacks_key(tx: Transaction, key: Row) -> bool:
-    if tx.do(Get("idempotency", key[:2])) is not None:
+def _lacks_key(tx: Transaction, key: IdempotencyRow) -> bool:
+    if get(tx, IDEMPOTENCY, (key.user_id, key.key_hash)) is not None:
         return False
-    entry = tx.do(Get("entries", (key[2],)))
-    if entry is None or entry[1] != key[0]:
+    entry = get(tx, ENTRIES, (key.entry_id,))
+    if entry is None or entry.user_id != key.user_id:
         raise Conflict(
-            f"an idempotency key names the event {key[2]!r}, which is not this user's", path="$.row.entry_id"
+            f"an idempotency key names the event {key.entry_id!r}, which is not this user's", path="$.row.entry_id"
         )
     return True

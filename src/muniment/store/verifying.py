@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import cast
 
 from muniment.core.canonical import parse_json
 from muniment.core.hashing import salted_digest
-from muniment.core.ports.engine import Get, Reader, Row, Select
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import get, stream
+from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow
 from muniment.errors import UnknownScope
 from muniment.store.context import Context
 from muniment.store.items import latest
-from muniment.store.ledger.chain import Head, genesis, link_fault
+from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.reports import BrokenLink, VerifyReport
 
 __all__ = ["blob_fault", "verify"]
@@ -41,10 +42,10 @@ class _Walk:
         self.tenant = tenant
         self._receipts: dict[str, frozenset[str] | None] = {}
 
-    def receipt_fault(self, row: Row, counts: dict[str, int]) -> str | None:
+    def receipt_fault(self, row: EntryRow, counts: dict[str, int]) -> str | None:
         """Does the receipt of a tombstone list it? One that is not here is counted: a part of a store may lack it."""
-        receipt_id = row[17]
-        if not isinstance(receipt_id, str):
+        receipt_id = row.receipt_id
+        if receipt_id is None:
             return None
         if receipt_id not in self._receipts:
             item = latest(self.reader, receipt_id)
@@ -54,25 +55,23 @@ class _Walk:
             )
         listed = self._receipts[receipt_id]
         counts["unreceipted"] += listed is None
-        return "its receipt does not list it" if listed is not None and row[0] not in listed else None
+        return "its receipt does not list it" if listed is not None and row.id not in listed else None
 
 
 def _walk_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
     """Sessions and entries come in the same order, so one pass over each is enough."""
     reader, tenant = walk.reader, walk.tenant
     order = ("user_id", "session_id")
-    groups = groupby(
-        reader.stream(Select("entries", order=(*order, "seq"))),
-        key=lambda row: cast("tuple[str, str]", (row[1], row[3])),
-    )
+    entries = stream(reader, ENTRIES, order=(*order, "seq"))
+    groups = groupby(entries, key=lambda row: (row.user_id, row.session_id))
     group = next(groups, None)
-    for session in reader.stream(Select("sessions", order=order)):
+    for session in stream(reader, SESSIONS, order=order):
         counts["sessions"] += 1
-        address = cast("tuple[str, str]", (session[0], session[1]))
+        address = (session.user_id, session.session_id)
         while group is not None and group[0] < address:
             yield _stray(tenant, group, counts)
             group = next(groups, None)
-        rows: Iterator[Row] = group[1] if group is not None and group[0] == address else iter(())
+        rows: Iterator[EntryRow] = group[1] if group is not None and group[0] == address else iter(())
         fault = _walk_session(walk, session, rows, counts)
         if fault is not None:
             yield fault
@@ -83,7 +82,7 @@ def _walk_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
         group = next(groups, None)
 
 
-def _stray(tenant: str, group: tuple[tuple[str, str], Iterator[Row]], counts: dict[str, int]) -> BrokenLink:
+def _stray(tenant: str, group: tuple[tuple[str, str], Iterator[EntryRow]], counts: dict[str, int]) -> BrokenLink:
     """Entries whose session is not there."""
     (user_id, session_id), rows = group
     first = next(rows)
@@ -92,55 +91,59 @@ def _stray(tenant: str, group: tuple[tuple[str, str], Iterator[Row]], counts: di
         tenant_id=tenant,
         user_id=user_id,
         session_id=session_id,
-        seq=max(cast("int", first[5]), 0),
-        id=cast("str", first[0]),
+        seq=max(first.seq, 0),
+        id=first.id,
         reason="entries without a session",
     )
 
 
-def _walk_session(walk: _Walk, session: Row, rows: Iterator[Row], counts: dict[str, int]) -> BrokenLink | None:
+def _walk_session(
+    walk: _Walk, session: SessionRow, rows: Iterator[EntryRow], counts: dict[str, int]
+) -> BrokenLink | None:
     reader, tenant = walk.reader, walk.tenant
-    user_id, session_id = cast("tuple[str, str]", session[:2])
+    user_id, session_id = session.user_id, session.session_id
     head = genesis(tenant, user_id, session_id)
     first: BrokenLink | None = None
     for row in rows:
         counts["entries"] += 1
-        counts["forgotten"] += row[17] is not None
+        counts["forgotten"] += row.receipt_id is not None
         unproven = walk.receipt_fault(row, counts)
         if first is not None:
             continue
         reason = link_fault(tenant, row, head) or blob_fault(reader, row) or unproven
         if reason is not None:
-            seq, id_ = cast("tuple[int, str]", (row[5], row[0]))
             first = BrokenLink(
-                tenant_id=tenant, user_id=user_id, session_id=session_id, seq=max(seq, 0), id=id_, reason=reason
+                tenant_id=tenant,
+                user_id=user_id,
+                session_id=session_id,
+                seq=max(row.seq, 0),
+                id=row.id,
+                reason=reason,
             )
-        head = Head(cast("int", row[5]), cast("bytes", row[14]), cast("str", row[7]))
-    if first is None and (head.seq, head.hash, head.recorded_at) != session[2:5]:
+        head = head_after(row)
+    if first is None and head != head_of(session):
         first = BrokenLink(
             tenant_id=tenant,
             user_id=user_id,
             session_id=session_id,
             seq=head.seq + 1,
             id=None,
-            reason=f"the session's head is at seq {session[2]!r}, its last entry at {head.seq}"
-            if head.seq != session[2]
+            reason=f"the session's head is at seq {session.head_seq!r}, its last entry at {head.seq}"
+            if head.seq != session.head_seq
             else "the session's head was altered",
         )
     return first
 
 
-def blob_fault(reader: Reader, row: Row) -> str | None:
+def blob_fault(reader: Reader, row: EntryRow) -> str | None:
     """Is the blob an entry refers to there, and does it hash to its name?"""
-    body = row[16]
-    if not isinstance(body, str) or '"blob":"' not in body:
+    if row.body is None or '"blob":"' not in row.body:
         return None
-    name = parse_json(body).get("blob")
+    name = parse_json(row.body).get("blob")
     if name is None:
         return None
-    blob = reader.do(Get("blobs", (bytes.fromhex(name),)))
+    blob = get(reader, BLOBS, (bytes.fromhex(name),))
     if blob is None:
         return f"its blob {name[:12]}… is missing"
-    data, salt = cast("tuple[bytes | None, bytes]", (blob[3], row[15]))
-    sound = data is not None and salted_digest(salt, data).hex() == name
+    sound = blob.data is not None and salted_digest(row.salt or b"", blob.data).hex() == name
     return None if sound else f"its blob {name[:12]}… was altered"

@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.ports.engine import Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select, Transaction, Value
+from muniment.core.ports.engine import KeyTaken, Lock, Patch, Transaction
+from muniment.core.ports.rows import by_ids, get, insert, put
+from muniment.core.ports.schema import (
+    BLOBS,
+    ENTRIES,
+    IDEMPOTENCY,
+    IDS,
+    SESSIONS,
+    TENANTS,
+    BlobRow,
+    EntryRow,
+    IdempotencyRow,
+    IdRow,
+    SessionRow,
+    TenantRow,
+)
 from muniment.core.scope import Scope
 from muniment.errors import (
     ClockWentBack,
@@ -28,7 +43,7 @@ from muniment.errors import (
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, write_changes
 from muniment.store.ledger.admission import Admitted, admit, place_blob
-from muniment.store.ledger.chain import Head, genesis, seal
+from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
@@ -47,8 +62,6 @@ __all__ = [
     "opening_draft",
     "prepare",
 ]
-
-_IDS_ASKED = 1000
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -248,11 +261,11 @@ def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
         if key[0] in seen:
             raise InvalidInput("an idempotency key stands twice in one call", path=f"$[{index}].idempotency_key")
         seen.add(key[0])
-        row = tx.do(Get("idempotency", (user_id, key[0])))
-        if row is None:
+        known = get(tx, IDEMPOTENCY, (user_id, key[0]))
+        if known is None:
             continue
-        entry_id, request_hash = cast("str", row[2]), row[3]
-        entry_row = tx.do(Get("entries", (entry_id,)))
+        entry_id = known.entry_id
+        entry_row = get(tx, ENTRIES, (entry_id,))
         if entry_row is None:
             raise IntegrityFailure(
                 f"the event {entry_id!r} of an idempotency key is gone", hint="run `muniment verify`"
@@ -264,7 +277,7 @@ def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
                 path="$.idempotency_key",
                 details={"id": entry_id, "receipt_id": entry.receipt_id},
             )
-        if request_hash != salted_digest(cast("bytes", entry_row[15]), key[1]):
+        if known.request_hash != salted_digest(entry_row.salt or b"", key[1]):
             raise IdempotencyMismatch(
                 "this idempotency key was used for another request",
                 path="$.idempotency_key",
@@ -335,8 +348,8 @@ def check_run(run: Item, scope: Scope) -> None:
 
 
 def _head(tx: Transaction, scope: Scope) -> Head | None:
-    row = tx.do(Get("sessions", (scope.user_id, scope.session_id)))
-    return None if row is None else Head(cast("int", row[2]), cast("bytes", row[3]), cast("str", row[4]))
+    session = get(tx, SESSIONS, (scope.user_id, scope.session_id))
+    return None if session is None else head_of(session)
 
 
 def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
@@ -357,33 +370,29 @@ def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
 
 
 def _store(
-    tx: Transaction, scope: Scope, rows: list[Row], admitted: list[Admitted], end: Head, *, is_new: bool
+    tx: Transaction, scope: Scope, rows: list[EntryRow], admitted: list[Admitted], end: Head, *, is_new: bool
 ) -> None:
-    tx.do(Insert("ids", [(row[0], "event") for row in rows]))
-    tx.do(Insert("entries", rows))
-    blobs: list[Row] = [
-        (bytes.fromhex(item.body["blob"]), row[0], len(item.blob), item.blob)
+    insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
+    insert(tx, ENTRIES, rows)
+    blobs = [
+        BlobRow(bytes.fromhex(item.body["blob"]), row.id, len(item.blob), item.blob)
         for row, item in zip(rows, admitted, strict=True)
         if item.blob is not None
     ]
     if blobs:
-        tx.do(Insert("blobs", blobs))
+        insert(tx, BLOBS, blobs)
     if is_new:
         enter_tenant(tx, end.recorded_at)
-        tx.do(
-            Insert(
-                "sessions",
-                [(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)],
-            )
-        )
+        session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)
+        insert(tx, SESSIONS, [session])
     else:
         advance_head(tx, scope.user_id, scope.session_id, end)
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:
     """The tenant's first session enters it. Put, since two first sessions may come at once."""
-    if tx.do(Get("tenants", ())) is None:
-        tx.do(Put("tenants", [(created_at,)]))
+    if get(tx, TENANTS, ()) is None:
+        put(tx, TENANTS, [TenantRow(created_at)])
 
 
 def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> None:
@@ -410,24 +419,21 @@ def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> N
 
 
 def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: list[LedgerEntry]) -> None:
-    rows: list[Row] = []
+    rows: list[IdempotencyRow] = []
     for index, entry in zip(fresh, written, strict=True):
         key = batch.keys[index]
         if key is not None:
-            rows.append((batch.scope.user_id, key[0], entry.id, salted_digest(batch.salts[index], key[1])))
+            request_hash = salted_digest(batch.salts[index], key[1])
+            rows.append(IdempotencyRow(batch.scope.user_id, key[0], entry.id, request_hash))
     if rows:
-        tx.do(Insert("idempotency", rows))
+        insert(tx, IDEMPOTENCY, rows)
 
 
 def _which_id(ctx: Context, batch: Batch) -> DuplicateId:
     """A key was taken: name the caller's id that did it."""
     given = [(index, item.draft.id) for index, item in enumerate(batch.admitted) if item.draft.id is not None]
     names = tuple(dict.fromkeys(id_ for _, id_ in given))
-    taken: set[Value] = set()
-    for at in range(0, len(names), _IDS_ASKED):
-        asked = Select("ids", where=(("id", "in", names[at : at + _IDS_ASKED]),), columns=("id",))
-        rows = ctx.engine.read(batch.scope.tenant_id, lambda reader, asked=asked: reader.do(asked))  # type: ignore[misc]
-        taken.update(row[0] for row in rows)
+    taken = ctx.engine.read(batch.scope.tenant_id, lambda reader: {row.id for row in by_ids(reader, IDS, names)})
     seen: set[str] = set()
     for index, id_ in given:
         if id_ in taken or id_ in seen or len(given) == 1:

@@ -12,7 +12,7 @@ import pytest
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import LedgerPolicy
 from muniment.core.ports.engine import Delete, Insert, Patch, Row, Select, Transaction
-from muniment.core.ports.schema import column_names, table
+from muniment.core.ports.schema import ENTRIES, EntryRow, column_names
 from muniment.core.scope import Scope
 from muniment.handles.memory import Memory, open
 from muniment.store.ledger.admission import admit
@@ -21,11 +21,12 @@ from muniment.store.ledger.records import EntryDraft
 from muniment.store.reports import BrokenLink
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ledger_entry.json"
-NAMES = column_names(table("entries"))
+NAMES = column_names(ENTRIES)
+SCOPE_NAMES = ("user_id", "agent_id", "session_id", "run_id")
 SCOPE = Scope(tenant_id="default", user_id="ana", agent_id="support", session_id="s1", run_id="run_1")
 
 
-def sealed(count: int = 3, scope: Scope = SCOPE) -> tuple[list[Row], Head]:
+def sealed(count: int = 3, scope: Scope = SCOPE) -> tuple[list[EntryRow], Head]:
     drafts = [EntryDraft(role="user", content=f"word {number}") for number in range(count)]
     admitted = [admit(draft, LedgerPolicy()) for draft in drafts]
     ids = CountingIds()
@@ -59,17 +60,17 @@ def flipped(value: object) -> Iterator[object]:
 def test_the_layout_of_header_and_hashes_is_pinned() -> None:
     """Computed here with nothing but hashlib and json: whoever reads a dump in ten years can do the same."""
     (row, *_), _ = sealed(1)
-    at = dict(zip(NAMES, row, strict=True))
     header = [
         "muniment.entry.v1", "default", "ana", "support", "s1", "run_1",
-        at["id"], 1, "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z", "message", "user", "user", "",
+        row.id, 1, "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z", "message", "user", "user", "",
     ]  # fmt: skip
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     start = hashlib.sha256(b'["muniment.session.v1","default","ana","s1"]').digest()
-    content_hash = hashlib.sha256(at["salt"] + b'{"content":"word 0"}').digest()
-    assert at["prev_hash"] == start
-    assert at["content_hash"] == content_hash
-    assert at["hash"] == hashlib.sha256(start + content_hash + text).digest()
+    assert row.salt is not None
+    content_hash = hashlib.sha256(row.salt + b'{"content":"word 0"}').digest()
+    assert row.prev_hash == start
+    assert row.content_hash == content_hash
+    assert row.hash == hashlib.sha256(start + content_hash + text).digest()
 
 
 @pytest.mark.req("LG-05", "X-05", "X-06")
@@ -92,11 +93,11 @@ def test_every_bit_of_every_column_is_covered() -> None:
     rows, _ = sealed(1)
     row, start = rows[0], genesis("default", "ana", "s1")
     assert link_fault("default", row, start) is None
-    for place, name in enumerate(NAMES):
-        changes = list(flipped(row[place]))
+    for name in NAMES:
+        changes = list(flipped(getattr(row, name)))
         assert changes, name
         for value in changes:
-            changed = (*row[:place], value, *row[place + 1 :])
+            changed = row._replace(**{name: value})
             assert link_fault("default", changed, start) is not None, (name, value)
     assert link_fault("other", row, start) is not None
 
@@ -115,8 +116,8 @@ def test_the_parts_of_a_header_cannot_be_shifted_into_each_other() -> None:
     one = Scope(user_id='a","b', agent_id="c", session_id="s", run_id="r")
     two = Scope(user_id="a", agent_id='b","c', session_id="s", run_id="r")
     first, second = sealed(1, one)[0][0], sealed(1, two)[0][0]
-    shifted = (*first[:1], *second[1:5], *first[5:])
-    assert header_hash("default", shifted) != first[14]
+    shifted = second._replace(**{name: getattr(first, name) for name in NAMES if name not in SCOPE_NAMES})
+    assert header_hash("default", shifted) != first.hash
 
 
 # -- the same through the store: verify names what broke

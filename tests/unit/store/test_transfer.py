@@ -15,8 +15,7 @@ import pytest
 from effort import SOAK
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.ports.engine import Row
-from muniment.core.ports.schema import column_names, table
+from muniment.core.ports.schema import EntryRow
 from muniment.errors import (
     ChainBroken,
     Conflict,
@@ -377,9 +376,6 @@ def test_a_forged_dump_with_a_right_digest_is_refused_all_the_same(
     refused(make("sqlite"), counts, resealed(forged), InvalidInput, ChainBroken)
 
 
-NAMES = column_names(table("entries"))
-
-
 def resign(lines: list[dict[str, Any]], tenant_id: str = "default") -> None:
     """Chain the first session anew over whatever its rows now say: a forger with all the time in the world."""
     session = lines[1]["row"]
@@ -395,13 +391,13 @@ def resign(lines: list[dict[str, Any]], tenant_id: str = "default") -> None:
         if "body" in row:
             row["content_hash"] = hashlib.sha256(bytes.fromhex(row["salt"]) + row["body"].encode()).hexdigest()
         row["prev_hash"] = last.hex()
-        values: Row = tuple(
-            bytes.fromhex(row[name])
+        values = {
+            name: bytes.fromhex(row[name])
             if name in ("content_hash", "prev_hash", "hash", "salt") and name in row
             else row.get(name)
-            for name in NAMES
-        )
-        last = header_hash(tenant_id, values)
+            for name in EntryRow._fields
+        }
+        last = header_hash(tenant_id, EntryRow(**values))
         row["hash"] = last.hex()
         session |= {"head_hash": row["hash"], "head_seq": row["seq"], "head_recorded_at": row["recorded_at"]}
 

@@ -17,15 +17,12 @@ from hashlib import sha256
 
 from muniment.core.canonical import canonical_bytes, canonical_text
 from muniment.core.hashing import digest, salted_digest
-from muniment.core.ports.engine import Row, Value
-from muniment.core.ports.schema import column_names, table
+from muniment.core.ports.engine import Value
+from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
 from muniment.store.ledger.admission import Admitted
 
-__all__ = ["Head", "genesis", "header_hash", "link_fault", "seal"]
-
-_COLUMNS = column_names(table("entries"))
-_AT = {name: index for index, name in enumerate(_COLUMNS)}
+__all__ = ["Head", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,17 @@ def genesis(tenant_id: str, user_id: str, session_id: str) -> Head:
     return Head(0, digest(canonical_bytes(["muniment.session.v1", tenant_id, user_id, session_id])), "")
 
 
-def _scope_text(tenant_id: str, user_id: Value, agent_id: Value, session_id: Value, run_id: Value) -> str:
+def head_of(session: SessionRow) -> Head:
+    """The end of a session's chain as its own row has it."""
+    return Head(session.head_seq, session.head_hash, session.head_recorded_at)
+
+
+def head_after(entry: EntryRow) -> Head:
+    """The end of a chain whose last entry this is."""
+    return Head(entry.seq, entry.hash, entry.recorded_at)
+
+
+def _scope_text(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
     """The part of a header that all entries of a run share, without the closing bracket."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
 
@@ -52,12 +59,11 @@ def _link(prev_hash: bytes, content_hash: bytes, scope_text: str, rest: list[Val
     return sha256(prev_hash + content_hash + header.encode()).digest()
 
 
-def header_hash(tenant_id: str, row: Row) -> bytes:
+def header_hash(tenant_id: str, row: EntryRow) -> bytes:
     """The hash an entry's row must have, from its own header and the predecessor it names."""
-    content_hash, prev_hash = row[12], row[13]
-    assert isinstance(content_hash, bytes)
-    assert isinstance(prev_hash, bytes)
-    return _link(prev_hash, content_hash, _scope_text(tenant_id, *row[1:5]), [row[0], *row[5:12]])
+    scope_text = _scope_text(tenant_id, row.user_id, row.agent_id, row.session_id, row.run_id)
+    rest: list[Value] = [row.id, row.seq, row.ts, row.recorded_at, row.kind, row.role, row.trust, row.flags]
+    return _link(row.prev_hash, row.content_hash, scope_text, rest)
 
 
 def seal(
@@ -67,44 +73,38 @@ def seal(
     ids: Sequence[str],
     salts: Sequence[bytes],
     recorded_at: str,
-) -> tuple[list[Row], Head]:
+) -> tuple[list[EntryRow], Head]:
     """Extend the chain from `head` by the admitted drafts; the rows of `entries`, and the new head."""
-    rows: list[Row] = []
+    rows: list[EntryRow] = []
     where = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
     scope_text = _scope_text(scope.tenant_id, *where)
     seq, last = head.seq, head.hash
     for item, id_, salt in zip(admitted, ids, salts, strict=True):
         seq += 1
-        draft = item.draft
-        rest: list[Value] = [
-            seq,
-            item.ts or recorded_at,
-            recorded_at,
-            draft.kind,
-            draft.role,
-            item.trust,
-            ",".join(item.flags),
-        ]
+        kind, role, trust = item.draft.kind, item.draft.role, item.trust
+        ts, flags = item.ts or recorded_at, ",".join(item.flags)
         content_hash = sha256(salt + item.body_text.encode()).digest()
-        own = _link(last, content_hash, scope_text, [id_, *rest])
-        rows.append((id_, *where, *rest, content_hash, last, own, salt, item.body_text, None))
+        own = _link(last, content_hash, scope_text, [id_, seq, ts, recorded_at, kind, role, trust, flags])
+        hashes = (content_hash, last, own)
+        rows.append(
+            EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, item.body_text, None)
+        )
         last = own
     return rows, Head(seq, last, recorded_at)
 
 
-def link_fault(tenant_id: str, row: Row, previous: Head) -> str | None:
+def link_fault(tenant_id: str, row: EntryRow, previous: Head) -> str | None:
     """What is wrong with this row as the successor of `previous`; None where the link holds."""
-    if row[_AT["seq"]] != previous.seq + 1:
-        return f"expected seq {previous.seq + 1}, found {row[_AT['seq']]!r}"
-    if row[_AT["prev_hash"]] != previous.hash:
+    if row.seq != previous.seq + 1:
+        return f"expected seq {previous.seq + 1}, found {row.seq!r}"
+    if row.prev_hash != previous.hash:
         return "does not point to its predecessor"
-    if row[_AT["hash"]] != header_hash(tenant_id, row):
+    if row.hash != header_hash(tenant_id, row):
         return "the header was altered"
-    body, salt = row[_AT["body"]], row[_AT["salt"]]
-    if row[_AT["receipt_id"]] is not None:
-        return None if body is None and salt is None else "a forgotten entry still holds content"
-    if not isinstance(body, str) or not isinstance(salt, bytes):
+    if row.receipt_id is not None:
+        return None if row.body is None and row.salt is None else "a forgotten entry still holds content"
+    if row.body is None or row.salt is None:
         return "the content is missing and no receipt says why"
-    if salted_digest(salt, body.encode()) != row[_AT["content_hash"]]:
+    if salted_digest(row.salt, row.body.encode()) != row.content_hash:
         return "the content was altered"
     return None

@@ -6,13 +6,13 @@ checked here as strictly as the door checks a draft.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.core.canonical import canonical_text, parse_json
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.ports.engine import Row
+from muniment.core.ports.schema import EntryRow, ItemRow
 from muniment.core.scope import IdText
 from muniment.core.vocabulary import TRUST_ORDER
 from muniment.errors import InvalidInput, MunimentError
@@ -43,26 +43,27 @@ def is_instant(value: Any) -> bool:
         return False
 
 
-def entry_fault(tenant_id: str, row: Row) -> str | None:
+def entry_fault(tenant_id: str, row: EntryRow) -> str | None:
     """What keeps this row from being an entry; None where it is one."""
-    if not all(is_id(value) for value in row[:5]):
+    scope = {name: getattr(row, name) for name in _SCOPE}
+    if not all(is_id(value) for value in (row.id, *scope.values())):
         return "an id is not well-formed"
-    if not (is_instant(row[6]) and is_instant(row[7])):
+    if not (is_instant(row.ts) and is_instant(row.recorded_at)):
         return "a time is not well-formed"
-    if any(len(cast("bytes", value)) != _HASH_BYTES for value in row[12:15]):
+    if any(len(value) != _HASH_BYTES for value in (row.content_hash, row.prev_hash, row.hash)):
         return "a hash has the wrong length"
-    if row[17] is not None and not is_id(row[17]):
+    if row.receipt_id is not None and not is_id(row.receipt_id):
         return "the receipt's id is not well-formed"
-    flags = cast("str", row[11]).split(",") if row[11] else []
+    flags = row.flags.split(",") if row.flags else []
     if sorted(set(flags)) != flags:
         return "the flags are not in order"
     try:
-        plain = None if row[16] is None else _object(row[16])
+        plain = None if row.body is None else _object(row.body)
         LedgerEntry.from_wire(
-            dict(zip(_PLAIN, row[5:11], strict=True))
-            | {"id": row[0], "flags": flags, "body": plain, "receipt_id": row[17]}
+            {name: getattr(row, name) for name in _PLAIN}
+            | {"id": row.id, "flags": flags, "body": plain, "receipt_id": row.receipt_id}
             | dict.fromkeys(("content_hash", "prev_hash", "hash"), "")
-            | {"scope": {"tenant_id": tenant_id} | dict(zip(_SCOPE, row[1:5], strict=True))}
+            | {"scope": {"tenant_id": tenant_id} | scope}
         )
     except MunimentError as error:
         return str(error)
@@ -71,21 +72,21 @@ def entry_fault(tenant_id: str, row: Row) -> str | None:
     return None
 
 
-def item_fault(row: Row) -> str | None:
+def item_fault(row: ItemRow) -> str | None:
     """What keeps this row from being a version of an item; None where it is one."""
-    id_, version, kind, *scope, status, name, created_at, trust, body, receipt_id = row
-    if not all(is_id(value) for value in (id_, kind, status)):
+    if not all(is_id(value) for value in (row.id, row.kind, row.status)):
         return "an id, kind or status is not well-formed"
-    if not all(value is None or is_id(value) for value in (*scope, name, receipt_id)):
+    named = (row.user_id, row.agent_id, row.session_id, row.run_id, row.name, row.receipt_id)
+    if not all(value is None or is_id(value) for value in named):
         return "an id is not well-formed"
-    if trust not in TRUST_ORDER or not is_instant(created_at) or cast("int", version) < 1:
+    if row.trust not in TRUST_ORDER or not is_instant(row.created_at) or row.version < 1:
         return "its trust, time or version is not well-formed"
-    if body is None:
-        return None if receipt_id is not None else "the content is missing and no receipt says why"
-    if receipt_id is not None:
+    if row.body is None:
+        return None if row.receipt_id is not None else "the content is missing and no receipt says why"
+    if row.receipt_id is not None:
         return "a forgotten item still holds content"
     try:
-        _object(body)
+        _object(row.body)
     except MunimentError as error:
         return str(error)
     return None

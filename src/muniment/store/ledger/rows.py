@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.ports.engine import Row
+from muniment.core.ports.schema import EntryRow
 from muniment.core.scope import Scope
 from muniment.store.ledger.records import Body, LedgerEntry, StepEvent, ToolCall
 
@@ -33,41 +33,39 @@ _EMPTY_BODY: dict[str, Any] = dict.fromkeys(Body.model_fields)
 
 
 def entry_of_row(
-    tenant_id: str, row: Row, *, scope: Scope | None = None, body: dict[str, Any] | None = None
+    tenant_id: str, row: EntryRow, *, scope: Scope | None = None, body: dict[str, Any] | None = None
 ) -> LedgerEntry:
     """The record of a stored row; `scope` and `body` spare building what the caller has at hand."""
-    values = cast("tuple[Any, ...]", row)
-    text = values[16]
-    plain = body if body is not None else (None if text is None else read_canonical(text))
+    plain = body if body is not None else (None if row.body is None else read_canonical(row.body))
     return LedgerEntry.unchecked(
         {
-            "id": values[0],
-            "scope": scope or _scope(tenant_id, values),
-            "seq": values[5],
-            "ts": values[6],
-            "recorded_at": values[7],
-            "kind": values[8],
-            "role": values[9],
-            "trust": values[10],
-            "flags": tuple(values[11].split(",")) if values[11] else (),
-            "content_hash": values[12].hex(),
-            "prev_hash": values[13].hex(),
-            "hash": values[14].hex(),
+            "id": row.id,
+            "scope": scope or _scope(tenant_id, row),
+            "seq": row.seq,
+            "ts": row.ts,
+            "recorded_at": row.recorded_at,
+            "kind": row.kind,
+            "role": row.role,
+            "trust": row.trust,
+            "flags": tuple(row.flags.split(",")) if row.flags else (),
+            "content_hash": row.content_hash.hex(),
+            "prev_hash": row.prev_hash.hex(),
+            "hash": row.hash.hex(),
             "body": None if plain is None else _body(plain),
-            "receipt_id": values[17],
+            "receipt_id": row.receipt_id,
         },
         _ENTRY_FIELDS,
     )
 
 
-def _scope(tenant_id: str, values: tuple[Any, ...]) -> Scope:
+def _scope(tenant_id: str, row: EntryRow) -> Scope:
     return Scope.unchecked(
         {
             "tenant_id": tenant_id,
-            "user_id": values[1],
-            "agent_id": values[2],
-            "session_id": values[3],
-            "run_id": values[4],
+            "user_id": row.user_id,
+            "agent_id": row.agent_id,
+            "session_id": row.session_id,
+            "run_id": row.run_id,
         },
         _SCOPE_FIELDS,
     )
