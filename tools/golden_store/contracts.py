@@ -1,4 +1,4 @@
-"""Digests of what others rely on: the JSON Schemas of the contracts, and the HTTP surface without its prose."""
+"""Digests of what others rely on: the JSON Schemas of the contracts and the HTTP surface, both without their prose."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ PROSE = frozenset({"description", "summary", "title"})
 
 
 def schema_digests(folder: Path) -> dict[str, str]:
-    """The schemas of a folder, by kind, as they lie there."""
-    return {path.stem: digest(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    """The schemas of a folder, by kind, without what only a person reads."""
+    found = {path.stem: json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    return {kind: digest(canonical_bytes(_without_prose(schema))) for kind, schema in found.items()}
 
 
 def openapi_digests(file: Path) -> dict[str, str]:

@@ -93,4 +93,4 @@ def state_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
         elif known.origins.get(name) not in lost:
             state[name] = value
     origins = {place: origin for place, origin in known.origins.items() if origin not in lost}
-    return Rewritten({"state": state, "origins": origins}, item.status, item.trust)  # type: ignore[arg-type]
+    return Rewritten({"state": state, "origins": origins}, item.status, item.trust)
