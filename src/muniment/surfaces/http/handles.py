@@ -24,16 +24,10 @@ _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def open_handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any:
-    """What the operation's method is called on; `context` is what the query says of a run."""
-    _check_names(found.names)
-    _check_owned(memory, found)
-    handle, subhandle = _handle(memory, found, context), found.route.operation.subhandle
-    return handle if subhandle is None else getattr(handle, subhandle)
-
-
-def _handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any:
-    """The handle that the operation is named after."""
+    """What the operation is called on; `context` is what the query says of a run."""
     names, tenant_id = found.names, found.names.get("tenant_id", "")
+    _check_names(names)
+    _check_owned(memory, found)
     match found.route.operation.handle:
         case "memory":
             return memory

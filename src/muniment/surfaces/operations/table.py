@@ -7,29 +7,17 @@ before the row's own path (`BASES`). The other arguments are the query of a GET 
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from muniment.handles.bank import Bank
-from muniment.handles.memory import Memory
-from muniment.handles.memory_learning import MemoryLearning
-from muniment.handles.memory_ledger import MemoryLedger
-from muniment.handles.memory_log import MemoryLog
-from muniment.handles.memory_store import MemoryStore
-from muniment.handles.rulebook import Rulebook
-from muniment.handles.run import Run
-from muniment.handles.run_learning import RunLearning
-from muniment.handles.run_ledger import RunLedger
-from muniment.handles.run_log import RunLogHandle
-from muniment.handles.run_memory import RunMemory
-from muniment.handles.study import Study
-from muniment.memory.corpus import Corpus
-from muniment.surfaces.operations.shapes import Shape, named_row, shape_of
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
-from muniment.surfaces.operations.works import Works
+
+if TYPE_CHECKING:
+    from muniment.surfaces.operations.shapes import Shape
 
 __all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
 
@@ -37,26 +25,47 @@ Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"
 Level = Literal["store", "tenant", "user", "agent"]
 Access = Literal["read", "write", "admin"]
 
-HANDLES: Mapping[str, type] = {
-    "memory": Memory,
-    "run": Run,
-    "corpus": Corpus,
-    "study": Study,
-    "bank": Bank,
-    "rulebook": Rulebook,
-    "works": Works,
-}
 
-SUBHANDLES: Mapping[str, type] = {
-    "memory.ledger": MemoryLedger,
-    "memory.log": MemoryLog,
-    "memory.learning": MemoryLearning,
-    "memory.store": MemoryStore,
-    "run.log": RunLogHandle,
-    "run.memory": RunMemory,
-    "run.learning": RunLearning,
-    "run.ledger": RunLedger,
-}
+class _Classes(Mapping[str, type]):
+    """Classes by name, each imported when it is first asked for: who calls one operation does not load the rest."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._homes = homes
+
+    def __getitem__(self, name: str) -> type:
+        module, _, cls = self._homes[name].partition(":")
+        return cast("type", getattr(importlib.import_module(module), cls))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
+HANDLES: Mapping[str, type] = _Classes(
+    {
+        "memory": "muniment.handles.memory:Memory",
+        "run": "muniment.handles.run:Run",
+        "corpus": "muniment.memory.corpus:Corpus",
+        "study": "muniment.handles.study:Study",
+        "bank": "muniment.handles.bank:Bank",
+        "rulebook": "muniment.handles.rulebook:Rulebook",
+        "works": "muniment.surfaces.operations.works:Works",
+    }
+)
+SUBHANDLES: Mapping[str, type] = _Classes(
+    {
+        "memory.ledger": "muniment.handles.memory_ledger:MemoryLedger",
+        "memory.log": "muniment.handles.memory_log:MemoryLog",
+        "memory.learning": "muniment.handles.memory_learning:MemoryLearning",
+        "memory.store": "muniment.handles.memory_store:MemoryStore",
+        "run.log": "muniment.handles.run_log:RunLogHandle",
+        "run.memory": "muniment.handles.run_memory:RunMemory",
+        "run.learning": "muniment.handles.run_learning:RunLearning",
+        "run.ledger": "muniment.handles.run_ledger:RunLedger",
+    }
+)
 """The handles that stand on a handle, by where they stand. Over the wire there are none: what they do is named and
 addressed as what the handle does.
 """
@@ -153,15 +162,23 @@ class Operation:
         return self.handle if self.subhandle is None else f"{self.handle}.{self.subhandle}"
 
     @property
-    def target(self) -> Callable[..., Any]:
+    def _method(self) -> Callable[..., Any]:
         if self.function is not None:
             return self.function
         member: Any = getattr(class_at(self.place), self.call)
         return cast("Callable[..., Any]", member.fget if isinstance(member, property) else member)
 
+    @property
+    def target(self) -> Callable[..., Any]:
+        """What is called: with the handle first, whichever of the handle's own handles has the method."""
+        method, subhandle = self._method, self.subhandle
+        if subhandle is None:
+            return method
+        return lambda handle, *args, **named: method(getattr(handle, subhandle), *args, **named)
+
     @cached_property
     def signature(self) -> Signature:
-        return signature_of(self.target)
+        return signature_of(self._method)
 
     @cached_property
     def takes_names(self) -> frozenset[str]:
@@ -171,6 +188,8 @@ class Operation:
     @cached_property
     def shape(self) -> Shape:
         """How the answer crosses the wire."""
+        from muniment.surfaces.operations.shapes import named_row, shape_of
+
         returns = self.signature.returns
         return named_row(self.parts, returns) if self.parts else shape_of(returns)
 
