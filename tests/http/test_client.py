@@ -266,13 +266,17 @@ def test_agents_run_at_home_and_learn_there(serve: Serve) -> None:
 
 def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All of it or nothing, whichever corpora it goes to; and what stood there before is asked for at once."""
-    from muniment.integrations.keyed_documents import Drawer, Put, put_all
+    from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
 
     asked: list[str] = []
     with muniment.open() as mem, running(mem, tmp_path) as url, muniment.connect(url) as far:
         monkeypatch.setattr(far._connection, "_before", lambda: asked.append("a request"))
-        drawers = [Drawer(far, "notes"), Drawer(far, "notes", user_id="ana"), Drawer(far, "other")]
-        puts = [Put(drawer, f"key {n}", {"n": n}, f"text {n}") for drawer in drawers for n in range(10)]
+        drawers = [
+            KeyedDocuments(far, "notes"),
+            KeyedDocuments(far, "notes", user_id="ana"),
+            KeyedDocuments(far, "other"),
+        ]
+        puts = [Put(documents, f"key {n}", {"n": n}, f"text {n}") for documents in drawers for n in range(10)]
         put_all(puts)
         assert len(asked) == 1
         asked.clear()
@@ -292,7 +296,7 @@ def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.req("LG-02")
 def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
-    from muniment.integrations.keyed_documents import Drawer, Put, put_all
+    from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
 
     keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
     token = keys.create("ana's", tenant="default", user="ana", access="write").token
@@ -301,14 +305,18 @@ def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
         running(mem, tmp_path, auth="on") as url,
         muniment.connect(url, key=token) as far,
     ):
-        notes, other = Drawer(far, "notes", user_id="ana"), Drawer(far, "other", user_id="ana")
-        put_all([Put(drawer, f"key {n}", {"n": n}, f"text {n}") for drawer in (notes, other) for n in range(3)])
+        notes, other = KeyedDocuments(far, "notes", user_id="ana"), KeyedDocuments(far, "other", user_id="ana")
+        put_all([Put(documents, f"key {n}", {"n": n}, f"text {n}") for documents in (notes, other) for n in range(3)])
         assert sorted(notes.get_many(["key 0", "key 2"])) == ["key 0", "key 2"]
         (added,) = far.store.add_documents([{"corpus_id": "notes", "text": "a heron"}])
         assert mem.corpus("notes", user_id="ana").get(added.document_id) == added, "it is the user's, not everybody's"
-        for drawers in ([Drawer(far, "notes")], [Drawer(far, "notes", user_id="bob")], [notes, Drawer(far, "notes")]):
+        for drawers in (
+            [KeyedDocuments(far, "notes")],
+            [KeyedDocuments(far, "notes", user_id="bob")],
+            [notes, KeyedDocuments(far, "notes")],
+        ):
             with pytest.raises(Forbidden):
-                put_all([Put(drawer, "mine", {}, "x") for drawer in drawers])
+                put_all([Put(documents, "mine", {}, "x") for documents in drawers])
         for user in ("bob", None):
             with pytest.raises(InvalidInput) as caught:
                 far.store.add_documents([{"corpus_id": "notes", "text": "a heron", "user_id": user}])

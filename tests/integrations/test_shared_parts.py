@@ -14,7 +14,7 @@ from muniment.core.policy.policy import Policy
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.integrations.anthropic import MemoryFiles
-from muniment.integrations.keyed_documents import Drawer
+from muniment.integrations.keyed_documents import KeyedDocuments
 from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
 from muniment.store.engines.opening import open_engine
@@ -51,35 +51,35 @@ def _over_http(served: Memory, path: Path, stack: ExitStack) -> Memory:
 
 
 def test_values_under_keys(mem: Memory) -> None:
-    drawer = Drawer(mem, "things", user_id="ana")
-    assert (drawer.get("k"), drawer.all(), drawer.take("k")) == (None, [], False)
-    drawer.put("k", {"v": 1}, "green apples")
-    drawer.put("k", {"v": 2}, "red cherries")
-    drawer.put("other", {"v": [None, 1.5, {"a": "é"}]}, "")
-    kept = drawer.get("k")
+    documents = KeyedDocuments(mem, "things", user_id="ana")
+    assert (documents.get("k"), documents.all(), documents.take("k")) == (None, [], False)
+    documents.put("k", {"v": 1}, "green apples")
+    documents.put("k", {"v": 2}, "red cherries")
+    documents.put("other", {"v": [None, 1.5, {"a": "é"}]}, "")
+    kept = documents.get("k")
     assert kept is not None
     assert (kept.value, kept.revision) == ({"v": 2}, 2)
-    assert [each.key for each in drawer.all()] == ["k", "other"]
-    assert [each.key for each, _ in drawer.find("red cherries", 5)] == ["k"]
-    assert list(drawer.find("green apples", 5)) == []
-    assert drawer.take("k") is True
-    assert drawer.take("k") is False
-    assert [status for _, status in drawer.history("k")] == ["superseded", "retracted"]
-    assert drawer.take("other", erase=True) is True
-    assert drawer.take("never", erase=True) is False
-    assert drawer.history("other") == []
-    drawer.put("other", {"v": 3}, "again")
-    drawer.clear()
-    assert drawer.all() == []
+    assert [each.key for each in documents.all()] == ["k", "other"]
+    assert [each.key for each, _ in documents.find("red cherries", 5)] == ["k"]
+    assert list(documents.find("green apples", 5)) == []
+    assert documents.take("k") is True
+    assert documents.take("k") is False
+    assert [status for _, status in documents.history("k")] == ["superseded", "retracted"]
+    assert documents.take("other", erase=True) is True
+    assert documents.take("never", erase=True) is False
+    assert documents.history("other") == []
+    documents.put("other", {"v": 3}, "again")
+    documents.clear()
+    assert documents.all() == []
     assert mem.verify().ok
 
 
 @pytest.mark.parametrize("key", ["", " ", "a" * 1000, "\x00", "a\nb", "é" * 400, "long_00", "../x", "长" * 256])
 def test_any_text_is_a_key(mem: Memory, key: str) -> None:
-    drawer = Drawer(mem, "things")
-    drawer.put(key, {"v": 1}, "text")
-    drawer.put(key + "!", {"v": 2}, "text")
-    kept = drawer.get(key)
+    documents = KeyedDocuments(mem, "things")
+    documents.put(key, {"v": 1}, "text")
+    documents.put(key + "!", {"v": 2}, "text")
+    kept = documents.get(key)
     assert kept is not None
     assert (kept.key, kept.value) == (key, {"v": 1})
 

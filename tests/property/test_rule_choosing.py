@@ -14,7 +14,7 @@ from muniment.contracts.validation import unknown_keys, validate
 from muniment.core.policy.rules import RulePolicy
 from muniment.core.text.duplicates import cosine
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
+from muniment.rules.rulebook.selection import RuleRequest, Candidate, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I3|travel|clarity_low"
@@ -92,7 +92,7 @@ POLICIES = st.builds(
 )
 
 
-def ask(max_rules: int, types: list[str], run_id: str) -> Asked:
+def ask(max_rules: int, types: list[str], run_id: str) -> RuleRequest:
     wire = {
         "schema_version": "0.5.15",
         "request_id": "q",
@@ -101,10 +101,10 @@ def ask(max_rules: int, types: list[str], run_id: str) -> Asked:
         "constraints": {"max_rules": max_rules, "allow_types": types},
     }
     request = CandidateSelectRequest.from_wire(wire)
-    return Asked.of(request, run_id=run_id, now=NOW, task_family="booking", features={"x_features": {"n": 3}})
+    return RuleRequest.of(request, run_id=run_id, now=NOW, task_family="booking", features={"x_features": {"n": 3}})
 
 
-def check(selected: Selected, candidates: list[Candidate], asked: Asked, policy: RulePolicy) -> None:
+def check(selected: Selected, candidates: list[Candidate], asked: RuleRequest, policy: RulePolicy) -> None:
     by_id = {each.rule.rule_id: each for each in candidates}
     told = [by_id[each.rule_id or ""] for each in selected.response.selected_rules]
     constraints = asked.request.constraints

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.memory.documents.records import CorpusDocument, StoredDocument
 
-__all__ = ["Drawer", "Kept", "Put", "put_all"]
+__all__ = ["Kept", "KeyedDocuments", "Put", "put_all"]
 
 _LONG = "long_"
 _REASON = "taken out through an integration"
@@ -33,7 +33,7 @@ class Kept(NamedTuple):
     revision: int
 
 
-class Drawer:
+class KeyedDocuments:
     """The values of one corpus. Thread-safe as far as the store is: of two writers to a key, the later one stands."""
 
     def __init__(
@@ -96,18 +96,18 @@ class Drawer:
 
 
 class Put(NamedTuple):
-    """A value that is to be put; see `Drawer.put`."""
+    """A value that is to be put; see `KeyedDocuments.put`."""
 
-    drawer: Drawer
+    documents: KeyedDocuments
     key: str
     value: Mapping[str, Any]
     text: str
 
 
 def put_all(puts: Sequence[Put]) -> None:
-    """Put values of one tenant, into one drawer or several and each key once, in one transaction."""
+    """Put values of one tenant, into one corpus or several and each key once, in one transaction."""
     if puts:
-        puts[0].drawer._corpus._add_many([(put.drawer._corpus, _given(put)) for put in puts])
+        puts[0].documents._corpus._add_many([(put.documents._corpus, _given(put)) for put in puts])
 
 
 def _given(put: Put) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput
 from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
-from muniment.learning.fold.distill import Place
+from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.payloads import named_traces
 from muniment.learning.fold.planning import Folded, fold
@@ -312,7 +312,7 @@ def _fold(ctx: Context, tenant_id: str, owner: str, seen: _Seen, asked: LearnReq
     if not asked.is_final:  # the next one of this run is another fold
         trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
     known = {memory.id: memory for memory in seen.existing}
-    place = Place(f"{tenant_id}\n{owner}")
+    place = BankIds(f"{tenant_id}\n{owner}")
     while True:
         folded = fold(
             seen.facts,

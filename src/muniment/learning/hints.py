@@ -22,9 +22,9 @@ from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.ttl import has_expired
 
 __all__ = [
-    "Asked",
     "Dropped",
     "Injection",
+    "RecallQuestion",
     "Recallable",
     "Weighed",
     "best_of",
@@ -56,7 +56,7 @@ class Recallable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallQuestion:
     """What a recall asks for."""
 
     now: str
@@ -89,7 +89,9 @@ class Dropped(NamedTuple):
 # -- filter and rerank --------------------------------------------------------------------------------
 
 
-def weigh(candidates: Sequence[Recallable], asked: Asked, policy: LearnPolicy) -> tuple[list[Weighed], list[Dropped]]:
+def weigh(
+    candidates: Sequence[Recallable], asked: RecallQuestion, policy: LearnPolicy
+) -> tuple[list[Weighed], list[Dropped]]:
     """Those that fit, best first (ties by id), and why the others do not."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
@@ -120,7 +122,9 @@ def best_of(weighed: Sequence[Weighed], most: int) -> list[Weighed]:
     return [weighed[place] for place in sorted([*first, *rest][:most])]
 
 
-def _unfit(memory: StoredMemory, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> str | None:
+def _unfit(
+    memory: StoredMemory, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
+) -> str | None:
     if memory.status not in _LIVE:
         return memory.status
     if memory.kind == "rule" and memory.record.get("status") != "active":
@@ -149,7 +153,7 @@ def _key(memory: StoredMemory, name: str) -> str | None:
     return held if isinstance(held, str) else None
 
 
-def _likenesses(asked: Asked, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
+def _likenesses(asked: RecallQuestion, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
     """Of both keys. The tools it needs are those its intent requires, not those that happened to be there."""
     parts = None if intent is None else read_intent_key(intent)
     needs = None if parts is None else parts.required_tools
@@ -161,7 +165,7 @@ def _domain(bucket_key: Any) -> str | None:
     return parts[1] if len(parts) == 3 else None
 
 
-def _failing_predicate(memory: StoredMemory, asked: Asked) -> str | None:
+def _failing_predicate(memory: StoredMemory, asked: RecallQuestion) -> str | None:
     where = memory.record.get("applicability") if memory.kind == "rule" else memory.record
     held = where.get("predicates") if isinstance(where, dict) else None
     for text in held if isinstance(held, list | tuple) else ():
@@ -170,7 +174,9 @@ def _failing_predicate(memory: StoredMemory, asked: Asked) -> str | None:
     return None
 
 
-def _weighed(candidate: Recallable, asked: Asked, policy: LearnPolicy, intent: Likeness, state: Likeness) -> Weighed:
+def _weighed(
+    candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
+) -> Weighed:
     quality, told = quality_of(candidate.memory, policy, asked.now)
     parts = {"sem": candidate.similarity, "intent": intent.score, "state": state.score, "quality": quality}
     if asked.is_fallback:

@@ -12,7 +12,7 @@ from muniment.core.owners.banks import owners_seen
 from muniment.core.record import RULECRAFT_VERSION, ValidationError, issues_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
 from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
-from muniment.learning.hints import Asked, Dropped, Injection, Recallable, best_of, inject, weigh
+from muniment.learning.hints import Dropped, Injection, Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
@@ -208,7 +208,7 @@ def recall(
         None if intent is None else intent_key(intended),
         None if state is None else state_key(standing),
     )
-    asked = Asked(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own)
         if not keep or _tell(desk, recalled):
@@ -220,7 +220,7 @@ def _ask(
     ctx: Context,
     scope: Scope,
     query: str,
-    asked: Asked,
+    asked: RecallQuestion,
     stores: tuple[Store, ...],
     most: int,
     own: Mapping[str, Any],
@@ -255,7 +255,7 @@ def _ask(
 
 
 def gather(
-    ctx: Context, reader: Reader, scope: Scope, query: str, asked: Asked, stores: tuple[Store, ...]
+    ctx: Context, reader: Reader, scope: Scope, query: str, asked: RecallQuestion, stores: tuple[Store, ...]
 ) -> list[Recallable]:
     """Candidates: what reads like the query, and what is of the same intent, newest first; each once.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from muniment.memory.document_writing import NewDocument
     from muniment.memory.documents.records import Chunk, CorpusDocument, StoredDocument
     from muniment.memory.recall.records import Hit
-    from muniment.memory.searching import Found
+    from muniment.memory.searching import FoundTurn
     from muniment.store.context import Context
     from muniment.store.ledger.records import Receipt
 
@@ -399,7 +399,7 @@ def _check_text(value: Any, path: str) -> None:
 # -- what is answered ---------------------------------------------------------------------------------
 
 
-def _chunk_hit(found: Found) -> Hit:
+def _chunk_hit(found: FoundTurn) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
     from muniment.memory.hits import turn_hit
 

@@ -47,7 +47,7 @@ def extract(desk: Desk, event_ids: Any, model: Model | None) -> list[Candidate]:
 
 def list_unheard(desk: Desk, event_ids: Any) -> list[Unheard]:
     """Whose words in these messages are left aside, by name."""
-    voices = _Voices(desk)
+    voices = _Speakers(desk)
     reasons = [(entry.speaker, voices.why_unheard(entry)) for entry in _entries(desk, event_ids) if _is_said(entry)]
     found = Counter((speaker, why) for speaker, why in reasons if speaker is not None and why is not None)
     return [Unheard(speaker=speaker, messages=count, why=why) for (speaker, why), count in sorted(found.items())]
@@ -78,7 +78,7 @@ def extract_from(desk: Desk, entries: Iterable[LedgerEntry], model: Model | None
 
     Texts are read in the order of their times, so that what takes a fact back finds it; they are answered as given.
     """
-    voices = _Voices(desk)
+    voices = _Speakers(desk)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
     for entry in sorted(said, key=lambda entry: entry.ts):
@@ -157,7 +157,7 @@ def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
 # -- who speaks ---------------------------------------------------------------------------------------
 
 
-class _Voices:
+class _Speakers:
     """Who speaks for the user; looks up names and sessions once, and only where a speaker has a name to be judged."""
 
     def __init__(self, desk: Desk) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import Found
+from muniment.memory.searching import FoundTurn
 
 __all__ = ["turn_hit"]
 
 _HIT_FIELDS = set(Hit.model_fields)
 
 
-def turn_hit(found: Found, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
+def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
     """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
     turn = found.turn
     return Hit.unchecked(

@@ -21,7 +21,7 @@ from muniment.memory.recall.segments import (
     encode_segment,
     merge_segments,
 )
-from muniment.store.blocks import BlockCache, Place, append_block, drop_from_blocks
+from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import _by_user, is_turn, speaker_of, text_of
@@ -78,8 +78,8 @@ class SegmentCache(BlockCache[Segment]):
         super().__init__(SEGMENTS)
 
 
-def segments_of(user_id: str) -> Place:
-    return Place("segments", (("user_id", user_id),))
+def segments_of(user_id: str) -> BlockScope:
+    return BlockScope("segments", (("user_id", user_id),))
 
 
 @lru_cache(maxsize=1024)

@@ -26,12 +26,12 @@ from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
 from muniment.store.turns import speaker_of
 
-__all__ = ["Found", "check_search", "find_turns", "load_index"]
+__all__ = ["FoundTurn", "check_search", "find_turns", "load_index"]
 
 SEARCH_MAX = 1000
 
 
-class Found(NamedTuple):
+class FoundTurn(NamedTuple):
     """A turn and its rank."""
 
     turn: LiveTurn
@@ -98,7 +98,7 @@ def find_turns(
     policy: RecallPolicy,
     without: Set[str] = frozenset(),
     is_asked_later: bool = False,
-) -> list[Found]:
+) -> list[FoundTurn]:
     """The best `k` turns for a query, best first; of all sessions but those that it is `without`.
 
     `is_asked_later`: see `turns_by_id`.
@@ -122,7 +122,7 @@ def find_turns(
     for id_, hit in zip(ids, ranked, strict=True):
         if id_ in turns:
             newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
-            found.append(Found(turns[id_], hit, newer))
+            found.append(FoundTurn(turns[id_], hit, newer))
     return found
 
 

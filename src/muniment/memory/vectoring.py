@@ -26,7 +26,7 @@ from muniment.memory.recall.vectors import (
     merge_vectors,
     to_single,
 )
-from muniment.store.blocks import BlockCache, Place, append_block, drop_from_blocks, read_blocks
+from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_blocks
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import is_turn, speaker_of, text_of
 
@@ -86,8 +86,8 @@ class VectorCache(BlockCache[VectorBlock]):
         super().__init__(VECTORS, written_max=WRITTEN_BYTES_MAX)
 
 
-def vectors_of(user_id: str, identity: str) -> Place:
-    return Place("vectors", (("user_id", user_id), ("embedder", identity)))
+def vectors_of(user_id: str, identity: str) -> BlockScope:
+    return BlockScope("vectors", (("user_id", user_id), ("embedder", identity)))
 
 
 def embed_turns(embedder: Embedder, turns: Sequence[tuple[str, str]]) -> npt.NDArray[np.float16]:

@@ -23,7 +23,7 @@ from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.searching import Found, find_turns
+from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.state_patching import read_state
 from muniment.memory.turn_reading import last_turns
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
@@ -66,7 +66,7 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
     """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten."""
     scope = request.scope
     asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
-    found: list[Found] = []
+    found: list[FoundTurn] = []
     if asked.strip():
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
         whose = scope.tenant_id, scope.user_id
@@ -92,7 +92,7 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
     )
 
 
-def _hit(found: Found) -> HitCandidate:
+def _hit(found: FoundTurn) -> HitCandidate:
     ranked = found.ranked
     return HitCandidate.unchecked(
         {

@@ -20,7 +20,7 @@ from muniment.research.run_records import Citation, CitationStatus, SourceCheck
 if TYPE_CHECKING:
     from muniment.research.reading.outputs import Reading
 
-__all__ = ["Found", "Look", "Source", "citations_text", "gather_sources", "identify", "read_citations", "settle"]
+__all__ = ["Look", "NamedSource", "Source", "citations_text", "gather_sources", "identify", "read_citations", "settle"]
 
 _TITLE_CHARS_MAX = 300
 
@@ -35,7 +35,7 @@ class Source(NamedTuple):
     """Why it is no web address."""
 
 
-class Found(NamedTuple):
+class NamedSource(NamedTuple):
     """A source of the run, as its outputs name it."""
 
     cid: str
@@ -75,14 +75,14 @@ def _kept(url: str) -> str:
     return without_credentials(url.strip())[:URL_CHARS_MAX]
 
 
-def gather_sources(readings: Iterable[tuple[str, Reading]]) -> list[Found]:
+def gather_sources(readings: Iterable[tuple[str, Reading]]) -> list[NamedSource]:
     """The sources that outputs name, each once, in order of first sight. `readings`: perspective id and output."""
-    found: dict[str, Found] = {}
+    found: dict[str, NamedSource] = {}
     for perspective_id, reading in readings:
         for written in reading.urls:
             cid, url, problem = identify(written.url)
             title = _tidy(written.title)
-            known = found.get(cid) or Found(cid, url, _kept(written.url), title, (), problem)
+            known = found.get(cid) or NamedSource(cid, url, _kept(written.url), title, (), problem)
             by = known.found_by if perspective_id in known.found_by else (*known.found_by, perspective_id)
             found[cid] = known._replace(found_by=by, title=known.title or title)
     return list(found.values())
@@ -96,7 +96,7 @@ def _tidy(title: str | None) -> str | None:
 
 
 def settle(
-    found: Sequence[Found], looks: Mapping[str, Look], checks: Mapping[str, SourceCheck], policy: ResearchPolicy
+    found: Sequence[NamedSource], looks: Mapping[str, Look], checks: Mapping[str, SourceCheck], policy: ResearchPolicy
 ) -> list[Citation]:
     """What stands in citations.jsonl, by cid. `checks` holds the newest look at each address that was looked at."""
     if len(found) > policy.sources_max:
@@ -108,7 +108,7 @@ def settle(
     return sorted(made, key=lambda citation: citation.cid)
 
 
-def _citation(found: Found, look: Look | None, check: SourceCheck | None, policy: ResearchPolicy) -> Citation:
+def _citation(found: NamedSource, look: Look | None, check: SourceCheck | None, policy: ResearchPolicy) -> Citation:
     status, notes = _standing(found, look, check)
     fields: dict[str, Any] = {
         "schema_version": "citation.v1",
@@ -128,7 +128,7 @@ def _citation(found: Found, look: Look | None, check: SourceCheck | None, policy
     return Citation(**{name: value for name, value in fields.items() if value is not None})
 
 
-def _standing(found: Found, look: Look | None, check: SourceCheck | None) -> tuple[CitationStatus, str | None]:
+def _standing(found: NamedSource, look: Look | None, check: SourceCheck | None) -> tuple[CitationStatus, str | None]:
     """The status, and what should be known about it."""
     if found.problem is not None:
         return "invalid", found.problem

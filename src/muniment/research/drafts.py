@@ -64,7 +64,7 @@ def check_draft(
     )
 
 
-class _Found(NamedTuple):
+class _Finding(NamedTuple):
     """A finding, by characters; without an end it has no place."""
 
     problem: DraftProblem
@@ -85,13 +85,13 @@ class _Found(NamedTuple):
         return DraftFinding.model_validate(plain)
 
 
-def _missing_sections(reading: Reading, wanted: Sequence[str]) -> Iterator[_Found]:
+def _missing_sections(reading: Reading, wanted: Sequence[str]) -> Iterator[_Finding]:
     for name in wanted:
         section = find_section(reading, name)
         if section is None:
-            yield _Found("missing_section", f"there is no section “{name}”")
+            yield _Finding("missing_section", f"there is no section “{name}”")
         elif not any(section.start <= place < section.end for place in _filled(reading)):
-            yield _Found("missing_section", f"the section “{name}” is empty", section.start, section.start)
+            yield _Finding("missing_section", f"the section “{name}” is empty", section.start, section.start)
 
 
 def _filled(reading: Reading) -> Iterator[int]:
@@ -211,29 +211,31 @@ class _Draft:
     def _resolve(self, marks: Iterable[Mark]) -> tuple[_Cited, ...]:
         return tuple(self._sources.cited(mark, self._reading.references) for mark in marks)
 
-    def findings(self) -> Iterator[_Found]:
+    def findings(self) -> Iterator[_Finding]:
         if not self._counts["sentences"]:
-            yield _Found("empty_report", "the draft says nothing")
+            yield _Finding("empty_report", "the draft says nothing")
         for at in self._uncited:
             sentence = self._lines[at].sentence
             if not sentence.marks:  # marks that lead nowhere are findings of their own
                 message = "a figure, and no source of the pack is cited for it"
-                yield _Found("uncited_figure", message, sentence.start, sentence.end, sentence.text)
+                yield _Finding("uncited_figure", message, sentence.start, sentence.end, sentence.text)
         yield from self._unsupported
         yield from self._wrong_marks()
 
-    def _wrong_marks(self) -> Iterator[_Found]:
+    def _wrong_marks(self) -> Iterator[_Finding]:
         named: set[str] = set()
         for line in self._lines:
             for cited in line.cited:
                 if cited.problem is not None:
                     mark = cited.mark
                     named.update((mark.key, mark.url or ""))
-                    yield _Found(cited.problem, cited.message, mark.start, mark.end, line.sentence.text, mark.key)
+                    yield _Finding(cited.problem, cited.message, mark.start, mark.end, line.sentence.text, mark.key)
         for listed in self._listed():
             if listed.problem is not None and listed.mark.key not in named:
                 named.add(listed.mark.key)
-                yield _Found(listed.problem, listed.message, listed.mark.start, listed.mark.end, None, listed.mark.key)
+                yield _Finding(
+                    listed.problem, listed.message, listed.mark.start, listed.mark.end, None, listed.mark.key
+                )
 
     def _listed(self) -> Iterator[_Cited]:
         """What the draft names anywhere, its list of sources included."""
@@ -262,7 +264,7 @@ class _Draft:
 
     # -- support --------------------------------------------------------------------------------------
 
-    def _unsupported_at(self, at: int) -> _Found | None:
+    def _unsupported_at(self, at: int) -> _Finding | None:
         line = self._lines[at]
         if not line.cids or at in self._captions:
             return None
@@ -272,7 +274,7 @@ class _Draft:
         cid, best = max(judged.items(), key=lambda item: item[1].confidence)
         sentence = line.sentence
         message = f"what is cited does not bear it: {best.reason}"
-        return _Found("unsupported_citation", message, sentence.start, sentence.end, sentence.text, cid)
+        return _Finding("unsupported_citation", message, sentence.start, sentence.end, sentence.text, cid)
 
     def _parts_stand(self, line: _Line) -> bool:
         """Does each part of a sentence stand by the marks that close it?"""

@@ -26,7 +26,7 @@ from muniment.learning.rule_state import RuleArm
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.rules.promotion.records import RefusedRule
 from muniment.rules.rule_cache import RuleCache
-from muniment.rules.rulebook.selection import Asked, Selected, select_rules
+from muniment.rules.rulebook.selection import RuleRequest, Selected, select_rules
 from muniment.rules.rulebook_reading import candidates_for, names_for
 from muniment.store.items import lock_shared
 from muniment.store.ledger.foreign import is_id
@@ -126,7 +126,7 @@ def ask_rules(
     request = _request(ctx, asked, x_ref)
     names = names_for(asked.intent.domain_tag, asked.intent.task_family)
 
-    wanted = Asked(
+    wanted = RuleRequest(
         request=request,
         domain_tag=asked.intent.domain_tag,
         task_family=asked.intent.task_family,

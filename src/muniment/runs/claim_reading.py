@@ -22,7 +22,7 @@ _STANDS = ("live", "superseded")
 """A newer revision takes nothing from what the older one says."""
 
 
-class _Found(NamedTuple):
+class _MatchedClaim(NamedTuple):
     score: float
     created_at: str
     shown: dict[str, Any]
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
 def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
     """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first."""
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
-    found: list[_Found] = []
+    found: list[_MatchedClaim] = []
     for item in newest_items(reader, where):
         if item.status != "verified" or item.user_id != scope.user_id:
             continue
@@ -49,13 +49,13 @@ def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) ->
         }
         chunk_ids = tuple(ref["chunk_id"] for ref in refs if ref.get("corpus_id", LEDGER_CORPUS) != LEDGER_CORPUS)
         score = match_text(wanted, claim["statement"]).score
-        found.append(_Found(score, item.created_at, shown, chunk_ids))
+        found.append(_MatchedClaim(score, item.created_at, shown, chunk_ids))
     found.sort(key=lambda each: each.shown["claim_id"])
     found.sort(key=lambda each: each[:2], reverse=True)
     return _standing(reader, scope, found, limit)
 
 
-def _standing(reader: Reader, scope: Scope, found: Sequence[_Found], limit: int) -> list[dict[str, Any]]:
+def _standing(reader: Reader, scope: Scope, found: Sequence[_MatchedClaim], limit: int) -> list[dict[str, Any]]:
     """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
     from muniment.memory.corpus import standing_of
 

@@ -41,7 +41,7 @@ _TYPO = 0.75
 """As alike to DONE, a name is taken for a slip of the pen: it would silently be a verbose event (CS-10)."""
 
 
-class Place(NamedTuple):
+class StepPosition(NamedTuple):
     """Where a run stands: the step, and the phase that ended last in it (its number among the phases)."""
 
     step: int
@@ -168,7 +168,7 @@ def _steps_of(scope: Scope) -> tuple[Condition, ...]:
     )
 
 
-def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
+def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> StepPosition:
     """Where the run stands, by the last phase that ended in it.
 
     Steps that were brought from elsewhere may have no numbers, or numbers in no order: then as the fold has it.
@@ -181,15 +181,15 @@ def _place(reader: Reader, scope: Scope, policy: CompactionPolicy) -> Place:
         numbers = [number for number, _ in ended if number is not None]
         if len(numbers) < len(ended) or numbers != sorted(numbers, reverse=True):
             log = count_tail(reader, scope, policy)
-            return Place(log.step, len(PHASES) if log.phase is None else PHASES.index(log.phase))
+            return StepPosition(log.step, len(PHASES) if log.phase is None else PHASES.index(log.phase))
         if ended:
-            return Place(numbers[0], ended[0][1])
+            return StepPosition(numbers[0], ended[0][1])
         if len(rows) < _PAGE:
-            return Place(0, len(PHASES))
+            return StepPosition(0, len(PHASES))
         after = (scope.user_id, scope.session_id, rows[-1].seq)
 
 
-def _number(place: Place, phase: int, given: int | None, *, ends: bool) -> int:
+def _number(place: StepPosition, phase: int, given: int | None, *, ends: bool) -> int:
     """The step an event belongs to: as given, else the current one, or the next where its phase is past."""
     if given is None:
         return place.step + (phase <= place.phase if ends else phase < place.phase)

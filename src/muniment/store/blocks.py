@@ -19,9 +19,9 @@ from muniment.core.ports.schema import table
 
 __all__ = [
     "BlockCache",
+    "BlockScope",
     "Codec",
     "Listed",
-    "Place",
     "append_block",
     "drop_from_blocks",
     "list_blocks",
@@ -60,7 +60,7 @@ class Codec(Protocol[B]):
     def drop(self, block: B, lost: Set[str]) -> B | None: ...
 
 
-class Place(NamedTuple):
+class BlockScope(NamedTuple):
     """Where blocks of one kind and scope lie."""
 
     table: str
@@ -78,7 +78,7 @@ class Place(NamedTuple):
         return (*(value for _, value in self.prefix), first, count, level, name, data)
 
 
-Key = tuple[str, Place, bytes]
+Key = tuple[str, BlockScope, bytes]
 """A tenant, where a block lies, and its digest."""
 
 
@@ -102,13 +102,13 @@ class _BlockData(NamedTuple):
     data: bytes
 
 
-def list_blocks(reader: Reader, place: Place) -> list[Listed]:
+def list_blocks(reader: Reader, place: BlockScope) -> list[Listed]:
     """The blocks of a place, in order."""
     rows = select(reader, table(place.table), place.where, into=_BlockRow, order=place.order)
     return [Listed(*row) for row in rows]
 
 
-def _data(reader: Reader, place: Place, firsts: Sequence[int]) -> list[bytes]:
+def _data(reader: Reader, place: BlockScope, firsts: Sequence[int]) -> list[bytes]:
     where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(firsts)))
     return [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
 
@@ -127,7 +127,7 @@ def _level(count: int) -> int:
 
 
 def append_block(
-    tx: Transaction, place: Place, codec: Codec[B], block: B, kept: tuple[str, BlockCache[B]] | None = None
+    tx: Transaction, place: BlockScope, codec: Codec[B], block: B, kept: tuple[str, BlockCache[B]] | None = None
 ) -> None:
     """Add a block at the end; where that makes `FANOUT` of a level, or follows smaller ones, merge them with it.
 
@@ -166,7 +166,7 @@ def append_block(
 
 def _taken(
     tx: Transaction,
-    place: Place,
+    place: BlockScope,
     codec: Codec[B],
     older: Sequence[Listed],
     kept: tuple[str, BlockCache[B]] | None,
@@ -180,7 +180,7 @@ def _taken(
     return parts
 
 
-def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[str]) -> int:
+def drop_from_blocks(tx: Transaction, place: BlockScope, codec: Codec[B], lost: Set[str]) -> int:
     """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
     changed = 0
     for entry in list_blocks(tx, place):
@@ -197,7 +197,7 @@ def drop_from_blocks(tx: Transaction, place: Place, codec: Codec[B], lost: Set[s
     return changed
 
 
-class _Shelf(Generic[B]):
+class _RecentBlocks(Generic[B]):
     """Blocks up to a weight, the least recently used ones let go."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -269,12 +269,12 @@ class BlockCache(Generic[B]):
     def clear(self) -> None:
         """After a forget: nothing that was decoded stays in memory."""
         with self._lock:
-            self._asked: _Shelf[B] = _Shelf(self._max)
-            self._written: _Shelf[B] = _Shelf(self._written_max)
+            self._asked: _RecentBlocks[B] = _RecentBlocks(self._max)
+            self._written: _RecentBlocks[B] = _RecentBlocks(self._written_max)
 
 
 def read_blocks(
-    reader: Reader, tenant_id: str, place: Place, cache: BlockCache[B]
+    reader: Reader, tenant_id: str, place: BlockScope, cache: BlockCache[B]
 ) -> tuple[tuple[bytes, ...], list[B]]:
     """The blocks of a place in order, and their digests, which together say which state of the index this is."""
     listed = list_blocks(reader, place)
@@ -287,7 +287,7 @@ def state_of(listed: Sequence[Listed]) -> tuple[bytes, ...]:
 
 
 def load_blocks(
-    reader: Reader, tenant_id: str, place: Place, listed: Sequence[Listed], cache: BlockCache[B]
+    reader: Reader, tenant_id: str, place: BlockScope, listed: Sequence[Listed], cache: BlockCache[B]
 ) -> list[B]:
     """The listed blocks, in order; only those that the cache does not hold are read."""
     blocks: dict[int, B] = {}

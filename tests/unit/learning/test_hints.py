@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.core.policy.learning import LearnPolicy
-from muniment.learning.hints import Asked, Recallable, best_of, history_of, quality_of, weigh
+from muniment.learning.hints import Recallable, RecallQuestion, best_of, history_of, quality_of, weigh
 from muniment.learning.stored_memory import StoredMemory, Tally
 
 NOW = "2026-01-02T00:00:00Z"
@@ -27,7 +27,9 @@ def memory(id_="rm_1", kind="reasoning", *, uses=(0, 0), **record):
 
 
 def weighed(*candidates):
-    return weigh(candidates, Asked(now=NOW, intent_key="intent|domain=d", state_key="state|mode=main"), POLICY)[0]
+    return weigh(
+        candidates, RecallQuestion(now=NOW, intent_key="intent|domain=d", state_key="state|mode=main"), POLICY
+    )[0]
 
 
 def test_what_an_episode_tells_of_counts_also_after_it_was_used():

@@ -13,8 +13,8 @@ from muniment.core.policy.research import ResearchPolicy
 from muniment.core.urls import cid_of
 from muniment.errors import InvalidRecord, TooLarge
 from muniment.research.citations import (
-    Found,
     Look,
+    NamedSource,
     citations_text,
     gather_sources,
     identify,
@@ -241,7 +241,7 @@ def test_a_bad_line_is_named(spoil: Any, line: int, path: str) -> None:
 
 def test_found_is_a_record_of_plain_values() -> None:
     assert gather_sources([("p1", output("nonsense"))]) == [
-        Found(
+        NamedSource(
             cid_of("nonsense"),
             "nonsense",
             "nonsense",

@@ -9,7 +9,7 @@ from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
 from muniment.core.policy.rules import RulePolicy
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.records import RuleUse
-from muniment.rules.rulebook.selection import Asked, Candidate, Selected, compile_rule, select_rules
+from muniment.rules.rulebook.selection import RuleRequest, Candidate, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I2|travel|clarity_high"
@@ -75,12 +75,12 @@ def compiled(*rules: dict[str, Any] | StoredMemory) -> list[Candidate]:
 
 def asked(
     *, run_id: str = "run_1", now: str = NOW, family: str | None = "booking", features: Any = None, **more: Any
-) -> Asked:
+) -> RuleRequest:
     plain: dict[str, Any] = {"schema_version": "0.5.15", "request_id": "q1", "x_ref": "x1", "bucket_key": BUCKET}
     request = CandidateSelectRequest.from_wire(
         {key: value for key, value in (plain | more).items() if value is not None}
     )
-    return Asked.of(request, run_id=run_id, now=now, task_family=family, features=features)
+    return RuleRequest.of(request, run_id=run_id, now=now, task_family=family, features=features)
 
 
 def chosen(selected: Selected) -> list[str | None]:

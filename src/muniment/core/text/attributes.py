@@ -29,7 +29,7 @@ __all__ = [
     "OTHER",
     "OWN",
     "QUANTITY",
-    "Asked",
+    "AskedAttribute",
     "asked_attributes",
     "asking_words",
     "ended",
@@ -239,7 +239,7 @@ def _said(text: str, match: re.Match[str], attribute: str) -> str | None:
     return own(attribute) if is_own else other(attribute)
 
 
-class Asked(NamedTuple):
+class AskedAttribute(NamedTuple):
     """An attribute that a question asks for."""
 
     term: str
@@ -249,7 +249,7 @@ class Asked(NamedTuple):
     """Somebody is named, and many may have it: it tells less than the name does."""
 
 
-def asked_attributes(text: str, *, names_speaker: bool = False) -> list[Asked]:
+def asked_attributes(text: str, *, names_speaker: bool = False) -> list[AskedAttribute]:
     """What a question asks for: of the speaker, of somebody else, or, where it names somebody, of either."""
     if text.isascii() and asking_words().isdisjoint(ascii_words(text)):
         return []
@@ -257,7 +257,9 @@ def asked_attributes(text: str, *, names_speaker: bool = False) -> list[Asked]:
     if not wanted:
         return []
     whose = [own] if names_speaker else _whose(text)
-    return [Asked(term(each.name), _asking_terms(each.name), len(whose) > 1) for each in wanted for term in whose]
+    return [
+        AskedAttribute(term(each.name), _asking_terms(each.name), len(whose) > 1) for each in wanted for term in whose
+    ]
 
 
 def _whose(text: str) -> list[Callable[[str], str]]:

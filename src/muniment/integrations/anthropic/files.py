@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.integrations.keyed_documents import Drawer
+from muniment.integrations.keyed_documents import KeyedDocuments
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -41,7 +41,7 @@ class MemoryFiles:
         erase: bool = False,
         tenant_id: str = DEFAULT_TENANT,
     ) -> None:
-        self._drawer = Drawer(mem, name, user_id=user_id, tenant_id=tenant_id)
+        self._documents_of = KeyedDocuments(mem, name, user_id=user_id, tenant_id=tenant_id)
         self._erase = erase
         self._lock = RLock()
 
@@ -134,7 +134,7 @@ class MemoryFiles:
             raise InvalidInput("Cannot delete the /memories directory itself", path="$.path")
         with self._lock:
             for each in self._all_at(place, path):
-                self._drawer.take(each, erase=self._erase)
+                self._documents_of.take(each, erase=self._erase)
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
@@ -152,27 +152,27 @@ class MemoryFiles:
             for each in moved:
                 self._write(new + each.removeprefix(old), self._text(each) or "")
             for each in moved:
-                self._drawer.take(each, erase=self._erase)
+                self._documents_of.take(each, erase=self._erase)
         return f"Successfully renamed {old_path} to {new_path}"
 
     def clear(self) -> str:
         """Erase every file with all its revisions."""
-        self._drawer.clear()
+        self._documents_of.clear()
         return "All memory cleared"
 
     def search(self, query: str, k: int = 10) -> list[tuple[str, str]]:
         """The files that answer a query, best first: path and text."""
-        return [(kept.key, str(kept.value["text"])) for kept, _ in self._drawer.find(query, k)]
+        return [(kept.key, str(kept.value["text"])) for kept, _ in self._documents_of.find(query, k)]
 
     def history(self, path: str) -> list[tuple[str, str, str]]:
         """What a file held that was not erased, oldest first: when it was written, how it stands, its text."""
-        revisions = self._drawer.history(_place(path))
+        revisions = self._documents_of.history(_place(path))
         return [(kept.written_at, status, str(kept.value["text"])) for kept, status in revisions]
 
     # -- files ----------------------------------------------------------------------------------------
 
     def _text(self, place: str) -> str | None:
-        kept = self._drawer.get(place)
+        kept = self._documents_of.get(place)
         return None if kept is None else str(kept.value["text"])
 
     def _file(self, place: str, path: str) -> str:
@@ -188,14 +188,14 @@ class MemoryFiles:
             raise InvalidInput("The text of a file should be a string", path="$.file_text")
         if text.count("\n") >= _LINES_MAX:
             raise InvalidInput(f"The file would exceed the maximum of {_LINES_MAX:,} lines", path="$.file_text")
-        self._drawer.put(place, {"text": text}, text)
+        self._documents_of.put(place, {"text": text}, text)
 
     def _below(self, place: str) -> dict[str, int]:
         """The files below a directory, by their path from there, each with its size in bytes."""
         inside = f"{place}/"
         return {
             kept.key.removeprefix(inside): len(str(kept.value["text"]).encode())
-            for kept in self._drawer.all()
+            for kept in self._documents_of.all()
             if kept.key.startswith(inside)
         }
 

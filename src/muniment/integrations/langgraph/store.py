@@ -17,7 +17,7 @@ from muniment.core.hashing import short_id
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.outside.system import system_clock
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.keyed_documents import Drawer, Kept, Put, put_all
+from muniment.integrations.keyed_documents import Kept, KeyedDocuments, Put, put_all
 from muniment.integrations.langgraph.filters import matches
 from muniment.integrations.packages import missing
 
@@ -84,7 +84,7 @@ class MunimentStore(BaseStore):
         self._erase = erase
         self._tenant_id = tenant_id
         self._clock = clock
-        self._namespaces = Drawer(mem, short_id("lgn", name), tenant_id=tenant_id)
+        self._namespaces = KeyedDocuments(mem, short_id("lgn", name), tenant_id=tenant_id)
 
     # -- what LangGraph calls -------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class MunimentStore(BaseStore):
         self._put([op for op in writes.values() if op.value is not None])  # first: what is refused leaves all as it was
         for op in writes.values():
             if op.value is None:
-                self._drawer(op.namespace).take(op.key, erase=self._erase)
+                self._documents_of(op.namespace).take(op.key, erase=self._erase)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -107,21 +107,21 @@ class MunimentStore(BaseStore):
         """Take out what has expired; answers how many. Reads leave it out whether or not it was swept."""
         swept = 0
         for namespace in self._matching(()):
-            drawer = self._drawer(namespace)
-            for kept in drawer.all():
+            documents = self._documents_of(namespace)
+            for kept in documents.all():
                 if self._is_expired(kept):
-                    swept += drawer.take(kept.key, erase=self._erase)
+                    swept += documents.take(kept.key, erase=self._erase)
         return swept
 
     def history(self, namespace: Namespace, key: str) -> list[tuple[dict[str, Any], str, str]]:
         """Every value an item has had that was not erased: the value, when it was put, how it stands."""
-        return [(_value(kept), kept.written_at, status) for kept, status in self._drawer(namespace).history(key)]
+        return [(_value(kept), kept.written_at, status) for kept, status in self._documents_of(namespace).history(key)]
 
     # -- reading --------------------------------------------------------------------------------------
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
-            kept = self._live(self._drawer(op.namespace).get(op.key))
+            kept = self._live(self._documents_of(op.namespace).get(op.key))
             return None if kept is None else self._item(op.namespace, kept, refreshes=op.refresh_ttl)
         if isinstance(op, SearchOp):
             return self._search(op)
@@ -147,7 +147,7 @@ class MunimentStore(BaseStore):
         k = min(_HITS_MAX, max(1, end) * (8 if op.filter else 2))
         hits: list[tuple[Namespace, Kept, float]] = []
         for namespace in namespaces:
-            found = self._drawer(namespace).find(op.query or "", k)
+            found = self._documents_of(namespace).find(op.query or "", k)
             fitting = ((namespace, kept, score) for kept, score in found if self._is_asked(kept, op))
             hits += islice(fitting, end)
         return sorted(hits, key=lambda hit: -hit[2])
@@ -159,14 +159,14 @@ class MunimentStore(BaseStore):
     def _unscored(self, namespaces: list[Namespace], op: SearchOp) -> Iterator[tuple[Namespace, Kept, None]]:
         """In the order in which they were first put."""
         for namespace in namespaces:
-            for kept in sorted(self._drawer(namespace).all(), key=lambda kept: (_created_at(kept), kept.key)):
+            for kept in sorted(self._documents_of(namespace).all(), key=lambda kept: (_created_at(kept), kept.key)):
                 if self._live(kept) and matches(_value(kept), op.filter):
                     yield namespace, kept, None
 
     def _list(self, op: ListNamespacesOp) -> list[Namespace]:
         conditions = op.match_conditions or ()
         fitting = (each for each in self._matching(()) if all(_fits(each, condition) for condition in conditions))
-        filled = (each for each in fitting if any(map(self._live, self._drawer(each).all())))
+        filled = (each for each in fitting if any(map(self._live, self._documents_of(each).all())))
         cut = dict.fromkeys(each if op.max_depth is None else each[: op.max_depth] for each in filled)
         return sorted(cut)[op.offset : op.offset + op.limit]
 
@@ -184,7 +184,7 @@ class MunimentStore(BaseStore):
         keys: dict[Namespace, list[str]] = {}
         for op in ops:
             keys.setdefault(op.namespace, []).append(op.key)
-        before = {namespace: self._drawer(namespace).get_many(held) for namespace, held in keys.items()}
+        before = {namespace: self._documents_of(namespace).get_many(held) for namespace, held in keys.items()}
         puts = [self._put_of(op, self._live(before[op.namespace].get(op.key))) for op in ops]
         for namespace in keys:
             labels = list(namespace)
@@ -202,7 +202,7 @@ class MunimentStore(BaseStore):
             "ttl_minutes": op.ttl,
             "read_at": now,
         }
-        return Put(self._drawer(op.namespace), op.key, said, self._text(said))
+        return Put(self._documents_of(op.namespace), op.key, said, self._text(said))
 
     def _item(self, namespace: Namespace, kept: Kept, *, refreshes: bool) -> Item:
         if refreshes and kept.value["ttl_minutes"] is not None:
@@ -219,7 +219,7 @@ class MunimentStore(BaseStore):
         now = self._clock()
         if now - _read_at(kept) >= _ttl(kept) * _REFRESH_SHARE:
             said = {**kept.value, "read_at": format_instant(now)}
-            self._drawer(namespace).put(kept.key, said, self._text(said))
+            self._documents_of(namespace).put(kept.key, said, self._text(said))
 
     def _text(self, said: Mapping[str, Any]) -> str:
         """What a search reads of a value: the texts at the paths it is indexed by, or all there are."""
@@ -233,10 +233,12 @@ class MunimentStore(BaseStore):
 
     # -- small things ---------------------------------------------------------------------------------
 
-    def _drawer(self, namespace: Namespace) -> Drawer:
+    def _documents_of(self, namespace: Namespace) -> KeyedDocuments:
         at = self._user_at
         user_id = namespace[at] if at is not None and at < len(namespace) else None
-        return Drawer(self._mem, short_id("lg", [self._name, *namespace]), user_id=user_id, tenant_id=self._tenant_id)
+        return KeyedDocuments(
+            self._mem, short_id("lg", [self._name, *namespace]), user_id=user_id, tenant_id=self._tenant_id
+        )
 
     def _live(self, kept: Kept | None) -> Kept | None:
         return None if kept is None or self._is_expired(kept) else kept

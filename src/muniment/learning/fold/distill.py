@@ -26,8 +26,8 @@ from muniment.verify.verdicts import score_of
 
 __all__ = [
     "ANYWHERE",
+    "BankIds",
     "Distilling",
-    "Place",
     "episode",
     "episode_id",
     "is_judged",
@@ -53,7 +53,7 @@ _COST_SHARE = 0.2
 """How much of a seed's reward its cost can take."""
 
 
-class Place(NamedTuple):
+class BankIds(NamedTuple):
     """The bank a fold is for: what two banks learn alike is two records."""
 
     name: str = ""
@@ -66,7 +66,7 @@ class Place(NamedTuple):
         return next(id_ for id_ in ids if id_ not in self.erased)
 
 
-ANYWHERE = Place()
+ANYWHERE = BankIds()
 
 
 class Distilling(NamedTuple):
@@ -75,7 +75,7 @@ class Distilling(NamedTuple):
     policy: LearnPolicy
     now: str
     writer: Writer
-    place: Place = ANYWHERE
+    place: BankIds = ANYWHERE
 
 
 def is_judged(run: RunFacts) -> bool:
@@ -189,7 +189,7 @@ def _tags(run: RunFacts) -> list[str]:
 # -- tactics ------------------------------------------------------------------------------------------
 
 
-def tactic_id(run: RunFacts, feature: str, *, helps: bool, place: Place) -> str:
+def tactic_id(run: RunFacts, feature: str, *, helps: bool, place: BankIds) -> str:
     """One for each bank, intent, feature and direction."""
     return place.id_of("tac", [intent_key(shared_intent(run)), feature, "do" if helps else "avoid"])
 

@@ -18,7 +18,7 @@ from muniment.core.vocabulary import Level, RuleType
 from muniment.learning.fold.advice import advice_line, conditions_of, intent_conditions, support_words
 from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
-from muniment.learning.fold.distill import ANYWHERE, Place, is_judged, shared_intent
+from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
 from muniment.learning.fold.features import features_of, group_of
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
@@ -78,7 +78,7 @@ def drafts(
     policy: FoldPolicy,
     trigger: FoldTriggerKind | None,
     writer: Writer,
-    place: Place = ANYWHERE,
+    place: BankIds = ANYWHERE,
 ) -> list[DistillDraft]:
     """At most `drafts_max` of each type, the best supported first. `runs` are those compared, `run` among them."""
     common: dict[str, Any] = {"policy": policy, "writer": writer, "place": place}
@@ -94,7 +94,7 @@ def drafts(
 
 
 def _cluster_drafts(
-    run: RunFacts, runs: Sequence[RunFacts], *, policy: FoldPolicy, is_asked: bool, writer: Writer, place: Place
+    run: RunFacts, runs: Sequence[RunFacts], *, policy: FoldPolicy, is_asked: bool, writer: Writer, place: BankIds
 ) -> list[DistillDraft]:
     """One for the failure of this run, once it has come back often enough, or when a trigger asks."""
     cluster = cluster_of(run)
@@ -172,7 +172,7 @@ def _separation_drafts(
     *,
     policy: FoldPolicy,
     writer: Writer,
-    place: Place,
+    place: BankIds,
 ) -> list[DistillDraft]:
     """Strong separations: do this, or leave that."""
     made: list[DistillDraft] = []
@@ -218,7 +218,7 @@ def _draft(
     run: RunFacts,
     trace_ids: Sequence[str],
     features: Sequence[str],
-    place: Place,
+    place: BankIds,
 ) -> dict[str, Any]:
     draft_id = place.id_of("draft", [type_, intent_key(shared_intent(run)), *basis])
     sources = list(trace_ids[:_TRACES_MAX]) or [run.trace_id]

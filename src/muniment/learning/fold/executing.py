@@ -19,7 +19,7 @@ from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, Issue
-from muniment.learning.fold.operations import Desk, no_secret, perform
+from muniment.learning.fold.operations import ActionContext, no_secret, perform
 from muniment.learning.fold.payloads import Refused, id_of, lineage_of
 from muniment.learning.stored_memory import StoredMemory
 
@@ -101,14 +101,14 @@ def execute(given: Given) -> Applied:
         return _aborted(given, 0, f"too_many_actions: {len(actions)} of at most {given.policy.plan_actions_max}")
     changed: dict[str, StoredMemory] = {}
     memories = ChainMap(changed, dict(given.memories))
-    desk = Desk(
+    context = ActionContext(
         memories, given.memories, given.payloads, given.level, given.now, given.policy, given.secret_in, given.taken
     )
     records: list[MemoryActionRecord] = []
     changes: list[StoredMemory] = []
     for index, action in enumerate(actions):
         try:
-            made = perform(action, desk)
+            made = perform(action, context)
         except Refused as refusal:
             return _aborted(given, index, str(refusal))
         rehearsed = action.safety is not None and action.safety.dry_run is True

@@ -30,7 +30,7 @@ from muniment.learning.rule_state import RuleStage
 from muniment.learning.stored_memory import STORES, MemoryKind, StoredMemory, Tally
 from muniment.learning.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
 
-__all__ = ["ENDLESS", "Desk", "no_secret", "parents_of", "perform", "retired"]
+__all__ = ["ENDLESS", "ActionContext", "no_secret", "parents_of", "perform", "retired"]
 
 TRIED: tuple[RuleStage, ...] = ("gated", "replayed", "canary", "active")
 """Stages of a rule that has been tested as it is: no plan may change it under the test."""
@@ -48,7 +48,7 @@ def no_secret(_value: Any) -> str | None:
     return None
 
 
-class Desk(NamedTuple):
+class ActionContext(NamedTuple):
     """What an action is judged by."""
 
     memories: Mapping[str, StoredMemory]
@@ -65,37 +65,37 @@ class Desk(NamedTuple):
     """Ids that are those of something else."""
 
 
-def perform(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+def perform(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
     """The new versions that an action makes; none where all is so already. What may not be done is `Refused`."""
     _check_limits(action)
-    _check_secrets(action.to_wire(), "the action", desk)
-    return _OPERATIONS[action.op](action, desk)
+    _check_secrets(action.to_wire(), "the action", context)
+    return _OPERATIONS[action.op](action, context)
 
 
 # -- the five -----------------------------------------------------------------------------------------
 
 
-def _write(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
-    payload = _payload(action, STORES[action.target_store], desk)
+def _write(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
+    payload = _payload(action, STORES[action.target_store], context)
     if action.target_ids and set(action.target_ids) != {payload.id}:
         raise Refused("wrong_target", f"the payload is {payload.id}, which the targets should name alone")
-    existing = desk.memories.get(payload.id)
+    existing = context.memories.get(payload.id)
     if existing is not None:
-        _check_place(existing, (payload.kind,), desk)
+        _check_place(existing, (payload.kind,), context)
         _check_kept(existing)
-    _check_ancestors(payload, (), desk)
-    fields: dict[str, Any] = {"created_at": desk.now, "protected_until": _protected_until(desk)}
+    _check_ancestors(payload, (), context)
+    fields: dict[str, Any] = {"created_at": context.now, "protected_until": _protected_until(context)}
     pinned = False
     if existing is not None:
         pinned = existing.status == "pinned"
         fields = {name: getattr(existing, name) for name in existing.model_fields_set}
     sources = existing.sources if existing is not None else ()
-    return (_kept(action, payload, desk, fields=fields, sources=sources, pinned=pinned),)
+    return (_kept(action, payload, context, fields=fields, sources=sources, pinned=pinned),)
 
 
-def _pin(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+def _pin(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
     made = []
-    for memory in _targets(action, desk):
+    for memory in _targets(action, context):
         if memory.status == "retired":
             raise Refused("retired", f"{memory.id} is retired")
         if memory.status != "pinned":
@@ -103,54 +103,54 @@ def _pin(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
     return tuple(made)
 
 
-def _merge(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
-    targets = _targets(action, desk)
+def _merge(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
+    targets = _targets(action, context)
     kind = targets[0].kind
     for memory in targets:
         if memory.kind != kind:
             raise Refused("mixed_kinds", f"{targets[0].id} is a {kind} and {memory.id} a {memory.kind}")
-        if memory.status == "retired" or has_expired(memory, desk.now):
+        if memory.status == "retired" or has_expired(memory, context.now):
             raise Refused("not_live", f"{memory.id} is retired or has expired")
     if len(targets) < 2:
         raise Refused("too_few", "a merge takes two records or more")
-    payload = _payload(action, ("trace_capsule", "reasoning") if kind == "trace_capsule" else (kind,), desk)
+    payload = _payload(action, ("trace_capsule", "reasoning") if kind == "trace_capsule" else (kind,), context)
     if kind == "trace_capsule" and payload.kind == "reasoning" and payload.record["kind"] != "episode":
         raise Refused("wrong_kind", "capsules merge into a capsule or an episode")
-    _check_ancestors(payload, targets, desk)
-    if payload.id in desk.memories:
+    _check_ancestors(payload, targets, context)
+    if payload.id in context.memories:
         raise Refused("exists", f"{payload.id} is there already; what a merge makes has an id of its own")
-    protections = [_protected_until(desk), *(memory.protected_until for memory in targets if memory.protected_until)]
+    protections = [_protected_until(context), *(memory.protected_until for memory in targets if memory.protected_until)]
     fields = _merged_tallies(targets) | {
-        "created_at": desk.now,
+        "created_at": context.now,
         "protected_until": max(protections, key=parse_instant),
         "parents": [memory.id for memory in targets],
     }
     sources = [name for memory in targets for name in memory.sources]
     pinned = any(memory.status == "pinned" for memory in targets)
-    result = _kept(action, payload, desk, fields=fields, sources=sources, pinned=pinned)
+    result = _kept(action, payload, context, fields=fields, sources=sources, pinned=pinned)
     gone = (retired(memory, action.reason_keys or ("merged",), merged_into=payload.id) for memory in targets)
     return (result, *gone)
 
 
-def _retire(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+def _retire(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
     return tuple(
-        retired(memory, action.reason_keys or ()) for memory in _targets(action, desk) if memory.status != "retired"
+        retired(memory, action.reason_keys or ()) for memory in _targets(action, context) if memory.status != "retired"
     )
 
 
-def _prune(action: MemoryAction, desk: Desk) -> tuple[StoredMemory, ...]:
+def _prune(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
     made = []
-    for memory in _targets(action, desk, may_be_pruned=True):
+    for memory in _targets(action, context, may_be_pruned=True):
         if memory.status == "pruned":
             continue
-        _check_prunable(memory, desk)
+        _check_prunable(memory, context)
         reason = list(action.reason_keys or ("pruned",))
         stone: JsonObject = {"id": memory.id, "digest": digest_of(memory.record), "reason": [*reason]}
         made.append(_next(memory, action, status="pruned", record=stone))
     return tuple(made)
 
 
-_OPERATIONS: dict[str, Callable[[MemoryAction, Desk], tuple[StoredMemory, ...]]] = {
+_OPERATIONS: dict[str, Callable[[MemoryAction, ActionContext], tuple[StoredMemory, ...]]] = {
     "WRITE": _write,
     "PIN": _pin,
     "MERGE": _merge,
@@ -186,20 +186,20 @@ def _next(memory: StoredMemory, action: MemoryAction, *, status: Status, record:
 def _kept(
     action: MemoryAction,
     payload: Payload,
-    desk: Desk,
+    context: ActionContext,
     *,
     fields: Mapping[str, Any],
     sources: Iterable[str],
     pinned: bool,
 ) -> StoredMemory:
     """The payload as the stores keep it: within its limits, with its TTL, and its status in step."""
-    _check_size(action, payload, desk)
+    _check_size(action, payload, context)
     status = _written_status(payload, pinned=pinned)
-    ttl, until = _ttl(action, payload, desk)
+    ttl, until = _ttl(action, payload, context)
     made = dict(fields) | {
         "id": payload.id,
         "kind": payload.kind,
-        "level": desk.level,
+        "level": context.level,
         "version": fields.get("version", 0) + 1,
         "record": in_step(payload.kind, payload.record, status, ttl),
         "status": status,
@@ -223,9 +223,9 @@ def _written_status(payload: Payload, *, pinned: bool) -> Status:
     return payload.status
 
 
-def _ttl(action: MemoryAction, payload: Payload, desk: Desk) -> tuple[str | None, str | None]:
+def _ttl(action: MemoryAction, payload: Payload, context: ActionContext) -> tuple[str | None, str | None]:
     """The TTL in force and the instant it ends: the action's, else the record's own, else the policy's."""
-    policy = desk.policy
+    policy = context.policy
     usual = {"reasoning": policy.reasoning_ttl, "tactic": policy.tactic_ttl, "seed": policy.seed_ttl}
     days = action.safety.ttl_days if action.safety is not None else None
     text = f"days:{days}" if days is not None else payload.ttl or usual.get(payload.kind)
@@ -233,7 +233,7 @@ def _ttl(action: MemoryAction, payload: Payload, desk: Desk) -> tuple[str | None
         return None, None
     try:
         ttl = parse_ttl(text)
-        until = expires_at(ttl, desk.now)
+        until = expires_at(ttl, context.now)
     except InvalidInput as error:
         raise Refused("invalid_ttl", error.message) from None
     if until is None:
@@ -241,9 +241,9 @@ def _ttl(action: MemoryAction, payload: Payload, desk: Desk) -> tuple[str | None
     return ttl_text(ttl), until
 
 
-def _protected_until(desk: Desk) -> str:
+def _protected_until(context: ActionContext) -> str:
     try:
-        return format_instant(parse_instant(desk.now) + timedelta(days=desk.policy.fold.protect_days))
+        return format_instant(parse_instant(context.now) + timedelta(days=context.policy.fold.protect_days))
     except OverflowError:
         return ENDLESS
 
@@ -266,27 +266,27 @@ def _merged_tallies(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
 # -- what may not be ----------------------------------------------------------------------------------
 
 
-def _targets(action: MemoryAction, desk: Desk, *, may_be_pruned: bool = False) -> tuple[StoredMemory, ...]:
+def _targets(action: MemoryAction, context: ActionContext, *, may_be_pruned: bool = False) -> tuple[StoredMemory, ...]:
     """The records an action is about, each once: known, of this store and level, and open to a plan."""
     if not action.target_ids:
         raise Refused("no_target", f"{action.op} names no record")
     found = []
     for name in dict.fromkeys(action.target_ids):
-        memory = desk.memories.get(name)
+        memory = context.memories.get(name)
         if memory is None:
             raise Refused("unknown_id", f"{name} is not there")
-        _check_place(memory, STORES[action.target_store], desk)
+        _check_place(memory, STORES[action.target_store], context)
         if memory.status == "pruned" and not may_be_pruned:
             raise Refused("pruned", f"{name} was pruned")
         found.append(memory)
     return tuple(found)
 
 
-def _check_place(memory: StoredMemory, kinds: tuple[MemoryKind, ...], desk: Desk) -> None:
+def _check_place(memory: StoredMemory, kinds: tuple[MemoryKind, ...], context: ActionContext) -> None:
     if memory.kind not in kinds:
         raise Refused("wrong_kind", f"{memory.id} is a {memory.kind}, not a {' or '.join(kinds)}")
-    if memory.level != desk.level:
-        raise Refused("wrong_level", f"{memory.id} belongs to the {memory.level}, the plan to the {desk.level}")
+    if memory.level != context.level:
+        raise Refused("wrong_level", f"{memory.id} belongs to the {memory.level}, the plan to the {context.level}")
     if memory.kind == "rule" and memory.record.get("status") == "active":
         raise Refused("active_rule", f"{memory.id} is active; only promotion changes it")
     if memory.layer == "user":
@@ -302,23 +302,23 @@ def _check_kept(memory: StoredMemory) -> None:
         raise Refused("retired", f"{memory.id} is retired; an undo brings it back, or write under another id")
 
 
-def _check_prunable(memory: StoredMemory, desk: Desk) -> None:
+def _check_prunable(memory: StoredMemory, context: ActionContext) -> None:
     if memory.status == "pinned":
         raise Refused("pinned", f"{memory.id} is pinned")
-    if memory.protected_until is not None and parse_instant(desk.now) < parse_instant(memory.protected_until):
+    if memory.protected_until is not None and parse_instant(context.now) < parse_instant(memory.protected_until):
         raise Refused("protected", f"{memory.id} is protected until {memory.protected_until}")
-    for version in (memory, desk.before.get(memory.id)):
-        if version is None or not (version.status == "retired" or has_expired(version, desk.now)):
+    for version in (memory, context.before.get(memory.id)):
+        if version is None or not (version.status == "retired" or has_expired(version, context.now)):
             raise Refused("not_retired", f"{memory.id} was not retired before this plan")
 
 
-def _check_ancestors(payload: Payload, targets: tuple[StoredMemory, ...], desk: Desk) -> None:
+def _check_ancestors(payload: Payload, targets: tuple[StoredMemory, ...], context: ActionContext) -> None:
     """No record descends from itself, and none merges with its own ancestor."""
     named = lineage_of(payload.kind, payload.record)
-    if payload.id in _with_ancestors((*named, *(memory.id for memory in targets)), desk.memories):
+    if payload.id in _with_ancestors((*named, *(memory.id for memory in targets)), context.memories):
         raise Refused("lineage_cycle", f"{payload.id} would descend from itself")
     for memory in targets:
-        above = _with_ancestors(parents_of(memory), desk.memories)
+        above = _with_ancestors(parents_of(memory), context.memories)
         found = next((other.id for other in targets if other.id in above), None)
         if found is not None:
             raise Refused("lineage_cycle", f"{found} is an ancestor of {memory.id}")
@@ -336,15 +336,15 @@ def _with_ancestors(names: Iterable[str], memories: Mapping[str, StoredMemory]) 
     return seen
 
 
-def _payload(action: MemoryAction, kinds: tuple[MemoryKind, ...], desk: Desk) -> Payload:
+def _payload(action: MemoryAction, kinds: tuple[MemoryKind, ...], context: ActionContext) -> Payload:
     if action.payload_ref is None:
         raise Refused("no_payload", f"{action.op} names no payload")
-    if action.payload_ref not in desk.payloads:
+    if action.payload_ref not in context.payloads:
         raise Refused("unknown_payload", f"{action.payload_ref} is not there")
-    payload = read_payload(desk.payloads[action.payload_ref], kinds)
-    if payload.id in desk.taken:
+    payload = read_payload(context.payloads[action.payload_ref], kinds)
+    if payload.id in context.taken:
         raise Refused("taken", f"{payload.id} is the id of something else; write under another")
-    _check_secrets(payload.record, f"the payload of {payload.id}", desk)
+    _check_secrets(payload.record, f"the payload of {payload.id}", context)
     return payload
 
 
@@ -356,14 +356,14 @@ def _check_limits(action: MemoryAction) -> None:
         raise Refused("invalid_max_bytes", "max_bytes should be 1 or more")
 
 
-def _check_size(action: MemoryAction, payload: Payload, desk: Desk) -> None:
+def _check_size(action: MemoryAction, payload: Payload, context: ActionContext) -> None:
     own = action.safety.max_bytes if action.safety is not None else None
-    limit = desk.policy.record_bytes_max if own is None else min(own, desk.policy.record_bytes_max)
+    limit = context.policy.record_bytes_max if own is None else min(own, context.policy.record_bytes_max)
     if payload.size_bytes > limit:
         raise Refused("too_large", f"{payload.id} has {payload.size_bytes} bytes of at most {limit}")
 
 
-def _check_secrets(value: Any, what: str, desk: Desk) -> None:
-    kind = desk.secret_in(value)
+def _check_secrets(value: Any, what: str, context: ActionContext) -> None:
+    kind = context.secret_in(value)
     if kind is not None:
         raise Refused("secret", f"{what} holds a secret ({kind})")

@@ -19,8 +19,8 @@ from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.contrast import Separation, contrast, separations_of, window
 from muniment.learning.fold.distill import (
     ANYWHERE,
+    BankIds,
     Distilling,
-    Place,
     episode,
     is_judged,
     keys_of,
@@ -71,7 +71,7 @@ def fold(
     count_tokens: Count,
     clean: Clean,
     wording: Wording | None = None,
-    place: Place = ANYWHERE,
+    place: BankIds = ANYWHERE,
 ) -> Folded:
     """What the run leaves for the next. `peers` are earlier runs of its intent, `existing` what is kept for it.
 

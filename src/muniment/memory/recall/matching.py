@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.attributes import Asked, asked_attributes, name_of
+from muniment.core.text.attributes import AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
 from muniment.memory.recall.reasons import Wording
 
@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
     terms: tuple[str, ...]
     kinds: tuple[Group, ...]
-    attributes: tuple[Asked, ...]
+    attributes: tuple[AskedAttribute, ...]
     wording: Wording
     """The words it is asked with, for reasons."""
 

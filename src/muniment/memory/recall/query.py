@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash
 from muniment.core.text.asked_when import query_window
-from muniment.core.text.attributes import Asked, asked_attributes
+from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import Window, window_terms
@@ -153,7 +153,7 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
     named = _named(folded, words, speakers)
     names = {term for number in named for term in analyze(speakers[number])}
     is_past = _PAST.is_in(folded, words)
-    attributes: list[Asked] = []
+    attributes: list[AskedAttribute] = []
     if not is_past or _MOVED.is_in(folded, words):
         attributes = asked_attributes(text, names_speaker=len(named) == 1)
     for term, count in {asked.term: 1 if asked.is_shared else ATTRIBUTE_REPEATS for asked in attributes}.items():
@@ -193,7 +193,7 @@ def _count_dates(counted: dict[str, int], window: Window) -> None:
             counted.setdefault(term, 1)
 
 
-def _kinds(slots: Sequence[Slot], names: Set[str], attributes: Sequence[Asked]) -> tuple[Kind, ...]:
+def _kinds(slots: Sequence[Slot], names: Set[str], attributes: Sequence[AskedAttribute]) -> tuple[Kind, ...]:
     """What may stand for the slots; nothing stands for a name."""
     places = {slot.word: place for place, slot in enumerate(slots)}
     kinds = [

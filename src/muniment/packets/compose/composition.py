@@ -18,7 +18,7 @@ from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput
 from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
-from muniment.packets.compose.draft import Desk, Placed, Said, emitted_ts
+from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
 from muniment.packets.compose.state import place_state, state_of
@@ -63,55 +63,55 @@ def compose(
     """The same arguments give the same bytes."""
     meta = meta_of(request).to_wire()
     determinism = determinism_of(request, policy_digest, counter)
-    desk = Desk(request, pool, policy, counter)
-    place_state(desk)
-    place_facts(desk)
-    place_procedures(desk)
-    quotes = place_short_term(desk)
-    place_episodes(desk)
-    place_insights(desk)
+    draft = PacketDraft(request, pool, policy, counter)
+    place_state(draft)
+    place_facts(draft)
+    place_procedures(draft)
+    quotes = place_short_term(draft)
+    place_episodes(draft)
+    place_insights(draft)
 
-    page, usage = _trim(desk, counter)
-    if _top_up(desk, quotes, usage):
-        page, usage = _trim(desk, counter)
-    wire = assemble(desk, meta, _report(desk, usage), determinism)
+    page, usage = _trim(draft, counter)
+    if _top_up(draft, quotes, usage):
+        page, usage = _trim(draft, counter)
+    wire = assemble(draft, meta, _report(draft, usage), determinism)
     return Composed(wire, page.text, usage.total, page.marks)
 
 
-def _trim(desk: Desk, counter: TokenCounter) -> tuple[Page, Usage]:
+def _trim(draft: PacketDraft, counter: TokenCounter) -> tuple[Page, Usage]:
     """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
     while True:
-        page = page_of(desk)
+        page = page_of(draft)
         usage = measure(page, counter)
-        section, excess = desk.purse.overspent(usage)
+        section, excess = draft.purse.overspent(usage)
         if not excess:
             return page, usage
-        _give_back(desk, section, excess)
+        _give_back(draft, section, excess)
 
 
-def _give_back(desk: Desk, section: Section | None, excess: int) -> None:
+def _give_back(draft: PacketDraft, section: Section | None, excess: int) -> None:
     """At least one item, and as many as were priced at the excess."""
-    for placed in reversed(list(desk.placed)):
+    for placed in reversed(list(draft.placed)):
         if section is None or BLOCK_NAMES[placed.block].section == section:
-            desk.take_back(placed, "over_budget", detail="the page as a whole was too long")
+            draft.take_back(placed, "over_budget", detail="the page as a whole was too long")
             excess -= placed.tokens
             if excess <= 0:
                 return
 
 
-def _top_up(desk: Desk, quotes: Quotes, usage: Usage) -> bool:
+def _top_up(draft: PacketDraft, quotes: Quotes, usage: Usage) -> bool:
     """Lines counted together can cost less than one by one: was there room for another quote?"""
-    desk.purse.settle(usage)
+    draft.purse.settle(usage)
     return quotes.retry()
 
 
-def _report(desk: Desk, usage: Usage) -> dict[str, Any]:
-    omissions = desk.tally.omissions
+def _report(draft: PacketDraft, usage: Usage) -> dict[str, Any]:
+    omissions = draft.tally.omissions
     return {
-        "max_tokens": desk.purse.tokens_max,
+        "max_tokens": draft.purse.tokens_max,
         "used_tokens_est": usage.total,
         "section_usage": usage.to_report(),
-        "degradations": desk.tally.degradations,
+        "degradations": draft.tally.degradations,
         **({"omissions": omissions} if omissions else {}),
     }
 
@@ -149,51 +149,51 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
     )
 
 
-def page_of(desk: Desk) -> Page:
+def page_of(draft: PacketDraft) -> Page:
     """What was placed, laid out: the page that `render` makes of the packet."""
 
     def quoted(block: BlockName) -> list[Quoted]:
-        said: list[Said] = [placed.item for placed in desk.items(block)]
-        return [Quoted(turn.id, desk.who(turn.id) or turn.role, text, emitted_ts(turn.ts)) for turn, text in said]
+        said: list[Said] = [placed.item for placed in draft.items(block)]
+        return [Quoted(turn.id, draft.who(turn.id) or turn.role, text, emitted_ts(turn.ts)) for turn, text in said]
 
     def held(block: BlockName) -> list[Any]:
-        return [placed.item for placed in desk.items(block)]
+        return [placed.item for placed in draft.items(block)]
 
     return lay_out(
         Sheet(
-            purpose=desk.purpose,
-            state=state_of(desk),
+            purpose=draft.purpose,
+            state=state_of(draft),
             facts=[candidate.fact for candidate in held("facts")],
             procedures=held("procedures"),
-            summary=_summary(desk),
+            summary=_summary(draft),
             quotes=quoted("quotes"),
-            superseded=dict(_superseded(desk)),
+            superseded=dict(_superseded(draft)),
             loops=held("loops"),
             window=quoted("window"),
             tools=held("tools"),
             episodes=held("episodes"),
             insights=held("insights"),
-            allows_insights=allows_insights(desk),
-            cited=cited_by(desk),
-            who=desk.who,
+            allows_insights=allows_insights(draft),
+            cited=cited_by(draft),
+            who=draft.who,
         )
     )
 
 
-def assemble(desk: Desk, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:
+def assemble(draft: PacketDraft, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:
     """The packet as plain data, under its wire names: what is checked and written."""
     return {
         "meta": meta,
-        "short_term": _short_term(desk),
-        "long_term": _long_term(desk),
-        "insight": _insight(desk),
-        "citations": citations_of(desk),
+        "short_term": _short_term(draft),
+        "long_term": _long_term(draft),
+        "insight": _insight(draft),
+        "citations": citations_of(draft),
         "budget_report": report,
         "explain": {
-            "selected": desk.tally.selected,
-            "omitted": desk.tally.omitted,
-            "filters": _filters(desk),
-            "conflicts": [*desk.tally.conflicts, *map(_note, _superseded(desk))],
+            "selected": draft.tally.selected,
+            "omitted": draft.tally.omitted,
+            "filters": _filters(draft),
+            "conflicts": [*draft.tally.conflicts, *map(_note, _superseded(draft))],
             "determinism": determinism,
         },
     }
@@ -216,23 +216,23 @@ def _written(rows: Sequence[Any]) -> Written:
     return Written(to_json(rows).decode())
 
 
-def _short_term(desk: Desk) -> dict[str, Any]:
+def _short_term(draft: PacketDraft) -> dict[str, Any]:
     """Lists that are empty are left out, as the document lets them."""
     lists: dict[str, list[Any]] = {
-        "key_quotes": [_quoted(placed.item, "quote") for placed in desk.items("quotes")],
-        "conversation_window": [_quoted(placed.item, "content") for placed in desk.items("window")],
-        "open_loops": _plain(desk, "loops"),
-        "last_tool_evidence": _plain(desk, "tools"),
+        "key_quotes": [_quoted(placed.item, "quote") for placed in draft.items("quotes")],
+        "conversation_window": [_quoted(placed.item, "content") for placed in draft.items("window")],
+        "open_loops": _plain(draft, "loops"),
+        "last_tool_evidence": _plain(draft, "tools"),
     }
     return {
-        "working_state": state_of(desk).to_wire(),
-        "rolling_summary": _summary(desk),
+        "working_state": state_of(draft).to_wire(),
+        "rolling_summary": _summary(draft),
         **{name: items for name, items in lists.items() if items},
     }
 
 
-def _plain(desk: Desk, block: BlockName) -> list[dict[str, Any]]:
-    return [placed.item.to_wire() for placed in desk.items(block)]
+def _plain(draft: PacketDraft, block: BlockName) -> list[dict[str, Any]]:
+    return [placed.item.to_wire() for placed in draft.items(block)]
 
 
 def _quoted(said: Said, field: str) -> dict[str, str]:
@@ -243,40 +243,40 @@ def _quoted(said: Said, field: str) -> dict[str, str]:
     return quoted
 
 
-def _long_term(desk: Desk) -> dict[str, Any]:
-    facts = [(each.fact.to_wire(), each.is_preference) for each in (placed.item for placed in desk.items("facts"))]
+def _long_term(draft: PacketDraft) -> dict[str, Any]:
+    facts = [(each.fact.to_wire(), each.is_preference) for each in (placed.item for placed in draft.items("facts"))]
     preferences = [fact for fact, is_preference in facts if is_preference]
     return {
         "facts": [fact for fact, _ in facts],
-        "procedures": _plain(desk, "procedures"),
-        "episodes": _plain(desk, "episodes"),
+        "procedures": _plain(draft, "procedures"),
+        "episodes": _plain(draft, "episodes"),
         **({"preferences": preferences} if preferences else {}),
     }
 
 
-def _insight(desk: Desk) -> dict[str, Any]:
-    items = _plain(desk, "insights")
+def _insight(draft: PacketDraft) -> dict[str, Any]:
+    items = _plain(draft, "insights")
     return {
-        "usage_policy": {"allow_in_responder": allows_insights(desk)},
+        "usage_policy": {"allow_in_responder": allows_insights(draft)},
         "hypotheses": [item for item in items if item["type"] == "hypothesis"],
         "strategy_sketches": [item for item in items if item["type"] == "strategy"],
         "patterns": [item for item in items if item["type"] == "pattern"],
     }
 
 
-def _summary(desk: Desk) -> str:
-    return "\n".join(placed.item[1] for placed in desk.items("summary"))
+def _summary(draft: PacketDraft) -> str:
+    return "\n".join(placed.item[1] for placed in draft.items("summary"))
 
 
-def _superseded(desk: Desk) -> list[tuple[str, str | None]]:
+def _superseded(draft: PacketDraft) -> list[tuple[str, str | None]]:
     """Which evidence of quotes and facts is outdated, and by which quote, if that one is here too."""
-    if not desk.newer:
+    if not draft.newer:
         return []
-    quotes = [placed.item.turn.id for placed in desk.items("quotes")]
-    told = chain(quotes, *(placed.item.fact.sources for placed in desk.items("facts")))
-    outdated = dict.fromkeys(evidence_id for evidence_id in told if evidence_id in desk.newer)
+    quotes = [placed.item.turn.id for placed in draft.items("quotes")]
+    told = chain(quotes, *(placed.item.fact.sources for placed in draft.items("facts")))
+    outdated = dict.fromkeys(evidence_id for evidence_id in told if evidence_id in draft.newer)
     present = set(quotes)
-    return [(each, by if (by := desk.newer[each]) in present else None) for each in outdated]
+    return [(each, by if (by := draft.newer[each]) in present else None) for each in outdated]
 
 
 def _note(outdated: tuple[str, str | None]) -> JsonObject:
@@ -287,11 +287,11 @@ def _note(outdated: tuple[str, str | None]) -> JsonObject:
     return {"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named}
 
 
-def _filters(desk: Desk) -> JsonObject:
-    policy = desk.policy
+def _filters(draft: PacketDraft) -> JsonObject:
+    policy = draft.policy
     return {
-        "purpose": desk.purpose,
-        "now": desk.request.now,
+        "purpose": draft.purpose,
+        "now": draft.request.now,
         "facts": {"status": "active", "valid": "now", "confidence_min": policy.confidence_min},
         "time_window": {
             "episode_window_days": policy.episode_window_days,
@@ -309,7 +309,7 @@ def _filters(desk: Desk) -> JsonObject:
             "tool_evidence": policy.tool_evidence_max,
         },
         "near_duplicate": policy.near_duplicate,
-        "barred_trust": list(getattr(policy, f"barred_trust_{desk.purpose}")),
+        "barred_trust": list(getattr(policy, f"barred_trust_{draft.purpose}")),
         "quote_instruction_like": policy.quote_instruction_like,
         "insights_in_responder": policy.allow_validated_insights_in_responder,
     }
@@ -328,17 +328,17 @@ _UNKNOWN: str = "event"
 """The type of evidence that is named but is not itself in the pool."""
 
 
-def citations_of(desk: Desk) -> list[dict[str, str]]:
+def citations_of(draft: PacketDraft) -> list[dict[str, str]]:
     """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
-    times = _times(desk)
-    return [_citation(desk, name, times) for name in cited_by(desk)]
+    times = _times(draft)
+    return [_citation(draft, name, times) for name in cited_by(draft)]
 
 
-def cited_by(desk: Desk) -> dict[str, None]:
+def cited_by(draft: PacketDraft) -> dict[str, None]:
     """The evidence ids that what was placed names, in the order of the page."""
     ids: dict[str, None] = {}
     for block in BLOCKS:
-        for placed in desk.items(block.name):
+        for placed in draft.items(block.name):
             if type(placed.item) is Said:  # most of them
                 ids[placed.item.turn.id] = None
             else:
@@ -368,13 +368,13 @@ def _named(placed: Placed) -> Iterator[str]:
         yield from item.sources or ()
 
 
-def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]:
-    kind, ts, who = _UNKNOWN, times.get(name), desk.who(name)
-    if (turn := desk.turns.get(name)) is not None:
+def _citation(draft: PacketDraft, name: str, times: Mapping[str, str]) -> dict[str, str]:
+    kind, ts, who = _UNKNOWN, times.get(name), draft.who(name)
+    if (turn := draft.turns.get(name)) is not None:
         kind, ts = turn.kind, turn.ts
-    elif who and (line := desk.lines.get(name)) is not None:
+    elif who and (line := draft.lines.get(name)) is not None:
         kind = "tool_result" if line.role == "tool" else "message"
-    elif any(tool.ref == name for tool in desk.pool.tools):
+    elif any(tool.ref == name for tool in draft.pool.tools):
         kind = "tool_result"
     cited = {"id": name}
     if who:
@@ -385,8 +385,8 @@ def _citation(desk: Desk, name: str, times: Mapping[str, str]) -> dict[str, str]
     return cited
 
 
-def _times(desk: Desk) -> dict[str, str]:
+def _times(draft: PacketDraft) -> dict[str, str]:
     """When what is no turn of the pool was said."""
-    found = {line.evidence_id: line.ts for episode in desk.pool.episodes for line in episode.lines}
-    found |= {line.evidence_id: line.ts for line in desk.pool.summary}
-    return found | {tool.ref: tool.ts for tool in desk.pool.tools}
+    found = {line.evidence_id: line.ts for episode in draft.pool.episodes for line in episode.lines}
+    found |= {line.evidence_id: line.ts for line in draft.pool.summary}
+    return found | {tool.ref: tool.ts for tool in draft.pool.tools}

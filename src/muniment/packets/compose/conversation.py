@@ -7,7 +7,7 @@ from functools import lru_cache
 from muniment.contracts.memory_packet import ToolEvidence
 from muniment.memory.turns import SummaryLine, Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
-from muniment.packets.compose.draft import Desk, Placed, Said, emitted_ts, instant_order
+from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import names_of
 from muniment.packets.page.lines import (
     day_heading,
@@ -25,116 +25,116 @@ from muniment.packets.pool import HitCandidate, ToolCandidate
 __all__ = ["Quotes", "place_short_term"]
 
 
-def place_short_term(desk: Desk) -> Quotes:
+def place_short_term(draft: PacketDraft) -> Quotes:
     """Loops and tool results are short and come first; a share is kept for summary and turns; quotes get the rest."""
-    if desk.purpose == "tool":
-        _place_tools(desk)
-        _place_loops(desk)
+    if draft.purpose == "tool":
+        _place_tools(draft)
+        _place_loops(draft)
     else:
-        _place_loops(desk)
-        _place_tools(desk)
-    summary_max = desk.share_beside_hits(desk.policy.summary_share)
-    window_max = desk.share_beside_hits(desk.policy.unmatched_share)
-    quotes = Quotes(desk)
-    quotes.fill(reserve=_wanted(desk, summary_max, window_max))
-    _place_summary(desk, summary_max)
-    _place_window(desk, window_max)
+        _place_loops(draft)
+        _place_tools(draft)
+    summary_max = draft.share_beside_hits(draft.policy.summary_share)
+    window_max = draft.share_beside_hits(draft.policy.unmatched_share)
+    quotes = Quotes(draft)
+    quotes.fill(reserve=_wanted(draft, summary_max, window_max))
+    _place_summary(draft, summary_max)
+    _place_window(draft, window_max)
     quotes.fill()
     quotes.finish()
     return quotes
 
 
-def _wanted(desk: Desk, summary_max: int, window_max: int) -> int:
+def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:
     """Tokens that summary and window could use, each within its share."""
-    summary = sum(desk.purse.price(_summary_shown(desk, line)) for line in desk.pool.summary)
+    summary = sum(draft.purse.price(_summary_shown(draft, line)) for line in draft.pool.summary)
     window = 0
-    if may_show("window", desk.purpose) and desk.policy.window_turns:
-        window = sum(desk.purse.price(_turn_line(turn, turn.text)) for turn in desk.pool.window)
-    heads = desk.purse.opening("summary") * bool(summary) + desk.purse.opening("window") * bool(window)
+    if may_show("window", draft.purpose) and draft.policy.window_turns:
+        window = sum(draft.purse.price(_turn_line(turn, turn.text)) for turn in draft.pool.window)
+    heads = draft.purse.opening("summary") * bool(summary) + draft.purse.opening("window") * bool(window)
     return min(summary, summary_max) + min(window, window_max) + heads
 
 
 # -- open loops and tool results ----------------------------------------------------------------------
 
 
-def _place_loops(desk: Desk) -> None:
-    names = names_of("loop", (str(at) for at in range(len(desk.pool.loops))))
-    for at, (name, loop) in enumerate(zip(names, desk.pool.loops, strict=True)):
-        price = desk.purse.price(loop_line(loop, typical_mark))
+def _place_loops(draft: PacketDraft) -> None:
+    names = names_of("loop", (str(at) for at in range(len(draft.pool.loops))))
+    for at, (name, loop) in enumerate(zip(names, draft.pool.loops, strict=True)):
+        price = draft.purse.price(loop_line(loop, typical_mark))
         if loop.status != "open":
-            desk.tally.omit(name, "superseded", detail="closed")
+            draft.tally.omit(name, "superseded", detail="closed")
         elif not loop.question.strip():
-            desk.tally.omit(name, "empty")
-        elif (reason := desk.bars_sentence(loop.evidence_id, loop.question)) is not None:
-            desk.tally.omit(name, reason)
-        elif price > desk.purse.room("loops"):
-            desk.tally.omit(name, "over_budget", tokens=price)
+            draft.tally.omit(name, "empty")
+        elif (reason := draft.bars_sentence(loop.evidence_id, loop.question)) is not None:
+            draft.tally.omit(name, reason)
+        elif price > draft.purse.room("loops"):
+            draft.tally.omit(name, "over_budget", tokens=price)
         else:
-            desk.place(Placed(name, "loops", price, loop, (at,)), 0.0, ("open",))
+            draft.place(Placed(name, "loops", price, loop, (at,)), 0.0, ("open",))
 
 
-def _place_tools(desk: Desk) -> None:
+def _place_tools(draft: PacketDraft) -> None:
     """Newest first, as the pool has them; whole, else by reference alone."""
-    names = names_of("tool", (tool.ref for tool in desk.pool.tools))
+    names = names_of("tool", (tool.ref for tool in draft.pool.tools))
     taken: set[str] = set()
-    for at, (name, tool) in enumerate(zip(names, desk.pool.tools, strict=True)):
-        if not may_show("tools", desk.purpose):
-            desk.tally.omit(name, "purpose")
-        elif (reason := desk.bars(tool.trust, tool.flags)) is not None:
-            desk.tally.omit(name, reason)
+    for at, (name, tool) in enumerate(zip(names, draft.pool.tools, strict=True)):
+        if not may_show("tools", draft.purpose):
+            draft.tally.omit(name, "purpose")
+        elif (reason := draft.bars(tool.trust, tool.flags)) is not None:
+            draft.tally.omit(name, reason)
         elif tool.ref in taken:
-            desk.tally.omit(name, "duplicate")
-        elif len(taken) >= desk.policy.tool_evidence_max:
-            desk.tally.omit(name, "count_limit", limit=desk.policy.tool_evidence_max)
-        elif _place_tool(desk, name, tool, at):
+            draft.tally.omit(name, "duplicate")
+        elif len(taken) >= draft.policy.tool_evidence_max:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.tool_evidence_max)
+        elif _place_tool(draft, name, tool, at):
             taken.add(tool.ref)
 
 
-def _place_tool(desk: Desk, name: str, tool: ToolCandidate, at: int) -> bool:
+def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> bool:
     whole = ToolEvidence(ref=tool.ref, summary=tool.summary.strip())
-    price = desk.purse.price(tool_line(whole, typical_mark))
+    price = draft.purse.price(tool_line(whole, typical_mark))
     for evidence in (whole, ToolEvidence(ref=tool.ref, summary="")):
-        kept = desk.purse.price(tool_line(evidence, typical_mark))
-        if kept <= desk.purse.room("tools"):
-            desk.place(Placed(name, "tools", kept, evidence, (at,)), 0.0, ("recent",))
+        kept = draft.purse.price(tool_line(evidence, typical_mark))
+        if kept <= draft.purse.room("tools"):
+            draft.place(Placed(name, "tools", kept, evidence, (at,)), 0.0, ("recent",))
             if evidence is not whole:
-                desk.tally.step_down(name, "short_term_summary", "raw→ref", f"{kept} of {price} tokens kept")
+                draft.tally.step_down(name, "short_term_summary", "raw→ref", f"{kept} of {price} tokens kept")
             return True
-    desk.tally.omit(name, "over_budget", tokens=price)
+    draft.tally.omit(name, "over_budget", tokens=price)
     return False
 
 
 # -- rolling summary ----------------------------------------------------------------------------------
 
 
-def _summary_shown(desk: Desk, line: SummaryLine) -> str:
-    text = summary_line(line.evidence_id, line.text.strip(), desk.who(line.evidence_id))
+def _summary_shown(draft: PacketDraft, line: SummaryLine) -> str:
+    text = summary_line(line.evidence_id, line.text.strip(), draft.who(line.evidence_id))
     return summary_text(text, (line.evidence_id,), typical_mark)
 
 
-def _place_summary(desk: Desk, tokens_max: int) -> None:
+def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
     """The weightiest sentences within the share, read in the order they were said; not what is quoted already."""
-    names = names_of("summary", (line.evidence_id for line in desk.pool.summary))
-    numbered = list(enumerate(zip(names, desk.pool.summary, strict=True)))
+    names = names_of("summary", (line.evidence_id for line in draft.pool.summary))
+    numbered = list(enumerate(zip(names, draft.pool.summary, strict=True)))
     spent = 0
     for at, (name, line) in sorted(numbered, key=lambda each: (-each[1][1].weight, each[0])):
         text = line.text.strip()
-        price = desk.purse.price(_summary_shown(desk, line))
+        price = draft.purse.price(_summary_shown(draft, line))
         if not text:
-            desk.tally.omit(name, "empty")
-        elif (reason := desk.bars_sentence(line.evidence_id, text)) is not None:
-            desk.tally.omit(name, reason)
-        elif text in desk.shown.get(line.evidence_id, ""):
-            desk.tally.omit(name, "duplicate", of=f"quote:{line.evidence_id}")
-        elif (other := desk.said.find(text)) is not None:
-            desk.tally.omit(name, "near_duplicate", of=other)
-        elif spent + price > tokens_max or price > desk.purse.room("summary"):
-            desk.tally.omit(name, "over_budget", tokens=price)
+            draft.tally.omit(name, "empty")
+        elif (reason := draft.bars_sentence(line.evidence_id, text)) is not None:
+            draft.tally.omit(name, reason)
+        elif text in draft.shown.get(line.evidence_id, ""):
+            draft.tally.omit(name, "duplicate", of=f"quote:{line.evidence_id}")
+        elif (other := draft.said.find(text)) is not None:
+            draft.tally.omit(name, "near_duplicate", of=other)
+        elif spent + price > tokens_max or price > draft.purse.room("summary"):
+            draft.tally.omit(name, "over_budget", tokens=price)
         else:
             spent += price
-            said = summary_line(line.evidence_id, text, desk.who(line.evidence_id))
-            desk.place(Placed(name, "summary", price, (line, said), (at,)), line.weight, ("weight",))
-            desk.said.add(text, name)
+            said = summary_line(line.evidence_id, text, draft.who(line.evidence_id))
+            draft.place(Placed(name, "summary", price, (line, said), (at,)), line.weight, ("weight",))
+            draft.said.add(text, name)
 
 
 # -- last turns ---------------------------------------------------------------------------------------
@@ -144,44 +144,44 @@ def _turn_line(turn: Turn, text: str) -> str:
     return quote_line(TYPICAL_MARK, turn.speaker or turn.role, text)
 
 
-def _place_window(desk: Desk, tokens_max: int) -> None:
+def _place_window(draft: PacketDraft, tokens_max: int) -> None:
     """The newest first, so that the oldest go when the room does. Off for a responder (MP-05)."""
-    names = names_of("turn", (turn.id for turn in desk.pool.window))
-    numbered = list(enumerate(zip(names, desk.pool.window, strict=True)))
+    names = names_of("turn", (turn.id for turn in draft.pool.window))
+    numbered = list(enumerate(zip(names, draft.pool.window, strict=True)))
     left, count = tokens_max, 0
     for at, (name, turn) in reversed(numbered):
-        if not may_show("window", desk.purpose):
-            desk.tally.omit(name, "purpose")
-        elif (reason := desk.bars(turn.trust, turn.flags) or desk.bars_sentence(turn.id, turn.text)) is not None:
-            desk.tally.omit(name, reason)
+        if not may_show("window", draft.purpose):
+            draft.tally.omit(name, "purpose")
+        elif (reason := draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)) is not None:
+            draft.tally.omit(name, reason)
         elif not turn.text.strip():
-            desk.tally.omit(name, "empty")
-        elif turn.id in desk.shown:
-            desk.tally.omit(name, "duplicate", of=f"quote:{turn.id}")
-        elif count >= desk.policy.window_turns:
-            desk.tally.omit(name, "count_limit", limit=desk.policy.window_turns)
+            draft.tally.omit(name, "empty")
+        elif turn.id in draft.shown:
+            draft.tally.omit(name, "duplicate", of=f"quote:{turn.id}")
+        elif count >= draft.policy.window_turns:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.window_turns)
         else:
-            spent = _place_turn(desk, name, turn, at, left)
+            spent = _place_turn(draft, name, turn, at, left)
             left -= spent
             count += spent > 0
 
 
-def _place_turn(desk: Desk, name: str, turn: Turn, at: int, left: int) -> int:
+def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -> int:
     """Tokens spent; 0 where it was left out."""
-    room = min(left, desk.purse.room("window"))
-    price = desk.purse.price(_turn_line(turn, turn.text))
+    room = min(left, draft.purse.room("window"))
+    price = draft.purse.price(_turn_line(turn, turn.text))
     text: str | None = turn.text
     if price > room:
         text = None
-        if room >= desk.policy.cut_tokens_min:
-            text = cut_text(turn.text, lambda part: desk.purse.price(_turn_line(turn, part)) <= room, desk.terms)
+        if room >= draft.policy.cut_tokens_min:
+            text = cut_text(turn.text, lambda part: draft.purse.price(_turn_line(turn, part)) <= room, draft.terms)
         if text is None:
-            desk.tally.omit(name, "over_budget", tokens=price)
+            draft.tally.omit(name, "over_budget", tokens=price)
             return 0
-    kept = desk.purse.price(_turn_line(turn, text or ""))
-    desk.place(Placed(name, "window", kept, Said(turn, text or ""), (at,)), 0.0, ("recent",))
+    kept = draft.purse.price(_turn_line(turn, text or ""))
+    draft.place(Placed(name, "window", kept, Said(turn, text or ""), (at,)), 0.0, ("recent",))
     if kept < price:
-        desk.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {price} tokens kept")
+        draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {price} tokens kept")
     return kept
 
 
@@ -196,8 +196,8 @@ Named = tuple[str, HitCandidate]
 class Quotes:
     """The hits still to be placed, best first."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, draft: PacketDraft) -> None:
+        self._desk = draft
         self._days: set[str] = set()
         self._left: list[Named] = []
         self._placed: dict[str, Placed] = {}
@@ -205,39 +205,39 @@ class Quotes:
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
-        desk, waiting = self._desk, []
-        quote_max = desk.share(desk.policy.quote_share)
-        room = desk.purse.room("quotes") - reserve
+        draft, waiting = self._desk, []
+        quote_max = draft.share(draft.policy.quote_share)
+        room = draft.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
-            if room < desk.policy.cut_tokens_min:
+            if room < draft.policy.cut_tokens_min:
                 waiting += self._pending[at:]
                 break
             if at % _BATCH == 0:
-                desk.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
+                draft.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
             turn = hit.turn
-            if turn.id in desk.shown:
-                desk.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
+            if turn.id in draft.shown:
+                draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
                 continue
             price = self._price(hit, turn.text)
             if price <= min(room, quote_max):
-                other = desk.said.find(turn.text, turn.words)
+                other = draft.said.find(turn.text, turn.words)
                 if other is None or self._yields(other, hit, name):
                     self._place(name, hit, turn.text, price)
                 else:
-                    desk.tally.omit(name, "near_duplicate", of=other)
+                    draft.tally.omit(name, "near_duplicate", of=other)
                     continue
             elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
                 waiting.append((name, hit))
                 continue
-            room = desk.purse.room("quotes") - reserve
+            room = draft.purse.room("quotes") - reserve
         self._pending = waiting
 
     def finish(self) -> None:
         """Cut what still waits to the room that is left, or leave it out and say so."""
-        desk = self._desk
+        draft = self._desk
         for at, (name, hit) in enumerate(self._pending):
-            room = desk.purse.room("quotes")
-            if room < desk.policy.cut_tokens_min:
+            room = draft.purse.room("quotes")
+            if room < draft.policy.cut_tokens_min:
                 self._left += self._pending[at:]
                 break
             if not self._place_cut(name, hit, room):
@@ -268,23 +268,23 @@ class Quotes:
     # -- choosing --------------------------------------------------------------------------------------
 
     def _eligible(self) -> list[Named]:
-        desk = self._desk
+        draft = self._desk
         fit: list[Named] = []
         taken: set[str] = set()
-        limit = len(desk.pool.hits) if desk.request.query.strip() else desk.policy.quotes_max
-        names = names_of("quote", (hit.turn.id for hit in desk.pool.hits))
-        ranked = sorted(zip(names, desk.pool.hits, strict=True), key=lambda each: (-each[1].score, each[0]))
+        limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
+        names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
+        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=lambda each: (-each[1].score, each[0]))
         for name, hit in ranked:
             turn = hit.turn
-            reason = desk.bars(turn.trust, turn.flags) or desk.bars_sentence(turn.id, turn.text)
+            reason = draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)
             if reason is not None:
-                desk.tally.omit(name, reason)
+                draft.tally.omit(name, reason)
             elif not turn.text.strip():
-                desk.tally.omit(name, "empty")
+                draft.tally.omit(name, "empty")
             elif turn.id in taken:
-                desk.tally.omit(name, "duplicate")
+                draft.tally.omit(name, "duplicate")
             elif len(fit) >= limit:
-                desk.tally.omit(name, "count_limit")  # without a query nothing matches it
+                draft.tally.omit(name, "count_limit")  # without a query nothing matches it
             else:
                 taken.add(turn.id)
                 fit.append((name, hit))
@@ -339,19 +339,19 @@ class Quotes:
         return True
 
     def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
-        desk = self._desk
-        if room < desk.policy.cut_tokens_min:
+        draft = self._desk
+        if room < draft.policy.cut_tokens_min:
             return False
-        text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, desk.terms)
+        text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, draft.terms)
         if text is None:
             return False
-        if (other := desk.said.find(text)) is not None:
-            desk.tally.omit(name, "near_duplicate", of=other)
+        if (other := draft.said.find(text)) is not None:
+            draft.tally.omit(name, "near_duplicate", of=other)
             return True
-        whole = desk.purse.price(self._line(hit, hit.turn.text))
+        whole = draft.purse.price(self._line(hit, hit.turn.text))
         self._place(name, hit, text, self._price(hit, text))
-        kept = desk.purse.price(self._line(hit, text))
-        desk.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
+        kept = draft.purse.price(self._line(hit, text))
+        draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         return True
 
     def _place(self, name: str, hit: HitCandidate, text: str, price: int) -> None:

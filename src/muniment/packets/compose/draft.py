@@ -23,7 +23,7 @@ from muniment.packets.page.matrix import BlockName
 from muniment.packets.pool import ComposeRequest, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
-__all__ = ["Desk", "Placed", "Said", "emitted_ts", "instant_order"]
+__all__ = ["PacketDraft", "Placed", "Said", "emitted_ts", "instant_order"]
 
 _QUERY_CHARS_MAX = 10_000
 _EARLIEST = Instant(0, "")
@@ -48,7 +48,7 @@ class Said(NamedTuple):
     text: str
 
 
-class Desk:
+class PacketDraft:
     """Everything the placing functions share."""
 
     def __init__(self, request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter) -> None:

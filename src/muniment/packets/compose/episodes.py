@@ -8,7 +8,7 @@ from muniment.contracts.memory_packet import Episode, TimeSpan
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark
-from muniment.packets.compose.draft import Desk, Placed, instant_order
+from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
 from muniment.packets.page.lines import episode_text
 
@@ -33,53 +33,53 @@ class _Known:
         return (-max(self.candidate.score, 0.0), not self.cues, -self.recency, self.candidate.episode_id, self.name)
 
 
-def place_episodes(desk: Desk) -> None:
+def place_episodes(draft: PacketDraft) -> None:
     """Cued ones while the section lasts; of the others at most `episodes_max`, within the window."""
-    names = names_of("episode", (each.episode_id for each in desk.pool.episodes))
+    names = names_of("episode", (each.episode_id for each in draft.pool.episodes))
     taken: set[str] = set()
     fit: list[_Known] = []
-    for name, each in zip(names, desk.pool.episodes, strict=True):
-        known = _known(desk, name, each)
-        reason = "out_of_window" if known is None else _unfit(desk, known)
+    for name, each in zip(names, draft.pool.episodes, strict=True):
+        known = _known(draft, name, each)
+        reason = "out_of_window" if known is None else _unfit(draft, known)
         if reason is None and each.episode_id in taken:
             reason = "duplicate"
         if reason is not None or known is None:
-            desk.tally.omit(name, reason or "out_of_window")
+            draft.tally.omit(name, reason or "out_of_window")
         else:
             taken.add(each.episode_id)
             fit.append(known)
     uncued = 0
     for known in sorted(fit, key=lambda each: each.worth):
-        if not known.cues and uncued >= desk.policy.episodes_max:
-            desk.tally.omit(known.name, "count_limit", limit=desk.policy.episodes_max)
-        elif _place(desk, known) and not known.cues:
+        if not known.cues and uncued >= draft.policy.episodes_max:
+            draft.tally.omit(known.name, "count_limit", limit=draft.policy.episodes_max)
+        elif _place(draft, known) and not known.cues:
             uncued += 1
 
 
-def _known(desk: Desk, name: str, each: EpisodeCandidate) -> _Known | None:
+def _known(draft: PacketDraft, name: str, each: EpisodeCandidate) -> _Known | None:
     start, end = parse_rfc3339(each.start), parse_rfc3339(each.end)
     if start is None:
         return None
-    age_days = (desk.now.seconds - max(start, end or start).seconds) / _DAY_SECONDS
-    recency = round(0.5 ** (max(age_days, 0.0) / desk.policy.recency_half_life_days), 6)
-    return _Known(name, each, start, age_days, recency, _cues(desk, each))
+    age_days = (draft.now.seconds - max(start, end or start).seconds) / _DAY_SECONDS
+    recency = round(0.5 ** (max(age_days, 0.0) / draft.policy.recency_half_life_days), 6)
+    return _Known(name, each, start, age_days, recency, _cues(draft, each))
 
 
-def _cues(desk: Desk, each: EpisodeCandidate) -> tuple[str, ...]:
+def _cues(draft: PacketDraft, each: EpisodeCandidate) -> tuple[str, ...]:
     """What lifts the window: a match with the query, a tag, an entity, a keyword."""
-    cues = desk.request.cues
+    cues = draft.request.cues
     folded = {word.casefold() for word in (*each.tags, *each.entities)}
     found = ["query_match"] if each.score > 0 else []
     for noun, given in (("tag", cues.tags), ("entity", cues.entities), ("keyword", cues.keywords)):
         if any(word.casefold() in folded for word in given or ()):
             found.append(noun)
-    if _in_range(desk, each):
+    if _in_range(draft, each):
         found.append("time_range")
     return tuple(found)
 
 
-def _in_range(desk: Desk, each: EpisodeCandidate) -> bool:
-    asked = desk.request.cues.time_range
+def _in_range(draft: PacketDraft, each: EpisodeCandidate) -> bool:
+    asked = draft.request.cues.time_range
     if asked is None or (asked.start is None and asked.end is None):
         return False
     first, last = instant_order(each.start), max(instant_order(each.start), instant_order(each.end))
@@ -88,15 +88,15 @@ def _in_range(desk: Desk, each: EpisodeCandidate) -> bool:
     )
 
 
-def _unfit(desk: Desk, known: _Known) -> Reason | None:
-    if (reason := desk.bars(known.candidate.trust)) is not None:
+def _unfit(draft: PacketDraft, known: _Known) -> Reason | None:
+    if (reason := draft.bars(known.candidate.trust)) is not None:
         return reason
     if known.cues:
         return None
-    if desk.purpose == "tool":
+    if draft.purpose == "tool":
         return "purpose"  # §9: weak for a tool, so only what it asked for
-    asked = desk.request.cues.time_range
-    window = min(desk.policy.episode_window_days, desk.policy.milestone_days)
+    asked = draft.request.cues.time_range
+    window = min(draft.policy.episode_window_days, draft.policy.milestone_days)
     if (asked is not None and asked.model_fields_set) or not 0 <= known.age_days <= window:
         return "out_of_window"
     return None
@@ -105,33 +105,33 @@ def _unfit(desk: Desk, known: _Known) -> Reason | None:
 # -- the ladder: all its lines, fewer, one, only that it was ------------------------------------------
 
 
-def _place(desk: Desk, known: _Known) -> bool:
-    level, lines_max = _compression(desk, known.age_days)
-    best, reason = _fresh_lines(desk, known.candidate, lines_max)
+def _place(draft: PacketDraft, known: _Known) -> bool:
+    level, lines_max = _compression(draft, known.age_days)
+    best, reason = _fresh_lines(draft, known.candidate, lines_max)
     if reason is not None:
-        desk.tally.omit(known.name, reason)
+        draft.tally.omit(known.name, reason)
         return False
-    room = desk.purse.room("episodes")
+    room = draft.purse.room("episodes")
     for count in range(len(best), -1, -1):
-        episode = _episode(desk, known, level, best[:count])
-        price = desk.purse.price(_text(desk, episode))
+        episode = _episode(draft, known, level, best[:count])
+        price = draft.purse.price(_text(draft, episode))
         if price <= room:
             break
     else:
-        desk.tally.omit(known.name, "over_budget", tokens=price)
+        draft.tally.omit(known.name, "over_budget", tokens=price)
         return False
     rules = (*known.cues, level, f"recency={known.recency:g}")
     order = (-known.start.seconds, known.candidate.episode_id)
-    desk.place(Placed(known.name, "episodes", price, episode, order), known.candidate.score, rules)
+    draft.place(Placed(known.name, "episodes", price, episode, order), known.candidate.score, rules)
     if count < len(best):
         rung: Rung = "raw→summary" if count else "raw→ref"
-        desk.tally.step_down(known.name, "episodes", rung, f"{count} of {len(best)} sentences kept")
+        draft.tally.step_down(known.name, "episodes", rung, f"{count} of {len(best)} sentences kept")
     for line in best[:count]:
-        desk.said.add(line.text, known.name)
+        draft.said.add(line.text, known.name)
     return True
 
 
-def _fresh_lines(desk: Desk, each: EpisodeCandidate, lines_max: int) -> tuple[list[SummaryLine], Reason | None]:
+def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> tuple[list[SummaryLine], Reason | None]:
     """The best sentences that may be shown and are not on the page yet; or why there is none."""
     fresh: list[SummaryLine] = []
     reason: Reason | None = None
@@ -141,21 +141,21 @@ def _fresh_lines(desk: Desk, each: EpisodeCandidate, lines_max: int) -> tuple[li
         text = line.text.strip()
         if not text:
             reason = reason or "empty"
-        elif (barred := desk.bars_sentence(line.evidence_id, line.text)) is not None:
+        elif (barred := draft.bars_sentence(line.evidence_id, line.text)) is not None:
             reason = reason or barred
-        elif text in desk.shown.get(line.evidence_id, "") or desk.said.find(text) is not None:
+        elif text in draft.shown.get(line.evidence_id, "") or draft.said.find(text) is not None:
             reason = "duplicate"
         else:
             fresh.append(line)
     return fresh, reason if not fresh else None
 
 
-def _text(desk: Desk, episode: Episode) -> str:
-    return episode_text(episode, desk.who, typical_mark)
+def _text(draft: PacketDraft, episode: Episode) -> str:
+    return episode_text(episode, draft.who, typical_mark)
 
 
-def _compression(desk: Desk, age_days: float) -> tuple[str, int]:
-    policy = desk.policy
+def _compression(draft: PacketDraft, age_days: float) -> tuple[str, int]:
+    policy = draft.policy
     if age_days < policy.raw_days:
         return "raw", policy.raw_lines
     if age_days < policy.phase_days:
@@ -163,17 +163,17 @@ def _compression(desk: Desk, age_days: float) -> tuple[str, int]:
     return "milestone", policy.milestone_lines
 
 
-def _episode(desk: Desk, known: _Known, level: str, lines: list[SummaryLine]) -> Episode:
+def _episode(draft: PacketDraft, known: _Known, level: str, lines: list[SummaryLine]) -> Episode:
     """The best sentence is the summary, the rest are highlights in the order they were said, sources beside them."""
     each = known.candidate
     rest = sorted(lines[1:], key=lambda line: (instant_order(line.ts), line.evidence_id, line.text))
     ordered = [*lines[:1], *rest]
     sources = [line.evidence_id for line in ordered] or [
-        source for source in each.sources if desk.bars_evidence(source) is None
+        source for source in each.sources if draft.bars_evidence(source) is None
     ][:1]
     span = {"start": each.start, **({"end": each.end} if parse_rfc3339(each.end) else {})}
     words = {"tags": each.tags, "entities": each.entities}
-    shown = {key: [word for word in held if not desk.wall.bars_value(word)] for key, held in words.items()}
+    shown = {key: [word for word in held if not draft.wall.bars_value(word)] for key, held in words.items()}
     return Episode.from_wire(
         {
             "episode_id": each.episode_id,

@@ -9,7 +9,7 @@ from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.duplicates import Seen
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
-from muniment.packets.compose.draft import Desk, Placed, instant_order
+from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.page.lines import fact_line, insight_line, procedure_line, shown, superseded_note
 from muniment.packets.page.matrix import may_show
@@ -31,39 +31,39 @@ _LEVELS = {"user": 0, "agent": 1, "tenant": 2}
 NamedFact = tuple[str, FactCandidate]
 
 
-def place_facts(desk: Desk) -> None:
+def place_facts(draft: PacketDraft) -> None:
     """Matching facts while the section lasts; of the others at most `facts_max` and `unmatched_share`."""
-    names = names_of("fact", (each.fact.fact_id for each in desk.pool.facts))
-    named = list(zip(names, desk.pool.facts, strict=True))
-    chosen = sorted(_not_overridden(desk, list(_eligible(desk, named))), key=_fact_worth)
-    seen = Seen(desk.policy.near_duplicate)
-    desk.purse.price_many(_line(desk, each.fact) for _, each in chosen)
-    unmatched_max = desk.share_beside_hits(desk.policy.unmatched_share)
+    names = names_of("fact", (each.fact.fact_id for each in draft.pool.facts))
+    named = list(zip(names, draft.pool.facts, strict=True))
+    chosen = sorted(_not_overridden(draft, list(_eligible(draft, named))), key=_fact_worth)
+    seen = Seen(draft.policy.near_duplicate)
+    draft.purse.price_many(_line(draft, each.fact) for _, each in chosen)
+    unmatched_max = draft.share_beside_hits(draft.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for at, (name, each) in enumerate(chosen):
-        price, text = desk.purse.price(_line(desk, each.fact)), f"{each.fact.fact_key}: {shown(each.fact.value)}"
+        price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {shown(each.fact.value)}"
         is_matched = each.score > 0
         if (other := seen.find(text)) is not None:
-            desk.tally.omit(name, "near_duplicate", of=other)
-        elif not is_matched and unmatched >= desk.policy.facts_max:
-            desk.tally.omit(name, "count_limit", limit=desk.policy.facts_max)
-        elif price > desk.purse.room("facts"):
-            desk.tally.omit(name, "over_budget", tokens=price)
+            draft.tally.omit(name, "near_duplicate", of=other)
+        elif not is_matched and unmatched >= draft.policy.facts_max:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.facts_max)
+        elif price > draft.purse.room("facts"):
+            draft.tally.omit(name, "over_budget", tokens=price)
         elif not is_matched and unmatched_tokens + price > unmatched_max:
-            desk.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
+            draft.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
         else:
-            desk.place(Placed(name, "facts", price, each, (at,)), each.score, _rules(each))
+            draft.place(Placed(name, "facts", price, each, (at,)), each.score, _rules(each))
             seen.add(text, name)
             unmatched += not is_matched
             unmatched_tokens += 0 if is_matched else price
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
-                desk.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+                draft.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
 
 
-def _line(desk: Desk, fact: Fact) -> str:
+def _line(draft: PacketDraft, fact: Fact) -> str:
     """As it may stand on the page: with a note where all it rests on is outdated."""
-    is_outdated = fact.sources and all(source in desk.newer for source in fact.sources)
+    is_outdated = fact.sources and all(source in draft.newer for source in fact.sources)
     return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
 
 
@@ -87,42 +87,42 @@ def _fact_worth(named: NamedFact) -> tuple[float, float, int, str, str]:
 # -- filters ------------------------------------------------------------------------------------------
 
 
-def _eligible(desk: Desk, named: list[NamedFact]) -> Iterator[NamedFact]:
+def _eligible(draft: PacketDraft, named: list[NamedFact]) -> Iterator[NamedFact]:
     newest: dict[str, int] = {}
     for _, each in named:
         newest[each.fact.fact_id] = max(each.version, newest.get(each.fact.fact_id, 0))
     taken: set[str] = set()
     for name, each in named:
         fact = each.fact
-        reason = _unfit_fact(desk, each)
+        reason = _unfit_fact(draft, each)
         if each.version < newest[fact.fact_id]:
-            desk.tally.omit(name, "superseded", version=each.version, by=newest[fact.fact_id])
+            draft.tally.omit(name, "superseded", version=each.version, by=newest[fact.fact_id])
         elif fact.fact_id in taken:
-            desk.tally.omit(name, "duplicate")
+            draft.tally.omit(name, "duplicate")
         elif reason is not None:
-            desk.tally.omit(name, reason)
+            draft.tally.omit(name, reason)
             if reason == "disputed":
-                _note_dispute(desk, each)
+                _note_dispute(draft, each)
         else:
             taken.add(fact.fact_id)
             yield name, each
 
 
-def _unfit_fact(desk: Desk, each: FactCandidate) -> Reason | None:
+def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
     fact = each.fact
     if fact.status != "active":
         return fact.status
-    if (reason := unfit_validity(fact, desk.now)) is not None:
+    if (reason := unfit_validity(fact, draft.now)) is not None:
         return reason
-    if (reason := desk.bars(each.trust)) is not None:
+    if (reason := draft.bars(each.trust)) is not None:
         return reason
-    if desk.wall.bars_id(fact.fact_id, *fact.sources) or desk.wall.bars_value([fact.value, fact.notes]):
+    if draft.wall.bars_id(fact.fact_id, *fact.sources) or draft.wall.bars_value([fact.value, fact.notes]):
         return "insight_wall"  # MP-12: promotion that skipped validation
     for source in fact.sources:
-        if (reason := desk.bars_evidence(source)) == "instruction_like":
+        if (reason := draft.bars_evidence(source)) == "instruction_like":
             return reason
     confidence = fact.confidence if fact.confidence is not None else DEFAULT_CONFIDENCE
-    return "low_confidence" if confidence < desk.policy.confidence_min else None
+    return "low_confidence" if confidence < draft.policy.confidence_min else None
 
 
 def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
@@ -141,7 +141,7 @@ def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
 # -- conflicts ----------------------------------------------------------------------------------------
 
 
-def _not_overridden(desk: Desk, named: list[NamedFact]) -> Iterator[NamedFact]:
+def _not_overridden(draft: PacketDraft, named: list[NamedFact]) -> Iterator[NamedFact]:
     """MP-08: of one key, only the nearest scope level speaks."""
     nearest: dict[str, Fact] = {}
     for _, each in named:
@@ -153,9 +153,9 @@ def _not_overridden(desk: Desk, named: list[NamedFact]) -> Iterator[NamedFact]:
         if _level(winner) == _level(each.fact):
             yield name, each
             continue
-        desk.tally.omit(name, "overridden", by=f"fact:{winner.fact_id}")
+        draft.tally.omit(name, "overridden", by=f"fact:{winner.fact_id}")
         said = f"{each.fact.fact_key}: {_name(winner)} level overrides {_name(each.fact)} level"
-        desk.tally.conflict("override", said, (winner.fact_id, each.fact.fact_id))
+        draft.tally.conflict("override", said, (winner.fact_id, each.fact.fact_id))
 
 
 def _name(fact: Fact) -> str:
@@ -166,44 +166,44 @@ def _level(fact: Fact) -> int:
     return _LEVELS[_name(fact)]
 
 
-def _note_dispute(desk: Desk, each: FactCandidate) -> None:
+def _note_dispute(draft: PacketDraft, each: FactCandidate) -> None:
     """Both sides of a dispute by id, so that a reader can look; the disputed value is not shown."""
     key = each.fact.fact_key
     others = tuple(
         other.fact.fact_id
-        for other in desk.pool.facts
+        for other in draft.pool.facts
         if other.fact.fact_key == key and other.fact.fact_id != each.fact.fact_id and other.fact.status == "active"
     )
-    desk.tally.conflict("disputed", f"{key}: a disputed value is left out", (*others, each.fact.fact_id))
+    draft.tally.conflict("disputed", f"{key}: a disputed value is left out", (*others, each.fact.fact_id))
 
 
 NamedProcedure = tuple[str, ProcedureCandidate]
 
 
-def place_procedures(desk: Desk) -> None:
-    names = names_of("procedure", (each.procedure.procedure_id for each in desk.pool.procedures))
+def place_procedures(draft: PacketDraft) -> None:
+    names = names_of("procedure", (each.procedure.procedure_id for each in draft.pool.procedures))
     fit: list[NamedProcedure] = []
     taken: set[str] = set()
-    for name, each in zip(names, desk.pool.procedures, strict=True):
+    for name, each in zip(names, draft.pool.procedures, strict=True):
         procedure = each.procedure
-        if not may_show("procedures", desk.purpose):
-            desk.tally.omit(name, "purpose")
+        if not may_show("procedures", draft.purpose):
+            draft.tally.omit(name, "purpose")
         elif procedure.procedure_id in taken:
-            desk.tally.omit(name, "duplicate")
-        elif (reason := desk.bars(each.trust)) is not None:
-            desk.tally.omit(name, reason)
-        elif procedure.task_type != desk.request.task_type:
-            desk.tally.omit(name, "task_type", task_type=procedure.task_type)
-        elif (unmet := _unmet(desk, procedure)) is not None:
-            desk.tally.omit(name, "task_type", unmet=f"applicability.{unmet}")
+            draft.tally.omit(name, "duplicate")
+        elif (reason := draft.bars(each.trust)) is not None:
+            draft.tally.omit(name, reason)
+        elif procedure.task_type != draft.request.task_type:
+            draft.tally.omit(name, "task_type", task_type=procedure.task_type)
+        elif (unmet := _unmet(draft, procedure)) is not None:
+            draft.tally.omit(name, "task_type", unmet=f"applicability.{unmet}")
         else:
             taken.add(procedure.procedure_id)
             fit.append((name, each))
     for at, (name, each) in enumerate(sorted(fit, key=_procedure_worth)):
-        if at >= desk.policy.procedures_max:
-            desk.tally.omit(name, "count_limit", limit=desk.policy.procedures_max)
+        if at >= draft.policy.procedures_max:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.procedures_max)
         else:
-            _place(desk, name, each, at)
+            _place(draft, name, each, at)
 
 
 def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
@@ -212,29 +212,29 @@ def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
     return (-(each.procedure.priority or 0), -each.usage, -recorded, each.procedure.procedure_id, named[0])
 
 
-def _place(desk: Desk, name: str, each: ProcedureCandidate, at: int) -> None:
+def _place(draft: PacketDraft, name: str, each: ProcedureCandidate, at: int) -> None:
     """Whole, or with what fits of its content (raw → summary)."""
     procedure = each.procedure
-    price = desk.purse.price(procedure_line(procedure, typical_mark))
-    room = desk.purse.room("procedures")
+    price = draft.purse.price(procedure_line(procedure, typical_mark))
+    room = draft.purse.room("procedures")
     if price > room:
-        shorter = _shortened(desk, procedure, room) if room >= desk.policy.cut_tokens_min else None
+        shorter = _shortened(draft, procedure, room) if room >= draft.policy.cut_tokens_min else None
         if shorter is None:
-            desk.tally.omit(name, "over_budget", tokens=price)
+            draft.tally.omit(name, "over_budget", tokens=price)
             return
-        kept = desk.purse.price(procedure_line(shorter, typical_mark))
-        desk.tally.step_down(name, "procedures", "raw→summary", f"{kept} of {price} tokens kept")
+        kept = draft.purse.price(procedure_line(shorter, typical_mark))
+        draft.tally.step_down(name, "procedures", "raw→summary", f"{kept} of {price} tokens kept")
         procedure, price = shorter, kept
     rules = ("task_type", f"priority={procedure.priority or 0}", f"usage={each.usage}")
-    desk.place(Placed(name, "procedures", price, procedure, (at,)), float(procedure.priority or 0), rules)
+    draft.place(Placed(name, "procedures", price, procedure, (at,)), float(procedure.priority or 0), rules)
 
 
-def _shortened(desk: Desk, procedure: Procedure, room: int) -> Procedure | None:
+def _shortened(draft: PacketDraft, procedure: Procedure, room: int) -> Procedure | None:
     """Keys in order while they fit, the first that does not cut shorter."""
     kept: dict[str, Any] = {}
 
     def fits(content: dict[str, Any]) -> bool:
-        return desk.purse.price(procedure_line(_with(procedure, content), typical_mark)) <= room
+        return draft.purse.price(procedure_line(_with(procedure, content), typical_mark)) <= room
 
     for key, value in sorted(procedure.content.items()):
         if not fits({**kept, key: value}):
@@ -253,20 +253,20 @@ def _with(procedure: Procedure, content: dict[str, Any]) -> Procedure:
 # -- applicability ------------------------------------------------------------------------------------
 
 
-def _unmet(desk: Desk, procedure: Procedure) -> str | None:
+def _unmet(draft: PacketDraft, procedure: Procedure) -> str | None:
     """The first of tags, roles, conditions that is stated and does not hold here."""
     stated = procedure.applicability or {}
-    cues = desk.request.cues
+    cues = draft.request.cues
     given = {word.casefold() for word in (*(cues.tags or ()), *(cues.entities or ()), *(cues.keywords or ()))}
     tags = _texts(stated.get("tags"))
     if tags and given.isdisjoint(tag.casefold() for tag in tags):
         return "tags"
     roles = _texts(stated.get("roles"))
-    if roles and not {desk.purpose, desk.request.scope.agent_id} & set(roles):
+    if roles and not {draft.purpose, draft.request.scope.agent_id} & set(roles):
         return "roles"
     conditions = stated.get("conditions")
     if isinstance(conditions, dict):
-        state = desk.pool.working_state
+        state = draft.pool.working_state
         known = {**((state.slots or {}) if state is not None else {}), **(cues.model_extra or {})}
         if any(known.get(key) != wanted for key, wanted in conditions.items()):
             return "conditions"
@@ -287,55 +287,55 @@ _TYPES = ("hypothesis", "strategy", "pattern")
 NamedInsight = tuple[str, InsightCandidate]
 
 
-def allows_insights(desk: Desk) -> bool:
+def allows_insights(draft: PacketDraft) -> bool:
     """What `usage_policy.allow_in_responder` says in this packet."""
-    return desk.policy.allow_validated_insights_in_responder
+    return draft.policy.allow_validated_insights_in_responder
 
 
-def place_insights(desk: Desk) -> None:
-    names = names_of("insight", (each.insight.id for each in desk.pool.insights))
+def place_insights(draft: PacketDraft) -> None:
+    names = names_of("insight", (each.insight.id for each in draft.pool.insights))
     fit: list[NamedInsight] = []
     taken: set[str] = set()
-    for name, each in zip(names, desk.pool.insights, strict=True):
-        if (reason := _unfit_insight(desk, each)) is not None:
-            desk.tally.omit(name, reason, validation_state=each.insight.validation_state)
+    for name, each in zip(names, draft.pool.insights, strict=True):
+        if (reason := _unfit_insight(draft, each)) is not None:
+            draft.tally.omit(name, reason, validation_state=each.insight.validation_state)
         elif each.insight.id in taken:
-            desk.tally.omit(name, "duplicate")
+            draft.tally.omit(name, "duplicate")
         else:
             taken.add(each.insight.id)
             fit.append((name, each))
     for at, (name, each) in enumerate(sorted(fit, key=_insight_worth)):
-        price = desk.purse.price(insight_line(each.insight, typical_mark))
-        if at >= desk.policy.insights_max:
-            desk.tally.omit(name, "count_limit", limit=desk.policy.insights_max)
-        elif price > desk.purse.room("insights"):
-            desk.tally.omit(name, "over_budget", tokens=price)
+        price = draft.purse.price(insight_line(each.insight, typical_mark))
+        if at >= draft.policy.insights_max:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.insights_max)
+        elif price > draft.purse.room("insights"):
+            draft.tally.omit(name, "over_budget", tokens=price)
         else:
             order = (_TYPES.index(each.insight.type), at)
             rules = (each.insight.validation_state, "not_expired")
-            desk.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
+            draft.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
 
 
-def _unfit_insight(desk: Desk, each: InsightCandidate) -> Reason | None:
+def _unfit_insight(draft: PacketDraft, each: InsightCandidate) -> Reason | None:
     item = each.insight
     if item.validation_state == "rejected":
         return "insight_wall"  # never shows, to nobody
-    if not may_show("insights", desk.purpose):
+    if not may_show("insights", draft.purpose):
         return "purpose"
-    if desk.purpose == "responder" and not (allows_insights(desk) and item.validation_state == "validated"):
+    if draft.purpose == "responder" and not (allows_insights(draft) and item.validation_state == "validated"):
         return "insight_wall"
-    if _is_expired(desk, each):
+    if _is_expired(draft, each):
         return "expired"
-    return desk.bars(each.trust) or next(filter(None, map(desk.bars_evidence, item.sources or ())), None)
+    return draft.bars(each.trust) or next(filter(None, map(draft.bars_evidence, item.sources or ())), None)
 
 
-def _is_expired(desk: Desk, each: InsightCandidate) -> bool:
+def _is_expired(draft: PacketDraft, each: InsightCandidate) -> bool:
     """`run_end`, which is also what null and absence mean, falls with the run; what cannot be read has fallen."""
     text = each.insight.expires_at
     if text is None or text == "run_end":
         return each.run_is_finished
     moment = parse_rfc3339(text)
-    return moment is None or moment < desk.now
+    return moment is None or moment < draft.now
 
 
 def _confidence(item: InsightItem) -> float:

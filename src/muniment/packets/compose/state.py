@@ -8,7 +8,7 @@ from typing import Any
 from muniment.contracts.memory_packet import Decision, Risk, WorkingState
 from muniment.core.record import Record
 from muniment.packets.compose.budget import cut_value, typical_mark
-from muniment.packets.compose.draft import Desk, Placed
+from muniment.packets.compose.draft import PacketDraft, Placed
 from muniment.packets.compose.explain import Reason, Rung
 from muniment.packets.page.lines import CLAIMS, HINTS, StateUnit, claim_evidence, state_line, state_units
 from muniment.packets.page.matrix import STATE_PARTS
@@ -21,61 +21,61 @@ _REF = "…"
 _TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
 
 
-def place_state(desk: Desk) -> None:
+def place_state(draft: PacketDraft) -> None:
     """Every unit whole, cut, by its key alone, or not at all."""
-    if desk.pool.working_state is None:
+    if draft.pool.working_state is None:
         return
     fitting: list[StateUnit] = []
-    for unit in state_units(desk.pool.working_state, desk.purpose):
-        if desk.purpose not in STATE_PARTS[unit.part]:
-            desk.tally.omit(unit.name, "purpose")
-        elif (reason := desk.bars_evidence(_evidence_of(unit)) or _bars_claim(desk, unit)) is not None:
-            desk.tally.omit(unit.name, reason)
-        elif desk.wall.bars_value([unit.key, _plain(unit.value)]):
-            desk.tally.omit(unit.name, "insight_wall")
+    for unit in state_units(draft.pool.working_state, draft.purpose):
+        if draft.purpose not in STATE_PARTS[unit.part]:
+            draft.tally.omit(unit.name, "purpose")
+        elif (reason := draft.bars_evidence(_evidence_of(unit)) or _bars_claim(draft, unit)) is not None:
+            draft.tally.omit(unit.name, reason)
+        elif draft.wall.bars_value([unit.key, _plain(unit.value)]):
+            draft.tally.omit(unit.name, "insight_wall")
         else:
             fitting.append(unit)
-    desk.purse.price_many(state_line(unit, typical_mark) for unit in fitting)
+    draft.purse.price_many(state_line(unit, typical_mark) for unit in fitting)
     core_left = sum(unit.part in _CORE for unit in fitting)
     for at, unit in enumerate(fitting):
         core_left -= unit.part in _CORE
-        _place_unit(desk, unit, at, share=0.5 if core_left else 1.0)
+        _place_unit(draft, unit, at, share=0.5 if core_left else 1.0)
 
 
-def _bars_claim(desk: Desk, unit: StateUnit) -> Reason | None:
+def _bars_claim(draft: PacketDraft, unit: StateUnit) -> Reason | None:
     """A claim has the trust of its evidence (LG-08)."""
     if unit.part != CLAIMS or not isinstance(unit.value, dict):
         return None
-    return desk.bars(unit.value.get("trust", "external"))
+    return draft.bars(unit.value.get("trust", "external"))
 
 
-def _place_unit(desk: Desk, unit: StateUnit, at: int, *, share: float) -> None:
+def _place_unit(draft: PacketDraft, unit: StateUnit, at: int, *, share: float) -> None:
     """One long unit leaves the others of the core half of what is left."""
-    room = desk.purse.room("state")
+    room = draft.purse.room("state")
     limit = int(room * share)
 
     def fits(value: Any) -> bool:
-        return desk.purse.price(state_line(_with(unit, value), typical_mark)) <= limit
+        return draft.purse.price(state_line(_with(unit, value), typical_mark)) <= limit
 
     def fits_cut(value: Any) -> bool:
         return fits(_cut(value))
 
-    price = desk.purse.price(state_line(unit, typical_mark))
-    if price <= limit or (unit.part in _CORE and price <= room and price <= desk.policy.cut_tokens_min):
-        _put(desk, unit, at)
+    price = draft.purse.price(state_line(unit, typical_mark))
+    if price <= limit or (unit.part in _CORE and price <= room and price <= draft.policy.cut_tokens_min):
+        _put(draft, unit, at)
         return
     shorter, rung = None, "raw→quote"
-    if room >= desk.policy.cut_tokens_min:
+    if room >= draft.policy.cut_tokens_min:
         kept_part = None if unit.part == "constraints" else cut_value(_text_of(unit), fits_cut)
         shorter = None if kept_part is None else _cut(kept_part)
         if shorter is None and unit.part in ("constraints", "slots") and fits(_REF):
             shorter, rung = _REF, "raw→ref"
     if shorter is None:
-        desk.tally.omit(unit.name, "over_budget", tokens=price)
+        draft.tally.omit(unit.name, "over_budget", tokens=price)
         return
-    _put(desk, _with(unit, shorter), at)
-    kept = desk.purse.price(state_line(_with(unit, shorter), typical_mark))
-    _step_down(desk, unit.name, "raw→ref" if rung == "raw→ref" else "raw→quote", kept, price)
+    _put(draft, _with(unit, shorter), at)
+    kept = draft.purse.price(state_line(_with(unit, shorter), typical_mark))
+    _step_down(draft, unit.name, "raw→ref" if rung == "raw→ref" else "raw→quote", kept, price)
 
 
 def _cut(value: Any) -> Any:
@@ -83,13 +83,13 @@ def _cut(value: Any) -> Any:
     return f"{value} {_REF}" if isinstance(value, str) else [*value, _REF]
 
 
-def _step_down(desk: Desk, name: str, rung: Rung, kept: int, price: int) -> None:
-    desk.tally.step_down(name, "working_state", rung, f"{kept} of {price} tokens kept")
+def _step_down(draft: PacketDraft, name: str, rung: Rung, kept: int, price: int) -> None:
+    draft.tally.step_down(name, "working_state", rung, f"{kept} of {price} tokens kept")
 
 
-def _put(desk: Desk, unit: StateUnit, at: int) -> None:
-    price = desk.purse.price(state_line(unit, typical_mark))
-    desk.place(Placed(unit.name, "state", price, unit, (at,)), 1.0, (f"working_state.{unit.part}",))
+def _put(draft: PacketDraft, unit: StateUnit, at: int) -> None:
+    price = draft.purse.price(state_line(unit, typical_mark))
+    draft.place(Placed(unit.name, "state", price, unit, (at,)), 1.0, (f"working_state.{unit.part}",))
 
 
 def _evidence_of(unit: StateUnit) -> str | None:
@@ -121,11 +121,11 @@ def _with(unit: StateUnit, value: Any) -> StateUnit:
     return replace(unit, value=type(unit.value)(**{**kept, field: value}))
 
 
-def state_of(desk: Desk) -> WorkingState:
+def state_of(draft: PacketDraft) -> WorkingState:
     """The working state of the packet: the units that have a place, and the version."""
-    held = desk.pool.working_state
+    held = draft.pool.working_state
     parts: dict[str, Any] = {"state_version": held.state_version if held is not None else 0}
-    for placed in desk.items("state"):
+    for placed in draft.items("state"):
         unit: StateUnit = placed.item
         if unit.part == "goal":
             parts["goal"] = unit.value

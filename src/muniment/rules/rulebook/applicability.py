@@ -13,15 +13,15 @@ from muniment.core.vocabulary import Level, RuleType
 from muniment.errors import InvalidInput
 from muniment.learning.keys import name_key
 from muniment.learning.ttl import has_expired
-from muniment.rules.rulebook.candidates import Candidate, Place, RefusalCode
+from muniment.rules.rulebook.candidates import Candidate, RefusalCode, RulePlace
 from muniment.verify.buckets import parse_bucket_key
 
-__all__ = ["Asked", "Refusal", "applying_to"]
+__all__ = ["Refusal", "RuleRequest", "applying_to"]
 
 _TYPES: tuple[RuleType, ...] = get_args(RuleType)
 
 
-class Asked(NamedTuple):
+class RuleRequest(NamedTuple):
     """A request with what is known of the run."""
 
     request: CandidateSelectRequest
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
         now: str,
         task_family: str | None = None,
         features: Mapping[str, Any] | None = None,
-    ) -> Asked:
+    ) -> RuleRequest:
         """What the request says of the run, the bucket filling in what its context leaves open."""
         context = request.context
         impact, clarity = (context.impact_level, context.user_clarity) if context is not None else (None, None)
@@ -73,12 +73,12 @@ class Refusal(NamedTuple):
     why: str
 
 
-def applying_to(candidates: Iterable[Candidate], asked: Asked) -> tuple[list[Candidate], list[Refusal]]:
+def applying_to(candidates: Iterable[Candidate], asked: RuleRequest) -> tuple[list[Candidate], list[Refusal]]:
     """The rules that apply to a run, and why the others do not."""
     constraints = asked.request.constraints
     types = _TYPES if constraints is None else constraints.allow_types
     here = _Here(asked)
-    known: dict[Place, tuple[RefusalCode, str] | None] = {}
+    known: dict[RulePlace, tuple[RefusalCode, str] | None] = {}
     applying: list[Candidate] = []
     refusals: list[Refusal] = []
     for candidate in candidates:
@@ -102,13 +102,13 @@ def applying_to(candidates: Iterable[Candidate], asked: Asked) -> tuple[list[Can
 class _Here:
     """What is known of the run that rules are to apply to."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RuleRequest) -> None:
         self._domain, self._family = name_key(asked.domain_tag), name_key(asked.task_family)
         self._bucket, self._features = asked.bucket_key, asked.features
         self._now: datetime = parse_instant(asked.now, path="$.now")
         self._truths: dict[str, Truth] = {}
 
-    def refusal(self, place: Place) -> tuple[RefusalCode, str] | None:
+    def refusal(self, place: RulePlace) -> tuple[RefusalCode, str] | None:
         """Why rules of this place do not apply, as a code and in words; None where they do."""
         if place.domain is not None and place.domain != self._domain:
             return "other_domain", f"for the domain {place.domain_tag}; the run's is {self._domain or 'unknown'}"

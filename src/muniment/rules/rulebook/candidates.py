@@ -22,9 +22,9 @@ __all__ = [
     "PREDICATES",
     "Candidate",
     "CountTokens",
-    "Place",
     "Published",
     "RefusalCode",
+    "RulePlace",
     "compile_rule",
     "stage_of",
 ]
@@ -58,7 +58,7 @@ _DOMAIN_WIDE = frozenset({"domain_tag"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Place:
+class RulePlace:
     """Where rules apply. Rules of one place share it, so that a run is asked once for all of them."""
 
     domain_tag: str | None
@@ -93,7 +93,7 @@ class Candidate(NamedTuple):
     stage: RuleStage
     is_guardrail: bool
     is_users: bool
-    place: Place
+    place: RulePlace
     rate: Published
     bucket_rates: Mapping[str, Published]
     inert: tuple[RefusalCode, str] | None
@@ -171,7 +171,7 @@ def _inert(memory: StoredMemory, stage: RuleStage) -> tuple[RefusalCode, str] | 
     return "not_in_force", f"it is {stage}: neither active nor on trial"
 
 
-def _mode(memory: StoredMemory, rule: RuleRecord, place: Place, stage: RuleStage) -> InjectionMode:
+def _mode(memory: StoredMemory, rule: RuleRecord, place: RulePlace, stage: RuleStage) -> InjectionMode:
     """A guard of the system holds for a domain or wider, is active, and was learnt: nobody can submit one."""
     if memory.layer == "user":
         return "inline"
@@ -198,7 +198,7 @@ def _as_rate(value: float | None) -> float | None:
 
 
 @lru_cache(maxsize=1 << 14)
-def _place(domain: str | None, family: str | None, texts: tuple[str, ...], buckets: tuple[str, ...]) -> Place:
+def _place(domain: str | None, family: str | None, texts: tuple[str, ...], buckets: tuple[str, ...]) -> RulePlace:
     predicates: list[Predicate] = []
     fault = None
     for index, text in enumerate(texts):
@@ -208,4 +208,4 @@ def _place(domain: str | None, family: str | None, texts: tuple[str, ...], bucke
             fault = f"{text!r:.80} is no predicate: {error.message}"
             break
     asked = () if fault is not None else tuple(predicates)
-    return Place(domain, family, name_key(domain), name_key(family), frozenset(buckets), asked, fault)
+    return RulePlace(domain, family, name_key(domain), name_key(family), frozenset(buckets), asked, fault)

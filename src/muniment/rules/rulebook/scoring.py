@@ -12,14 +12,14 @@ from typing import NamedTuple
 from muniment.core.policy.rules import RulePolicy
 from muniment.rules.rulebook.candidates import Candidate
 
-__all__ = ["Scoring", "Standing"]
+__all__ = ["PublishedRate", "Scoring"]
 
 _MIDDLE = 0.5
 _DIGITS = 6
 """Scores that agree to so many digits are equal, and the rank decides."""
 
 
-class Standing(NamedTuple):
+class PublishedRate(NamedTuple):
     """How a rule does, as it was published. Thin samples say nothing: `rate` is None, however they went."""
 
     rate: float | None
@@ -41,8 +41,8 @@ class Scoring:
     def value(self, candidate: Candidate) -> float:
         """The score of a rule that applies."""
         policy, place = self._policy, candidate.place
-        standing = self.standing(candidate)
-        score = self._statistics(standing) + self.novelty(standing)
+        published = self.published(candidate)
+        score = self._statistics(published) + self.novelty(published)
         if place.domain is not None:
             score += policy.domain_weight
         if place.family is not None:
@@ -53,35 +53,35 @@ class Scoring:
             score += policy.guardrail_weight
         return round(score, _DIGITS)
 
-    def standing(self, candidate: Candidate) -> Standing:
+    def published(self, candidate: Candidate) -> PublishedRate:
         """The published rate of the run's bucket or, where that is thin, over all."""
         key, thin_n, is_high = self._bucket_key, self._thin_n, self._is_high
         if candidate.bucket_rates and key is not None and (found := candidate.bucket_rates.get(key)) is not None:
             p_hat, bound, runs = found
             rate = bound if is_high else p_hat
             if rate is not None and runs >= thin_n:
-                return Standing(rate, runs, key)
+                return PublishedRate(rate, runs, key)
         p_hat, bound, runs = candidate.rate
         rate = bound if is_high else p_hat
-        return Standing(rate if runs >= thin_n else None, runs, None)
+        return PublishedRate(rate if runs >= thin_n else None, runs, None)
 
-    def debias(self, standing: Standing) -> float | None:
+    def debias(self, published: PublishedRate) -> float | None:
         """What the rate is weighed by; None where it is not."""
-        if not self._policy.debias or standing.rate is None:
+        if not self._policy.debias or published.rate is None:
             return None
-        return self._weight(standing.rate)
+        return self._weight(published.rate)
 
-    def novelty(self, standing: Standing) -> float:
+    def novelty(self, published: PublishedRate) -> float:
         """What is added for having hardly been used."""
         policy = self._policy
-        if not policy.novelty_weight or standing.runs >= policy.novelty_n:
+        if not policy.novelty_weight or published.runs >= policy.novelty_n:
             return 0.0
-        return policy.novelty_weight * (1 - standing.runs / policy.novelty_n)
+        return policy.novelty_weight * (1 - published.runs / policy.novelty_n)
 
     def reasons(self, candidate: Candidate) -> list[str]:
         """Why it scores what it scores, part by part."""
         policy, place = self._policy, candidate.place
-        standing = self.standing(candidate)
+        published = self.published(candidate)
         said = []
         if place.domain is not None:
             said.append(f"domain {place.domain_tag}: +{policy.domain_weight:g}")
@@ -92,25 +92,25 @@ class Scoring:
         if candidate.is_guardrail:
             said.append(f"guardrail: +{policy.guardrail_weight:g}")
         said += [f"holds: {predicate.text}" for predicate in place.predicates]
-        said.append(self._statistics_words(standing))
-        if novelty := self.novelty(standing):
-            said.append(f"hardly used, {standing.runs} runs: +{novelty:.3f}")
+        said.append(self._statistics_words(published))
+        if novelty := self.novelty(published):
+            said.append(f"hardly used, {published.runs} runs: +{novelty:.3f}")
         return said
 
-    def _statistics_words(self, standing: Standing) -> str:
-        rate, runs, bucket = standing
+    def _statistics_words(self, published: PublishedRate) -> str:
+        rate, runs, bucket = published
         if rate is None:
             return f"pass rate unknown: {runs} judged runs"
         name = "pass rate at least" if self._is_high else "pass rate"
         place = f" in {bucket}" if bucket is not None else ""
-        weight = self.debias(standing)
+        weight = self.debias(published)
         weighed = f", weighed by {weight:.3f}" if weight is not None else ""
-        return f"{name} {rate:.3f} of {runs} runs{place}{weighed}: {self._statistics(standing):+.3f}"
+        return f"{name} {rate:.3f} of {runs} runs{place}{weighed}: {self._statistics(published):+.3f}"
 
-    def _statistics(self, standing: Standing) -> float:
-        if standing.rate is None:
+    def _statistics(self, published: PublishedRate) -> float:
+        if published.rate is None:
             return 0.0
-        return self._policy.statistics_weight * (self._worth(standing.rate) - self._middle)
+        return self._policy.statistics_weight * (self._worth(published.rate) - self._middle)
 
     def _worth(self, rate: float) -> float:
         """The rate or, with debias, the rate over how often it passes: nearly level, and still never upside down."""

@@ -22,11 +22,11 @@ from muniment.core.text.duplicates import cosine, turns
 from muniment.learning.rule_state import Arm, RuleArm
 from muniment.rules.arms import in_arm
 from muniment.rules.promotion.records import RefusedRule
-from muniment.rules.rulebook.applicability import Asked, Refusal, applying_to
+from muniment.rules.rulebook.applicability import Refusal, RuleRequest, applying_to
 from muniment.rules.rulebook.candidates import Candidate, RefusalCode, compile_rule
 from muniment.rules.rulebook.scoring import Scoring
 
-__all__ = ["Asked", "Candidate", "Refusal", "RefusalCode", "Selected", "compile_rule", "select_rules"]
+__all__ = ["Candidate", "Refusal", "RefusalCode", "RuleRequest", "Selected", "compile_rule", "select_rules"]
 
 _HEADING = "## Rules"
 _LEFT_OUT: dict[str, str] = {
@@ -58,7 +58,7 @@ class Selected(NamedTuple):
         return f"{_HEADING}\n{''.join(self.lines)}".rstrip("\n") if self.lines else ""
 
 
-def select_rules(candidates: Iterable[Candidate], asked: Asked, policy: RulePolicy) -> Selected:
+def select_rules(candidates: Iterable[Candidate], asked: RuleRequest, policy: RulePolicy) -> Selected:
     """The rules for a run."""
     applying, refusals = applying_to(candidates, asked)
     scoring = Scoring(policy, asked.bucket_key, is_high=asked.impact == "high")
@@ -77,7 +77,7 @@ def select_rules(candidates: Iterable[Candidate], asked: Asked, policy: RulePoli
 
 
 def _without_overridden(
-    applying: Sequence[Candidate], asked: Asked, policy: RulePolicy
+    applying: Sequence[Candidate], asked: RuleRequest, policy: RulePolicy
 ) -> tuple[list[Candidate], list[Refusal]]:
     """The rules, but for those that another one, which this run has, is an exception to."""
     by = {
@@ -106,7 +106,7 @@ def _best_first(applying: Sequence[Candidate], scoring: Scoring) -> Iterator[Can
 
 
 def _choose(
-    ordered: Iterator[Candidate], applying: Sequence[Candidate], asked: Asked, policy: RulePolicy
+    ordered: Iterator[Candidate], applying: Sequence[Candidate], asked: RuleRequest, policy: RulePolicy
 ) -> tuple[_Taken, list[RuleArm], list[Refusal]]:
     """Down the list while there is room; what is left out by its arm takes none."""
     constraints, choice = asked.request.constraints, policy.select
@@ -220,7 +220,7 @@ def _exploration(
     weights: list[float] = []
     used_novelty = False
     if policy.select.debias or policy.select.novelty_weight:
-        standings = list(map(scoring.standing, scored))
+        standings = list(map(scoring.published, scored))
         weights = [weight for each in standings if (weight := scoring.debias(each)) is not None]
         used_novelty = any(map(scoring.novelty, standings))
     return Exploration(

@@ -69,7 +69,7 @@ def _tells_of_a_way(entry: LedgerEntry) -> bool:
     return entry.kind == "step" or entry.metadata.get("event") in _TELLING.get(entry.kind, ())
 
 
-class _Place(NamedTuple):
+class _EventPosition(NamedTuple):
     """Which stretch between snapshots, and at which counted event of it."""
 
     stretch: int
@@ -83,10 +83,10 @@ class _RunMeter:
         self._policy = policy
         self._lengths: list[int] = []
         """Counted events of each stretch that a snapshot closed."""
-        self._incidents: list[_Place] = []
+        self._incidents: list[_EventPosition] = []
         self.met: set[str] = set()
         """What was selected into some window."""
-        self._row_began = self._step_began = self._idle_began = _Place(0, 1)
+        self._row_began = self._step_began = self._idle_began = _EventPosition(0, 1)
         self._idle_steps = 0
         self._has_progress = True
 
@@ -111,7 +111,7 @@ class _RunMeter:
             self._lengths.append(counted - fold.counted_since)
         step = entry.step
         is_counted = step is not None and step.event in COUNTED_EVENTS
-        here = _Place(len(self._lengths), fold.counted_since + (not is_counted))
+        here = _EventPosition(len(self._lengths), fold.counted_since + (not is_counted))
         if fold.steps > steps:
             self._end_step(here)
         if step is not None and step.event == "ACT_DONE":
@@ -120,20 +120,20 @@ class _RunMeter:
             self._see_window(here, step.manifest)
         self._see_rest(entry, here, new_evidence=fold.chunks_cited > cited)
 
-    def _see_action(self, here: _Place, is_loop: bool) -> None:
+    def _see_action(self, here: _EventPosition, is_loop: bool) -> None:
         self.actions += 1
         if self.fold.repeats <= 1:
             self._row_began = here
         if is_loop:
             self._incidents.append(self._row_began)
 
-    def _see_window(self, here: _Place, manifest: ContextManifest) -> None:
+    def _see_window(self, here: _EventPosition, manifest: ContextManifest) -> None:
         self._has_progress |= not self.met.issuperset(manifest.selected)
         self.met.update(manifest.selected)
         if _leaves_constraints_out(manifest):
             self._forget(here)
 
-    def _see_rest(self, entry: LedgerEntry, here: _Place, *, new_evidence: bool) -> None:
+    def _see_rest(self, entry: LedgerEntry, here: _EventPosition, *, new_evidence: bool) -> None:
         subject = subject_of(entry)
         self._has_progress |= new_evidence or (subject is not None and subject[0] == "claim")
         if subject is not None and subject[0] == "failure" and entry.metadata.get("category") in FORGOTTEN:
@@ -143,7 +143,7 @@ class _RunMeter:
             if entry.metadata.get("stop_reason") == "NO_EVIDENCE" and self._idle_steps < self._policy.stall_steps:
                 self._stall(self._idle_began if self._idle_steps else here)
 
-    def _end_step(self, here: _Place) -> None:
+    def _end_step(self, here: _EventPosition) -> None:
         """The step that was going on is over; did it bring anything?"""
         if self._has_progress:
             self._idle_steps = 0
@@ -155,11 +155,11 @@ class _RunMeter:
                 self._stall(self._idle_began)
         self._step_began, self._has_progress = here, False
 
-    def _stall(self, began: _Place) -> None:
+    def _stall(self, began: _EventPosition) -> None:
         self.stalls += 1
         self._incidents.append(began)
 
-    def _forget(self, here: _Place) -> None:
+    def _forget(self, here: _EventPosition) -> None:
         self.forgotten += 1
         self._incidents.append(here)
 

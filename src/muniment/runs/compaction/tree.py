@@ -105,7 +105,7 @@ def _with(wire: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartRange:
     """A part that is still to be read: which elements of which list hang below it."""
 
     tree: str
@@ -129,12 +129,13 @@ def join(head: dict[str, Any], salt: bytes, fetch: Fetch) -> dict[str, Any]:
     """
     document, trees = _checked_head(head)
     places = [
-        _Place(name, 0, tree["count"], _name_of(tree["root"], f"the root of {name}")) for name, tree in trees.items()
+        _PartRange(name, 0, tree["count"], _name_of(tree["root"], f"the root of {name}"))
+        for name, tree in trees.items()
     ]
     leaves: dict[str, dict[int, list[Any]]] = {name: {} for name in trees}
     while places:
         texts = fetch(list(dict.fromkeys(place.name for place in places)))
-        below: list[_Place] = []
+        below: list[_PartRange] = []
         for place in places:
             part = _read(place, salt, texts.get(place.name))
             if place.is_leaf:
@@ -159,7 +160,7 @@ def _checked_head(head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     return document, trees
 
 
-def _read(place: _Place, salt: bytes, text: str | None) -> list[Any]:
+def _read(place: _PartRange, salt: bytes, text: str | None) -> list[Any]:
     if text is None:
         raise _broken(place, "is missing")
     if salted_digest(salt, text.encode()) != place.name:
@@ -174,7 +175,7 @@ def _read(place: _Place, salt: bytes, text: str | None) -> list[Any]:
     return part
 
 
-def _broken(place: _Place, said: str) -> IntegrityFailure:
+def _broken(place: _PartRange, said: str) -> IntegrityFailure:
     return IntegrityFailure(
         f"{place} {said}",
         hint="an older snapshot and the entries after it give the same state",
@@ -182,7 +183,7 @@ def _broken(place: _Place, said: str) -> IntegrityFailure:
     )
 
 
-def _span_below(place: _Place) -> int:
+def _span_below(place: _PartRange) -> int:
     """How many elements hang below each name of this node but the last."""
     span = LEAF
     while span * FAN < place.end - place.start:
@@ -190,10 +191,10 @@ def _span_below(place: _Place) -> int:
     return span
 
 
-def _children(place: _Place, names: Sequence[Any]) -> list[_Place]:
+def _children(place: _PartRange, names: Sequence[Any]) -> list[_PartRange]:
     span = _span_below(place)
     return [
-        _Place(place.tree, start, min(start + span, place.end), _name_of(name, str(place)))
+        _PartRange(place.tree, start, min(start + span, place.end), _name_of(name, str(place)))
         for start, name in zip(range(place.start, place.end, span), names, strict=True)
     ]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from muniment.errors import Forbidden, RateLimited, Unauthorized
 from muniment.surfaces.http.keys import Key, KeyFile
-from muniment.surfaces.http.routing import Found
+from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.table import Access
 
 __all__ = ["OPEN", "Caller", "RateLimits", "authenticate", "check_access", "check_grants"]
@@ -49,7 +49,7 @@ def authenticate(keys: KeyFile, authorization: str | None) -> Caller:
     return Caller(key.key_id, key.tenant, key.user, key.access, key.requests_per_minute, key.body_bytes_max)
 
 
-def check_access(caller: Caller, found: Found) -> None:
+def check_access(caller: Caller, found: MatchedRoute) -> None:
     """May this caller ask for this at this address? Says nothing of what is there (LG-02)."""
     operation, names = found.route.operation, found.names
     tenant = names.get("tenant_id")

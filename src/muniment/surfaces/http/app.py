@@ -1,4 +1,4 @@
-"""The application: a store behind its door, and room beside it for the inspector and MCP on the same port."""
+"""The application: a store behind its gateway, and room beside it for the inspector and MCP on the same port."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
 from muniment.surfaces.http.compression import Compressed
-from muniment.surfaces.http.gateway import Door, problem_response
+from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.http.settings import ServerSettings
-from muniment.surfaces.http.status import Standing
+from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import NoObserver, otel_observer
 from muniment.surfaces.operations.openapi import openapi_bytes
 from muniment.surfaces.operations.works import Works
@@ -51,8 +51,8 @@ def create_app(
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
     works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
-    standing = Standing(memory, openapi_bytes)
-    door = Door(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), standing)
+    status = ServerStatus(memory, openapi_bytes)
+    gateway = Gateway(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), status)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -60,30 +60,30 @@ def create_app(
             for each in lifespans:
                 await entered.enter_async_context(each)
             yield
-            standing.is_closing = True
-            door.live.end()
+            status.is_closing = True
+            gateway.live.end()
         works.close()
-        door.close()
+        gateway.close()
         if memory is not store:
             memory.close()
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
-    app.state.live = door.live
+    app.state.live = gateway.live
     app.router.redirect_slashes = False
-    app.router.default = _dispatched(door, beside or {})
+    app.router.default = _dispatched(gateway, beside or {})
     return app
 
 
-def _dispatched(door: Door, beside: Mapping[str, Beside]) -> ASGIApp:
-    """By the first part of the path: the API below /v1, those beside it; what is nobody's, the door refuses."""
-    others = {f"/{path.strip('/')}": _let_in(each, door) for path, each in beside.items()}
+def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
+    """By the first part of the path: the API below /v1, those beside it; what is nobody's, the gateway refuses."""
+    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in beside.items()}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if scope["type"] != "http":
             return
         first = f"/{path.split('/')[1]}" if path.startswith("/") else "/"
-        chosen = door if first == "/v1" else others.get(first) or others.get("/") or door
+        chosen = gateway if first == "/v1" else others.get(first) or others.get("/") or gateway
         await chosen(scope, receive, send)
 
     return app
@@ -96,13 +96,13 @@ async def _defect(request: Request, error: Exception) -> Response:
     return problem_response(MunimentError("the server failed; the log says why"), request_id)
 
 
-def _let_in(other: Beside, door: Door) -> ASGIApp:
+def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
     """The other application, behind the same keys."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and other.asks_for_keys:
             try:
-                scope.setdefault("state", {})["caller"] = door.caller_of(Request(scope))
+                scope.setdefault("state", {})["caller"] = gateway.caller_of(Request(scope))
             except MunimentError as error:
                 await problem_response(error, "-")(scope, receive, send)
                 return

@@ -14,20 +14,20 @@ from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, guarded, version_of
 from muniment.surfaces.http.handles import open_handle, place_study, versioned_id
 from muniment.surfaces.http.pages import is_sought, page_of, page_sought
-from muniment.surfaces.http.routing import Found
+from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["LINES", "Answer", "Asked", "carry_out", "match_version", "plain_result", "problem_line"]
+__all__ = ["LINES", "AdmittedRequest", "Answer", "carry_out", "match_version", "plain_result", "problem_line"]
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CHUNK_BYTES = 1 << 16
 
 
-class Asked(NamedTuple):
+class AdmittedRequest(NamedTuple):
     """A request, read and let in."""
 
-    found: Found
+    found: MatchedRoute
     own: Mapping[str, Any]
     """The arguments of the method."""
     run: Mapping[str, Any]
@@ -48,7 +48,9 @@ class Answer(NamedTuple):
     etag: str | None = None
 
 
-def carry_out(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None] | None = None) -> Answer:
+def carry_out(
+    memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None] | None = None
+) -> Answer:
     """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
     operation, found = asked.found.route.operation, asked.found
     etag = None
@@ -65,19 +67,19 @@ def carry_out(memory: Memory, works: Works, asked: Asked, progress: Callable[[in
     return _answer(asked, result, etag)
 
 
-def plain_result(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None]) -> Any:
+def plain_result(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None]) -> Any:
     """The answer as plain data, for work whose result is fetched later."""
     result = _call(memory, works, asked, progress)
     return asked.found.route.operation.shape.encode(result)
 
 
-def _version(memory: Memory, found: Found) -> str:
+def _version(memory: Memory, found: MatchedRoute) -> str:
     item_id = versioned_id(found)
     tenant_id = found.names["tenant_id"]
     return f'"{memory._ctx.engine.read(tenant_id, lambda reader: version_of(reader, item_id))}"'
 
 
-def _call(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], None] | None) -> Any:
+def _call(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None] | None) -> Any:
     found = asked.found
     operation, names = found.route.operation, found.names
     if asked.request is not None or asked.version is not None:
@@ -98,7 +100,7 @@ def _call(memory: Memory, works: Works, asked: Asked, progress: Callable[[int], 
 # -- answers ------------------------------------------------------------------------------------------
 
 
-def _answer(asked: Asked, result: Any, etag: str | None) -> Answer:
+def _answer(asked: AdmittedRequest, result: Any, etag: str | None) -> Answer:
     operation = asked.found.route.operation
     returns = operation.signature.returns
     if operation.media == LINES:
@@ -116,7 +118,7 @@ def _answer(asked: Asked, result: Any, etag: str | None) -> Answer:
     return answer if operation.takes_body else _hashed(answer)
 
 
-def _list(asked: Asked, result: Iterable[Any]) -> Answer:
+def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:
     operation, found = asked.found.route.operation, asked.found
     inner = _listed(found).inner
     if asked.wants_lines:
@@ -128,7 +130,7 @@ def _list(asked: Asked, result: Iterable[Any]) -> Answer:
     return _page(operation.status, page.items, page.next)
 
 
-def _listed(found: Found) -> Listed:
+def _listed(found: MatchedRoute) -> Listed:
     shape = found.route.operation.shape
     assert isinstance(shape, Listed)
     return shape
@@ -172,7 +174,7 @@ def problem_line(error: MunimentError) -> bytes:
     return canonical_bytes({"problem": error.to_dict() | {"status": error.status}}) + b"\n"
 
 
-def match_version(header: str | None, found: Found) -> int | None:
+def match_version(header: str | None, found: MatchedRoute) -> int | None:
     """The version that If-Match names; None where it names none, or any."""
     if header is None:
         return None

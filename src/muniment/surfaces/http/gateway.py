@@ -1,4 +1,4 @@
-"""The door: every request comes in here, is named, let in or refused, carried out in a worker thread, and logged."""
+"""The gateway: every request comes in here, is named, let in or refused, carried out in a worker thread, and logged."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from muniment.store.changes import whose
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
-from muniment.surfaces.http.calls import LINES, Answer, Asked, carry_out, match_version, plain_result
+from muniment.surfaces.http.calls import LINES, AdmittedRequest, Answer, carry_out, match_version, plain_result
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
-from muniment.surfaces.http.routing import Found, Router, routes_of, segments_of
+from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
-from muniment.surfaces.http.status import Plain, Standing
+from muniment.surfaces.http.status import Plain, ServerStatus
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["Door", "Told", "problem_response"]
+__all__ = ["Gateway", "Told", "problem_response"]
 
 T = TypeVar("T")
 
@@ -88,14 +88,14 @@ def problem_response(error: MunimentError, request_id: str, status: int | None =
     return Response(canonical_bytes(problem), problem["status"], headers, MEDIA_TYPE)
 
 
-class Door:
+class Gateway:
     """An ASGI application over one store."""
 
     def __init__(
-        self, memory: Memory, works: Works, settings: ServerSettings, observer: Observer, standing: Standing
+        self, memory: Memory, works: Works, settings: ServerSettings, observer: Observer, status: ServerStatus
     ) -> None:
         self._memory, self._works, self._settings, self._observer = memory, works, settings, observer
-        self._standing = standing
+        self._status = status
         self._research_dir = Path(settings.research_dir)
         self._asks_for_keys = settings.asks_for_keys
         self._is_for_this_machine = not self._asks_for_keys and is_loopback(settings.host)
@@ -106,7 +106,7 @@ class Door:
         self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
         self._long = ThreadPoolExecutor(settings.works_max, "muniment-long")
         """For long work that somebody waits for: other requests do not wait behind it."""
-        self._aside = ThreadPoolExecutor(1, "muniment-standing")
+        self._aside = ThreadPoolExecutor(1, "muniment-status")
         """For those who ask whether the server is ready: they do not wait behind requests."""
         self.live = Live(
             memory._ctx.engine,
@@ -155,7 +155,7 @@ class Door:
     async def _respond(self, request: HttpRequest, told: list[Told]) -> Response:
         self._check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
-        page = self._standing.page(request.method, segments)
+        page = self._status.page(request.method, segments)
         if page is not None:
             told[0] = Told("/" + "/".join(segments))
             plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
@@ -222,7 +222,9 @@ class Door:
 
     # -- reading what is asked ------------------------------------------------------------------------
 
-    async def _asked(self, request: HttpRequest, found: Found, caller: Caller) -> tuple[Asked, Path | None]:
+    async def _asked(
+        self, request: HttpRequest, found: MatchedRoute, caller: Caller
+    ) -> tuple[AdmittedRequest, Path | None]:
         operation, settings = found.route.operation, self._settings
         query = query_arguments(found.route, request.query_params.multi_items())
         own, spooled = query["own"], None
@@ -236,7 +238,7 @@ class Door:
         check_grants(caller, query["run"])
         check_grants(caller, own)
         keyed, own = self._keyed(request, found, own, query["run"])
-        asked = Asked(
+        asked = AdmittedRequest(
             found=found,
             own=own,
             run=query["run"],
@@ -249,7 +251,7 @@ class Door:
         return asked, spooled
 
     def _keyed(
-        self, request: HttpRequest, found: Found, own: dict[str, Any], run: dict[str, Any]
+        self, request: HttpRequest, found: MatchedRoute, own: dict[str, Any], run: dict[str, Any]
     ) -> tuple[Request | None, dict[str, Any]]:
         """What an Idempotency-Key makes of the request."""
         key = request.headers.get("idempotency-key")
@@ -269,7 +271,7 @@ class Door:
 
     # -- carrying out ---------------------------------------------------------------------------------
 
-    async def _carry_out(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
+    async def _carry_out(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
         operation = asked.found.route.operation
         if operation.media == "text/event-stream":
             return self._stream_events(request, asked.found, caller)
@@ -298,7 +300,7 @@ class Door:
             self._replies.keep(asked.request, Kept(asked.request.said, response.status_code, headers, answer.body))
         return response
 
-    def _begin(self, asked: Asked) -> Response:
+    def _begin(self, asked: AdmittedRequest) -> Response:
         """Long work, beside the requests."""
         found = asked.found
         spooled = asked.own.get(found.route.operation.body or "")
@@ -318,13 +320,13 @@ class Door:
         }
         return Response(work.to_bytes(), 202, headers, "application/json")
 
-    def _stream_events(self, request: HttpRequest, found: Found, caller: Caller) -> Response:
+    def _stream_events(self, request: HttpRequest, found: MatchedRoute, caller: Caller) -> Response:
         names = {name: found.names[name] for name in ("tenant_id", "user_id") if name in found.names}
         work_of = partial(self._works.get, found.names["operation_id"], **names)
         stream = Stream(caller, request.headers.get("authorization"))
         return self.live.follow(self._works, work_of, stream, _HEADERS)
 
-    async def _stream_changes(self, request: HttpRequest, asked: Asked, caller: Caller) -> Response:
+    async def _stream_changes(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
         who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])
         position = request.headers.get("last-event-id") or asked.own.get("after")
         return await self.live.open(who, position, caller, request.headers.get("authorization"), _HEADERS)
@@ -334,11 +336,11 @@ async def _in_thread(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(pool, call)
 
 
-def _scope_of(found: Found) -> tuple[str, ...]:
+def _scope_of(found: MatchedRoute) -> tuple[str, ...]:
     return tuple(kind for kind in ("tenant", "user") if f"{kind}_id" in found.names)
 
 
-def _is_async(request: HttpRequest, asked: Asked) -> bool:
+def _is_async(request: HttpRequest, asked: AdmittedRequest) -> bool:
     return asked.found.route.operation.is_long and "respond-async" in request.headers.get("prefer", "")
 
 

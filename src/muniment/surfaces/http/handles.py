@@ -16,14 +16,14 @@ from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
 from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
-from muniment.surfaces.http.routing import Found
+from muniment.surfaces.http.routing import MatchedRoute
 
 __all__ = ["open_handle", "place_study", "versioned_id"]
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def open_handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any:
+def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Any:
     """What the operation is called on; `context` is what the query says of a run."""
     names, tenant_id = found.names, found.names.get("tenant_id", "")
     _check_names(names)
@@ -44,7 +44,7 @@ def open_handle(memory: Memory, found: Found, context: Mapping[str, Any]) -> Any
             return memory.open_research(names["run_id"], tenant_id=tenant_id)
 
 
-def _open_run(memory: Memory, found: Found, context: Mapping[str, Any]) -> Run:
+def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Run:
     """The run that is named: as it stands; or, where it has not started, as the query has it begin."""
     names, said = found.names, dict(context)
     repair = said.pop("repair", False)
@@ -93,7 +93,7 @@ def _check_names(names: Mapping[str, str]) -> None:
         raise InvalidInput("that is not the name of a tenant or a user", path="$")
 
 
-def _check_owned(memory: Memory, found: Found) -> None:
+def _check_owned(memory: Memory, found: MatchedRoute) -> None:
     """What is named in the path of a user must be that user's."""
     names = found.names
     if "user_id" not in names:
@@ -111,7 +111,7 @@ def _scope(names: Mapping[str, str]) -> Scope:
         raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
 
 
-def versioned_id(found: Found) -> str:
+def versioned_id(found: MatchedRoute) -> str:
     """The item whose version an ETag of this operation is."""
     from muniment.memory.facts.state_projection import state_id
 
@@ -119,7 +119,7 @@ def versioned_id(found: Found) -> str:
     return state_id(found.names["run_id"]) if named == "state" else found.names[str(named)]
 
 
-def place_study(memory: Memory, found: Found, arguments: dict[str, Any], root: Path) -> None:
+def place_study(memory: Memory, found: MatchedRoute, arguments: dict[str, Any], root: Path) -> None:
     """A research run's files lie under the server's own root, apart by tenant; callers name no folder."""
     run_id = arguments.get("run_id") or memory._ctx.ids.new("run")
     if not isinstance(run_id, str) or not _FOLDER.fullmatch(run_id):

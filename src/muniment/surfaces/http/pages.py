@@ -16,7 +16,7 @@ from muniment.store.ledger.records import LedgerEntry
 from muniment.store.reading import list_entries
 from muniment.store.reports import UserState
 from muniment.store.users import list_users
-from muniment.surfaces.http.routing import Found
+from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Shape
 
 __all__ = ["LIMIT", "LIMIT_MAX", "Page", "is_sought", "page_of", "page_sought"]
@@ -29,7 +29,7 @@ class Page(NamedTuple):
     next: str | None
 
 
-def page_of(found: Found, shape: Shape, items: Iterable[Any], asked: Mapping[str, Any]) -> Page:
+def page_of(found: MatchedRoute, shape: Shape, items: Iterable[Any], asked: Mapping[str, Any]) -> Page:
     """One page of a list: what comes after the cursor's item or, where that is gone, after its place."""
     limit, cursor = _asked(found, asked)
     plain: Iterator[Any] = (shape.encode(each) for each in items)
@@ -83,11 +83,13 @@ _SOUGHT: Mapping[str, _Sought] = {
 """By the method that answers them."""
 
 
-def is_sought(found: Found) -> bool:
+def is_sought(found: MatchedRoute) -> bool:
     return found.route.operation.call in _SOUGHT
 
 
-def page_sought(memory: Memory, found: Found, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]) -> Page:
+def page_sought(
+    memory: Memory, found: MatchedRoute, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]
+) -> Page:
     """One page of a list whose items have a place of their own: what comes after the cursor's."""
     limit, cursor = _asked(found, asked)
     sought = _SOUGHT[found.route.operation.call]
@@ -99,7 +101,7 @@ def page_sought(memory: Memory, found: Found, shape: Shape, own: Mapping[str, An
 # -- cursors ------------------------------------------------------------------------------------------
 
 
-def _asked(found: Found, asked: Mapping[str, Any]) -> tuple[int, list[Any] | None]:
+def _asked(found: MatchedRoute, asked: Mapping[str, Any]) -> tuple[int, list[Any] | None]:
     limit = asked.get("limit", LIMIT)
     if not 1 <= limit <= LIMIT_MAX:
         raise InvalidInput(f"limit is a whole number from 1 to {LIMIT_MAX}", path="$.limit")
@@ -107,12 +109,12 @@ def _asked(found: Found, asked: Mapping[str, Any]) -> tuple[int, list[Any] | Non
     return limit, None if cursor is None else _opened(found, cursor)
 
 
-def _sealed(found: Found, place: list[Any]) -> str:
+def _sealed(found: MatchedRoute, place: list[Any]) -> str:
     plain = canonical_bytes([found.route.operation.id, *place])
     return base64.urlsafe_b64encode(plain).decode().rstrip("=")
 
 
-def _opened(found: Found, cursor: str) -> list[Any]:
+def _opened(found: MatchedRoute, cursor: str) -> list[Any]:
     try:
         plain = parse_json(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):

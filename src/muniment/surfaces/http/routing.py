@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from muniment.errors import InvalidInput, UnknownRoute, WrongMethod
 from muniment.surfaces.operations.table import Level, Operation
 
-__all__ = ["Found", "Route", "Router", "routes_of", "segments_of"]
+__all__ = ["MatchedRoute", "Route", "Router", "routes_of", "segments_of"]
 
 SEGMENTS_MAX = 32
 
@@ -31,7 +31,7 @@ class Route:
         return "{run_id}" in self.template
 
 
-class Found(NamedTuple):
+class MatchedRoute(NamedTuple):
     route: Route
     names: Mapping[str, str]
     """What the path says of its parameters, decoded."""
@@ -80,14 +80,14 @@ class Router:
                     node = node.literals.setdefault(part, _Node())
             node.routes[route.operation.method] = route
 
-    def find(self, method: str, segments: tuple[str, ...]) -> Found:
+    def find(self, method: str, segments: tuple[str, ...]) -> MatchedRoute:
         """The route and its parameters; raises where there is none, or none with this method."""
         allowed: set[str] = set()
         for node, values in _matches(self._root, segments, ()):
             asked = "GET" if method == "HEAD" else method
             route = node.routes.get(asked)
             if route is not None:
-                return Found(route, dict(zip(route.operation.named_in(route.template), values, strict=True)))
+                return MatchedRoute(route, dict(zip(route.operation.named_in(route.template), values, strict=True)))
             allowed |= node.routes.keys()
         if allowed:
             allowed |= {"HEAD"} if "GET" in allowed else set()

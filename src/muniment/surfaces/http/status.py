@@ -9,7 +9,7 @@ from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, WrongMethod
 from muniment.handles.memory import Memory
 
-__all__ = ["Plain", "Standing"]
+__all__ = ["Plain", "ServerStatus"]
 
 
 class Plain(NamedTuple):
@@ -18,7 +18,7 @@ class Plain(NamedTuple):
     body: bytes
 
 
-class Standing:
+class ServerStatus:
     """Alive: the process answers. Ready: the store answers too, and nobody has begun to close."""
 
     def __init__(self, memory: Memory, describe: Callable[[], bytes]) -> None:

@@ -17,7 +17,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.study import TASK_TYPE
 from muniment.store.ledger.records import RunState
 from muniment.surfaces.http.arguments import query_arguments
-from muniment.surfaces.http.calls import Asked, carry_out
+from muniment.surfaces.http.calls import AdmittedRequest, carry_out
 from muniment.surfaces.http.pages import LIMIT_MAX
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -86,7 +86,7 @@ class _Recorder:
     def _ask(self, parts: tuple[str, ...], query: dict[str, str]) -> Any:
         found = self._router.find("GET", ("v1", *self._base, *parts))
         given = query_arguments(found.route, list(query.items()))
-        asked = Asked(found, given["own"], given["run"], given["page"], False, None, None, Path())
+        asked = AdmittedRequest(found, given["own"], given["run"], given["page"], False, None, None, Path())
         answer = carry_out(self._memory, self._works, asked)
         assert isinstance(answer.body, bytes)
         return json.loads(answer.body) if answer.media == "application/json" else answer.body.decode()

@@ -17,13 +17,13 @@ from muniment.errors import Closed, StorageBusy
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import enter, leave
 
-__all__ = ["Connections", "Place", "begin_immediate", "connect", "patiently"]
+__all__ = ["Connections", "FileTarget", "begin_immediate", "connect", "patiently"]
 
 _IDLE_READERS_MAX = 8
 _SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
 
 
-class Place(NamedTuple):
+class FileTarget(NamedTuple):
     """Where the file is and how it may be opened."""
 
     path: str
@@ -37,7 +37,7 @@ class Place(NamedTuple):
         return f"{Path(os.path.abspath(self.path)).as_uri()}?{how}"
 
 
-def connect(place: Place, *, timeout_s: float) -> sqlite3.Connection:
+def connect(place: FileTarget, *, timeout_s: float) -> sqlite3.Connection:
     """No implicit transactions; `timeout_s` is SQLite's own waiting, which is too coarse for writers."""
     connection = sqlite3.connect(
         place.uri,
@@ -87,7 +87,7 @@ def begin_immediate(connection: sqlite3.Connection, deadline: float, location: s
 class Connections:
     """The connections of one process to one file."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: FileTarget) -> None:
         self.place = place
         self.pid = os.getpid()
         self._lock = threading.Lock()

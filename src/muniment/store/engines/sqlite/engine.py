@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, Transaction
 from muniment.errors import InvalidInput, StorageReadOnly
 from muniment.store.engines.checks import check_tenant
-from muniment.store.engines.sqlite.connections import Connections, Place, begin_immediate
+from muniment.store.engines.sqlite.connections import Connections, FileTarget, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
 from muniment.store.engines.sqlite.opening import prepare
 from muniment.store.engines.sqlite.views import SqliteReader, SqliteTransaction
@@ -44,7 +44,7 @@ class SqliteEngine:
     ) -> None:
         if sqlite3.sqlite_version_info < (3, 37):
             raise InvalidInput(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.37 or newer is needed")
-        place = Place(os.fspath(path), "ro" if read_only else "rwc", durability, busy_timeout_s)
+        place = FileTarget(os.fspath(path), "ro" if read_only else "rwc", durability, busy_timeout_s)
         place, self._schema_number = prepare(place)
         self._connections = Connections(place)
         self._forking = threading.Lock()

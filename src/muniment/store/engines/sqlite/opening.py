@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from muniment.errors import InvalidInput, NotADatabase, NotFound, SchemaMismatch, StorageFailure
 from muniment.store.engines.migrations import Applied, Migration, load, pending
-from muniment.store.engines.sqlite.connections import Place, begin_immediate, connect, patiently
+from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, patiently
 from muniment.store.engines.sqlite.failures import code_of, translate
 from muniment.store.engines.sqlite.handles import entered, read_start
 
@@ -26,13 +26,13 @@ _MAGIC = b"SQLite format 3\0"
 _PACKAGE = "muniment.store.engines.sqlite"
 
 
-def prepare(place: Place) -> tuple[Place, int]:
+def prepare(place: FileTarget) -> tuple[FileTarget, int]:
     """Check the file, make or migrate it where it may be written; answers how to open it, and its schema number."""
     with entered(place.path):
         return _prepare(place)
 
 
-def _prepare(place: Place) -> tuple[Place, int]:
+def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
     _check_file(place)
     known = load(_PACKAGE)
     deadline = time.monotonic() + place.busy_timeout_s
@@ -48,7 +48,7 @@ def _prepare(place: Place) -> tuple[Place, int]:
     return _prepare_immutable(place._replace(mode="immutable"), known, deadline)
 
 
-def _prepare_immutable(place: Place, known: tuple[Migration, ...], deadline: float) -> tuple[Place, int]:
+def _prepare_immutable(place: FileTarget, known: tuple[Migration, ...], deadline: float) -> tuple[FileTarget, int]:
     """A folder that takes no new file: a write-ahead log cannot be opened there, but a closed store can be read."""
     log = place.path + "-wal"
     if os.path.exists(log) and os.path.getsize(log) > 0:
@@ -63,7 +63,7 @@ def _prepare_immutable(place: Place, known: tuple[Migration, ...], deadline: flo
         raise translate(error, place.path) from error
 
 
-def _check_file(place: Place) -> None:
+def _check_file(place: FileTarget) -> None:
     path = place.path
     if os.path.isdir(path):
         raise NotADatabase(f"{path} is a folder", hint="name a file in it")
@@ -86,7 +86,7 @@ def _check_file(place: Place) -> None:
 
 
 def _bring_up_to_date(
-    connection: sqlite3.Connection, place: Place, known: tuple[Migration, ...], deadline: float
+    connection: sqlite3.Connection, place: FileTarget, known: tuple[Migration, ...], deadline: float
 ) -> int:
     todo = pending(known, _applied(connection, place, deadline))
     if place.mode != "rwc":
@@ -109,7 +109,7 @@ def _bring_up_to_date(
     return len(known)
 
 
-def _applied(connection: sqlite3.Connection, place: Place, deadline: float) -> list[Applied]:
+def _applied(connection: sqlite3.Connection, place: FileTarget, deadline: float) -> list[Applied]:
     """The migrations the file has; refuses a file that belongs to something else."""
     asked = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     names = {name for (name,) in patiently(connection, asked, deadline, place.path)}

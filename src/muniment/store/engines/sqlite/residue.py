@@ -14,7 +14,7 @@ from contextlib import closing
 
 from muniment.core.ports.engine import ScrubReport
 from muniment.errors import StorageFailure
-from muniment.store.engines.sqlite.connections import Place, connect, patiently
+from muniment.store.engines.sqlite.connections import FileTarget, connect, patiently
 from muniment.store.engines.sqlite.failures import translate
 from muniment.store.engines.sqlite.handles import read_chunks
 
@@ -28,7 +28,7 @@ _FEW = 16
 _CHECKPOINT_WAIT_S = 2.0
 
 
-def scrub(place: Place, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+def scrub(place: FileTarget, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
     """Empty the log, look, rebuild if anything is found, look again. The caller keeps other writers out.
 
     A thorough one rebuilds whatever is found.
@@ -61,7 +61,7 @@ def scrub(place: Place, needles: Sequence[bytes], *, thorough: bool = False) -> 
     return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file", due=False)
 
 
-def _empty_log(connection: sqlite3.Connection, place: Place) -> bool:
+def _empty_log(connection: sqlite3.Connection, place: FileTarget) -> bool:
     deadline = time.monotonic() + min(_CHECKPOINT_WAIT_S, place.busy_timeout_s)
     while True:
         busy, _, _ = patiently(connection, "PRAGMA wal_checkpoint(TRUNCATE)", deadline, place.path).fetchone()
@@ -70,7 +70,7 @@ def _empty_log(connection: sqlite3.Connection, place: Place) -> bool:
         time.sleep(0.01)
 
 
-def _files(place: Place) -> list[str]:
+def _files(place: FileTarget) -> list[str]:
     return [path for path in (place.path, place.path + "-wal") if os.path.exists(path)]
 
 
