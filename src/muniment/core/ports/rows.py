@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from muniment.core.ports.engine import Condition, Get, Insert, Put, Reader, Row, Select, Transaction
 from muniment.core.ports.schema import Table, column_names, table
@@ -37,84 +37,52 @@ ASKED_MAX = 500
 R = TypeVar("R", bound=tuple[Any, ...])
 P = TypeVar("P", bound=tuple[Any, ...])
 T = TypeVar("T")
+AnyTable = Table[Any]
+Where = tuple[Condition, ...]
+
+if TYPE_CHECKING:  # what a question may say besides its conditions, as `Select` has it
+
+    class Order(TypedDict, total=False):
+        order: tuple[str, ...]
+        descending: bool
+
+    class Page(Order, total=False):
+        after: Row | None
+        limit: int | None
+
+    class Among(TypedDict, total=False):
+        column: str
+        where: Where
+        order: tuple[str, ...]
 
 
 @overload
-def select(
-    reader: Reader,
-    spec: Table[R],
-    where: tuple[Condition, ...] = (),
-    *,
-    order: tuple[str, ...] = (),
-    after: Row | None = None,
-    descending: bool = False,
-    limit: int | None = None,
-) -> list[R]: ...
+def select(reader: Reader, spec: Table[R], where: Where = (), **asked: Unpack[Page]) -> list[R]: ...
 @overload
-def select(
-    reader: Reader,
-    spec: Table[Any],
-    where: tuple[Condition, ...] = (),
-    *,
-    into: type[P],
-    order: tuple[str, ...] = (),
-    after: Row | None = None,
-    descending: bool = False,
-    limit: int | None = None,
-) -> list[P]: ...
-def select(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> list[Any]:
+def select(reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Page]) -> list[P]: ...
+def select(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> list[Any]:
     """The rows that meet all conditions, as `Select` says."""
     make, question = _question(spec, where, **asked)
     return list(map(make, reader.do(question)))
 
 
 @overload
-def stream(
-    reader: Reader,
-    spec: Table[R],
-    where: tuple[Condition, ...] = (),
-    *,
-    order: tuple[str, ...] = (),
-    descending: bool = False,
-    limit: int | None = None,
-) -> Iterator[R]: ...
+def stream(reader: Reader, spec: Table[R], where: Where = (), **asked: Unpack[Page]) -> Iterator[R]: ...
 @overload
 def stream(
-    reader: Reader,
-    spec: Table[Any],
-    where: tuple[Condition, ...] = (),
-    *,
-    into: type[P],
-    order: tuple[str, ...] = (),
-    descending: bool = False,
-    limit: int | None = None,
+    reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Page]
 ) -> Iterator[P]: ...
-def stream(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> Iterator[Any]:
-    """The same one by one, in flat memory."""
+def stream(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> Iterator[Any]:
+    """The rows that meet all conditions one by one, in flat memory."""
     make, question = _question(spec, where, **asked)
     return map(make, reader.stream(question))
 
 
 @overload
-def first(
-    reader: Reader,
-    spec: Table[R],
-    where: tuple[Condition, ...] = (),
-    *,
-    order: tuple[str, ...] = (),
-    descending: bool = False,
-) -> R | None: ...
+def first(reader: Reader, spec: Table[R], where: Where = (), **asked: Unpack[Order]) -> R | None: ...
 @overload
-def first(
-    reader: Reader,
-    spec: Table[Any],
-    where: tuple[Condition, ...] = (),
-    *,
-    into: type[P],
-    order: tuple[str, ...] = (),
-    descending: bool = False,
-) -> P | None: ...
-def first(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), **asked: Any) -> Any:
+def first(reader: Reader, spec: AnyTable, where: Where = (), *, into: type[P], **asked: Unpack[Order]) -> P | None: ...
+def first(reader: Reader, spec: AnyTable, where: Where = (), **asked: Any) -> Any:
     """The first of the rows that meet all conditions; None where there is none."""
     make, question = _question(spec, where, limit=1, **asked)
     rows = reader.do(question)
@@ -122,39 +90,17 @@ def first(reader: Reader, spec: Table[Any], where: tuple[Condition, ...] = (), *
 
 
 @overload
-def by_ids(
-    reader: Reader,
-    spec: Table[R],
-    ids: Sequence[Any],
-    *,
-    column: str = "id",
-    where: tuple[Condition, ...] = (),
-    order: tuple[str, ...] = (),
-) -> Iterator[R]: ...
+def by_ids(reader: Reader, spec: Table[R], ids: Sequence[Any], **asked: Unpack[Among]) -> Iterator[R]: ...
 @overload
 def by_ids(
-    reader: Reader,
-    spec: Table[Any],
-    ids: Sequence[Any],
-    *,
-    into: type[P],
-    column: str = "id",
-    where: tuple[Condition, ...] = (),
-    order: tuple[str, ...] = (),
+    reader: Reader, spec: AnyTable, ids: Sequence[Any], *, into: type[P], **asked: Unpack[Among]
 ) -> Iterator[P]: ...
 def by_ids(
-    reader: Reader,
-    spec: Table[Any],
-    ids: Sequence[Any],
-    *,
-    into: type[P] | None = None,
-    column: str = "id",
-    where: tuple[Condition, ...] = (),
-    order: tuple[str, ...] = (),
+    reader: Reader, spec: AnyTable, ids: Sequence[Any], *, column: str = "id", where: Where = (), **asked: Any
 ) -> Iterator[Any]:
     """The rows whose column is one of these, however many these are; in order within each portion that is asked."""
     for portion in chunked(ids):
-        make, question = _question(spec, ((column, "in", portion), *where), into=into, order=order)
+        make, question = _question(spec, ((column, "in", portion), *where), **asked)
         yield from map(make, reader.do(question))
 
 
@@ -164,22 +110,14 @@ def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
     return None if row is None else _maker(spec.row)(row)
 
 
-def texts(
-    reader: Reader,
-    spec: Table[Any],
-    column: str,
-    where: tuple[Condition, ...] = (),
-    *,
-    order: tuple[str, ...] = (),
-    limit: int | None = None,
-) -> list[str]:
+def texts(reader: Reader, spec: AnyTable, column: str, where: Where = (), **asked: Unpack[Page]) -> list[str]:
     """One column that always holds a text, of the rows that meet all conditions."""
-    question = Select(spec.name, where, order, limit=limit, columns=(_always_text(spec, column),))
+    question = Select(spec.name, where, columns=(_always_text(spec, column),), **asked)
     return [row[0] for row in reader.do(question)]  # type: ignore[misc]
 
 
-def stream_texts(reader: Reader, spec: Table[Any], column: str, where: tuple[Condition, ...] = ()) -> Iterator[str]:
-    """The same one by one, in flat memory."""
+def stream_texts(reader: Reader, spec: AnyTable, column: str, where: Where = ()) -> Iterator[str]:
+    """One column that always holds a text, one by one, in flat memory."""
     question = Select(spec.name, where, columns=(_always_text(spec, column),))
     return (row[0] for row in reader.stream(question))  # type: ignore[misc]
 
@@ -200,9 +138,7 @@ def put(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
     tx.do(Put(spec.name, rows))
 
 
-def _question(
-    spec: Table[Any], where: tuple[Condition, ...], *, into: Any = None, **asked: Any
-) -> tuple[Callable[[Row], Any], Select]:
+def _question(spec: AnyTable, where: Where, *, into: Any = None, **asked: Any) -> tuple[Callable[[Row], Any], Select]:
     """The operation, and what makes a row of what it answers."""
     row: Any = spec.row if into is None else into
     return _maker(row), Select(spec.name, where, columns=() if into is None else _columns(spec.name, row), **asked)
@@ -221,7 +157,7 @@ def _columns(name: str, into: Any) -> tuple[str, ...]:
     return () if fields == column_names(table(name)) else fields
 
 
-def _always_text(spec: Table[Any], name: str) -> str:
+def _always_text(spec: AnyTable, name: str) -> str:
     if not any(column.name == name and column.type == "text" and not column.nullable for column in spec.columns):
         raise InvalidInput(f"table {spec.name} has no column {name!r} that always holds a text")
     return name
