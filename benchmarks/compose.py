@@ -38,7 +38,7 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.core.text.stopwords import stop_words
+from muniment.core.text.analyzer import stop_words
 from muniment.errors import MunimentError
 from muniment.memory.outside.embedders import load_embedder
 

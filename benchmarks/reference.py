@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.data import Turn
-from muniment.core.text.stems import porter_stem
-from muniment.core.text.stopwords import stop_words
+from muniment.core.text.analyzer import porter_stem, stop_words
 from muniment.core.text.when import Window, resolve
 
 __all__ = ["Bm25", "Plain", "Recipe", "estimate_tokens", "standard"]

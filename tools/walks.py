@@ -128,7 +128,8 @@ def _promote(mem: Any) -> Callable[[], object]:
     for _ in range(400):
         story.run()
         if story.number % 20 == 0 and story.book.watch()[rule_id].decision == "promote":
-            return lambda: story.book.promote(rule_id, signed_by="rosa")
+            book = story.book
+            return lambda: book.promote(rule_id, signed_by="rosa")
     raise AssertionError("the trial never spoke")
 
 

@@ -17,7 +17,7 @@ from muniment.core.outside.token_counters import EstimateCounter
 from muniment.core.policy.compose import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose, write_packet
-from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.page.lines import SECTIONS
 from muniment.packets.pool import ComposeRequest, Pool
 from muniment.packets.rendering import render
 from muniment.testing.strategies import NOW, CountBy, insights, policies, pools, requests, texts

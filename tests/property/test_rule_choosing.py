@@ -14,7 +14,7 @@ from muniment.contracts.validation import unknown_keys, validate
 from muniment.core.policy.rules import RulePolicy
 from muniment.core.text.duplicates import cosine
 from muniment.learning.stored_memory import StoredMemory
-from muniment.rules.rulebook.selection import RuleRequest, Candidate, Selected, compile_rule, select_rules
+from muniment.rules.rulebook.selection import Candidate, RuleRequest, Selected, compile_rule, select_rules
 
 NOW = "2026-05-01T12:00:00.000000Z"
 BUCKET = "I3|travel|clarity_low"

@@ -20,7 +20,7 @@ from muniment.contracts.learned_memory import (
 )
 from muniment.core.hashing import short_id
 from muniment.core.numbers import whole
-from muniment.core.owners.banks import PREFIX, level_of
+from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
@@ -63,7 +63,7 @@ class Bank:
     @property
     def name(self) -> str:
         """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
-        return self._owner.removeprefix(PREFIX)
+        return self._owner.removeprefix(BANK_PREFIX)
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Bank:
         """Keep a plan; nothing happens until it is applied. An action may hold its `payload` itself."""
         from muniment.learning.plans import make_plan
 
-        return make_plan(self._ctx, self._scope, level_of(self._owner), plan, payloads)
+        return make_plan(self._ctx, self._scope, bank_level(self._owner), plan, payloads)
 
     def apply(self, plan_id: str, *, dry_run: bool = False) -> Applied:
         """Apply a plan, all of it or nothing; every action leaves a record. Applying twice is applying once."""
@@ -232,9 +232,9 @@ class Bank:
         self, *, bucket_key: str | None = None, tags: Sequence[str] = ()
     ) -> tuple[ReuseSelectMeta, tuple[PuctTerms, ...]]:
         """The seed to start from by PUCT, of a bucket or of all, with every term of every seed."""
+        from muniment.learning.keys import has_expired
         from muniment.learning.recalling import bucket_given
         from muniment.learning.reuse.puct import SeedState, select_seed
-        from muniment.learning.ttl import has_expired
         from muniment.memory.patches import texts_of
 
         bucket_key, tags = bucket_given(bucket_key), texts_of(tags, "$.tags")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners.corpora import owner_of
+from muniment.core.owners import owner_of
 from muniment.learning.projection import (
     project_draft,
     project_event_log,

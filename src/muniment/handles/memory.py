@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.policy.given import policy_given, policy_named
 from muniment.core.record import JsonObject, ValidationError, issues_of
 from muniment.core.scope import DEFAULT_TENANT, scope_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import DEFAULT_TENANT, scope_of
 from muniment.errors import InvalidInput, InvalidRecord
@@ -26,7 +26,7 @@ __all__ = ["MemoryLearning", "name_bank"]
 
 def name_bank(user_id: str | None, agent_id: str | None, tenant_id: str) -> tuple[Scope, str]:
     """The scope and the owner of the bank, and of the rulebook, of a user, an agent or the tenant."""
-    from muniment.core.owners.banks import bank_owner
+    from muniment.core.owners import bank_owner
 
     if user_id is not None and agent_id is not None:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
@@ -86,11 +86,11 @@ class MemoryLearning:
 
     def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """The bank that holds a learned record, or a plan or draft of one, by its id."""
-        from muniment.core.owners.banks import holder_of
+        from muniment.core.owners import bank_names
         from muniment.handles.bank import Bank
         from muniment.learning.banks import find_owner
 
-        holder = holder_of(find_owner(self._ctx, tenant_id, record_id))
+        holder = bank_names(find_owner(self._ctx, tenant_id, record_id))
         scope, owner = name_bank(holder.get("user_id"), holder.get("agent_id"), tenant_id)
         return Bank(self._ctx, scope, owner)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.owners.banks import PREFIX, level_of
+from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput
 from muniment.rules import rule_drafting
 from muniment.rules import rule_promoting as promoting
@@ -67,7 +67,7 @@ class Rulebook:
     @property
     def name(self) -> str:
         """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
-        return self._book.owner.removeprefix(PREFIX)
+        return self._book.owner.removeprefix(BANK_PREFIX)
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -239,4 +239,4 @@ class Rulebook:
     @property
     def level(self) -> Literal["user", "agent", "tenant"]:
         """Whom the rules are for."""
-        return level_of(self._book.owner)
+        return bank_level(self._book.owner)

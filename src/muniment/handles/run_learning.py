@@ -217,7 +217,7 @@ def learn_from(
 
     A bank that has grown by it is tidied now and then.
     """
-    from muniment.core.owners.banks import bank_owner
+    from muniment.core.owners import bank_owner
     from muniment.learning.folding import learn_run
     from muniment.learning.learn_requests import LEARNING, learn_request
     from muniment.learning.tidying import bank_length, tidy_sometimes

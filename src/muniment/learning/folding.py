@@ -16,7 +16,7 @@ from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallR
 from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import read_canonical
 from muniment.core.hashing import digest_of
-from muniment.core.owners.banks import bank_owner, owners_seen
+from muniment.core.owners import bank_owner, owners_seen
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
@@ -518,12 +518,12 @@ def _log_draft(scope: Scope, log: EventLog, seen: _Seen, *, is_final: bool) -> E
 
 
 def _capsule_memory(capsule: TraceCapsule, owner: str, now: str) -> StoredMemory:
-    from muniment.core.owners.banks import level_of
+    from muniment.core.owners import bank_level
 
     return StoredMemory(
         id=capsule_id(capsule.trace_id),
         kind="trace_capsule",
-        level=level_of(owner),
+        level=bank_level(owner),
         version=1,
         record=capsule.to_wire(),
         status="active",

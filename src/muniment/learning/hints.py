@@ -17,9 +17,15 @@ from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Prior, posterior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
-from muniment.learning.keys import Likeness, intent_likeness, read_intent_key, rule_intent_key, state_compat
+from muniment.learning.keys import (
+    Likeness,
+    has_expired,
+    intent_likeness,
+    read_intent_key,
+    rule_intent_key,
+    state_compat,
+)
 from muniment.learning.stored_memory import Store, StoredMemory
-from muniment.learning.ttl import has_expired
 
 __all__ = [
     "Dropped",

@@ -9,7 +9,7 @@ from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
 from muniment.contracts.learned_memory import ReuseSelectMeta
 from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
 from muniment.core.outside.calling import outcome_of
-from muniment.core.owners.banks import bank_owner, bank_scope
+from muniment.core.owners import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished

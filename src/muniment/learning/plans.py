@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import short_id
-from muniment.core.owners.banks import bank_owner, level_of
+from muniment.core.owners import bank_level, bank_owner
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import IDS
@@ -242,7 +242,7 @@ def run_plan(
         plan=plan,
         payloads=payloads,
         memories=memories,
-        level=level_of(owner),
+        level=bank_level(owner),
         now=now,
         policy=ctx.policy.learn,
         dry_run=dry_run,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.hashing import short_id
-from muniment.core.owners.banks import is_bank
+from muniment.core.owners import is_bank
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, digest_name

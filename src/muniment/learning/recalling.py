@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
-from muniment.core.owners.banks import owners_seen
+from muniment.core.owners import owners_seen
 from muniment.core.record import RULECRAFT_VERSION, ValidationError, issues_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
 from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of

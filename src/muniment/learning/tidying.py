@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners.banks import bank_scope
+from muniment.core.owners import bank_scope
 from muniment.core.ports.engine import Count
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import SESSIONS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.banks import list_memories, lock_bank, store_of, write_bank
 from muniment.learning.fold.executing import check_plan
+from muniment.learning.keys import has_expired
 from muniment.learning.plans import ended_draft, made_draft, run_plan
 from muniment.learning.reuse.eviction import to_evict
-from muniment.learning.ttl import has_expired
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionRecord

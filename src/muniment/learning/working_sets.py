@@ -10,8 +10,8 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
+from muniment.learning.keys import expires_at, parse_ttl
 from muniment.learning.projection import trace_id_of
-from muniment.learning.ttl import expires_at, parse_ttl
 from muniment.memory.patches import Decided, cleaned, draft_patch, texts_of, write_patches
 from muniment.store.items import latest, newest_items
 from muniment.store.ledger.memory_events import WORKING_SET_CHANGED

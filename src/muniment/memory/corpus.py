@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from muniment.core.hashing import LEDGER_CORPUS, digest
 from muniment.core.numbers import whole
-from muniment.core.owners.corpora import is_corpus, owner_of
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_corpus, is_reserved, owner_of
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import ValidationError, issues_of

@@ -1,12 +1,12 @@
-"""Builds: composing for a request, keeping what it was made of, composing it again, comparing two (MP-16)."""
+"""Builds: composing for a request, keeping what it was made of, composing it again, comparing two."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.canonical import check_text, read_canonical
@@ -17,7 +17,7 @@ from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
@@ -25,7 +25,6 @@ from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
-from muniment.packets.line_counts import line_counts_of
 from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import ComposeRequest, GivenRules, Pool
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
@@ -33,7 +32,71 @@ from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
 
-__all__ = ["Build", "compose_build", "list_builds", "load_build", "recompose"]
+if TYPE_CHECKING:
+    from muniment.core.ports.tokens import TokenCounter
+    from muniment.store.context import Context
+
+__all__ = [
+    "LINES_MAX",
+    "LINE_CHARS_MAX",
+    "Build",
+    "LineCounts",
+    "compose_build",
+    "list_builds",
+    "load_build",
+    "recompose",
+]
+
+LINES_MAX = 8192
+
+
+LINE_CHARS_MAX = 1000
+"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
+
+
+class LineCounts:
+    """A token counter that remembers lines: the turns of a scope are priced again for every packet. Thread-safe."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self._counter.name
+
+    @property
+    def is_exact(self) -> bool:
+        return self._counter.is_exact
+
+    @property
+    def adds_lines(self) -> bool:
+        return adds_lines(self._counter)
+
+    def count(self, text: str) -> int:
+        known = self._known.get(text)
+        return self.count_many([text])[0] if known is None else known
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        known = self._known
+        fresh = [text for text in texts if text not in known]
+        if not fresh:
+            return [known[text] for text in texts]
+        counted = dict(zip(fresh, self._counter.count_many(fresh), strict=True))
+        if len(known) > LINES_MAX:
+            self.clear()
+        self._known.update((text, count) for text, count in counted.items() if len(text) <= LINE_CHARS_MAX)
+        return [known[text] if text in known else counted[text] for text in texts]
+
+    def clear(self) -> None:
+        """After a forget, and when there are too many: a new table, so that whoever reads the old one still can."""
+        self._known = {}
+
+
+def line_counts_of(ctx: Context) -> LineCounts:
+    """The store's own counter, with a memory for lines."""
+    return ctx.cache(LineCounts, lambda: LineCounts(ctx.counter))
+
 
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3

@@ -21,8 +21,8 @@ from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, standing_of
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
-from muniment.memory.recall.matching import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX
+from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.state_patching import read_state
 from muniment.memory.turn_reading import last_turns

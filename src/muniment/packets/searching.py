@@ -37,7 +37,7 @@ def _fact_hits(reader: Reader, scope: Scope, query: str, now: str) -> list[Hit]:
     items = visible_facts(reader, scope)
     if not items:
         return []
-    from muniment.memory.recall.matching import read_wanted
+    from muniment.memory.recall.reasons import read_wanted
     from muniment.packets.gathering import fact_match, match_facts
 
     wanted = read_wanted(query)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_text
 from muniment.core.hashing import digest
-from muniment.core.owners.corpora import owner_of
+from muniment.core.owners import owner_of
 from muniment.core.ports.engine import Condition, Lock
 from muniment.errors import NotFound, StaleState
 from muniment.memory.patches import draft_patch

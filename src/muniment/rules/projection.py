@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.hashing import short_id
-from muniment.core.owners.banks import is_bank
+from muniment.core.owners import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import project_event_log, project_memory
 from muniment.runs.projection import change_of, sources_named

@@ -9,7 +9,7 @@ from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecor
 from muniment.core.canonical import canonical_bytes
 from muniment.core.hashing import short_id
 from muniment.core.numbers import whole
-from muniment.core.owners.banks import level_of
+from muniment.core.owners import bank_level
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge, WrongStage
 from muniment.learning.banks import find_memory, list_memories
@@ -127,7 +127,7 @@ def _written(
         first = StoredMemory(
             id=record.rule_id,
             kind="rule",
-            level=level_of(book.owner),
+            level=bank_level(book.owner),
             version=1,
             record=record.to_wire(),
             status="temporary",
@@ -227,7 +227,9 @@ def add_user_rule(
     def decide(tx: Transaction) -> Turn:
         existing = [held.memory for held in list_memories(tx, book.owner, "rule")]
         promote = ctx.policy.rules.promote
-        kept = user_memory(rule, existing, lint=findings, policy=promote, level=level_of(book.owner), now=now, ttl=ttl)
+        kept = user_memory(
+            rule, existing, lint=findings, policy=promote, level=bank_level(book.owner), now=now, ttl=ttl
+        )
         return Turn("submit", [kept], reason="submitted by a person")
 
     turn_page(book, decide)

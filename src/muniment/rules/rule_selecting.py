@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
 from muniment.core.numbers import whole
-from muniment.core.owners.banks import owners_seen
+from muniment.core.owners import owners_seen
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
-from muniment.core.owners.corpora import owner_of
+from muniment.core.owners import owner_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
 from muniment.store.ledger.evidence import pointer_address

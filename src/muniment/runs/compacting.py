@@ -200,7 +200,7 @@ class _Stock:
 
     def chunk(self, corpus_id: str, chunk_id: str) -> bytes | str:
         """The bytes of a chunk, or in words why there are none."""
-        from muniment.core.owners.corpora import corpus_of
+        from muniment.core.owners import corpus_of
 
         row = self._rows.get(chunk_id)
         if row is None or (corpus_id == LEDGER_CORPUS and row.user_id != self._scope.user_id):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ENTRIES

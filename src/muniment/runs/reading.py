@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from muniment.core.numbers import whole
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS

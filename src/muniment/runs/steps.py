@@ -260,7 +260,7 @@ def _context(context: Any) -> dict[str, Any]:
 
 def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
     """What a caller says was in the window must be this user's to see (LG-02)."""
-    from muniment.core.owners.corpora import is_visible
+    from muniment.core.owners import is_visible
 
     wanted = list(dict.fromkeys(ids))
     rows = by_ids(reader, ENTRIES, wanted, into=EntryOwner)

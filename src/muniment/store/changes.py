@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import parse_json
 from muniment.core.hashing import salted_digest
-from muniment.core.owners.reserved import holder_of, is_nobody_s
+from muniment.core.owners import holder_of, is_nobody_s
 from muniment.core.ports.schema import (
     BlobRow,
     EntryRow,

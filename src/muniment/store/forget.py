@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from muniment.core.owners.corpora import is_corpus
-from muniment.core.owners.reserved import RESERVED_PREFIXES, holder_of, is_reserved
+from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names

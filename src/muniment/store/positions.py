@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.hashing import digest_of
-from muniment.core.owners.banks import bank_owner
+from muniment.core.owners import bank_owner
 from muniment.core.ports.engine import Condition, Count, Reader, Row
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS

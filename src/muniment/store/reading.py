@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.hashing import salted_digest
-from muniment.core.owners.corpora import corpus_of
+from muniment.core.owners import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select

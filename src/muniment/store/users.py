@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Set
 from typing import NamedTuple
 
-from muniment.core.owners.reserved import RESERVED_PREFIXES
+from muniment.core.owners import RESERVED_PREFIXES
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text import analyzer, stems
-from muniment.core.text.analyzer import analyze, ascii_words, term_hash
+from muniment.core.text import analyzer
+from muniment.core.text.analyzer import analyze, ascii_words, porter_stem, stem, term_hash
 from muniment.core.text.kinds import widen
-from muniment.core.text.stems import porter_stem, stem
 
 
 @given(st.text())
@@ -57,13 +56,16 @@ _SHORT_END = re.compile(r"(?:\A|[^aeiou])[aeiouy][^aeiouwxy]\Z")
 @given(st.text(alphabet="aeiouybcdlstwxz", max_size=12))
 def test_what_porter_says_of_letters(text: str) -> None:
     """His definitions, written as patterns: a y is a consonant at the start and behind a vowel."""
-    assert stems._measure(text) == len(_CONSONANTS_AFTER_VOWELS.findall(text))
-    assert stems._has_vowel(text) == (_VOWEL.search(text) is not None)
-    assert stems._ends_short(text) == (_SHORT_END.search(text) is not None)
+    assert analyzer._measure(text) == len(_CONSONANTS_AFTER_VOWELS.findall(text))
+    assert analyzer._has_vowel(text) == (_VOWEL.search(text) is not None)
+    assert analyzer._ends_short(text) == (_SHORT_END.search(text) is not None)
 
 
 _SUFFIXES = [
-    suffix for step in (stems._STEP_2, stems._STEP_3, stems._STEP_4) for each in step.values() for suffix, _ in each
+    suffix
+    for step in (analyzer._STEP_2, analyzer._STEP_3, analyzer._STEP_4)
+    for each in step.values()
+    for suffix, _ in each
 ]
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
+from muniment.learning.keys import DAYS_MAX, Ttl, expires_at, has_expired, parse_ttl, ttl_text
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.ttl import DAYS_MAX, Ttl, expires_at, has_expired, parse_ttl, ttl_text
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")
 

@@ -14,7 +14,7 @@ from muniment.core.outside.system import CountingIds
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.memory.recall.matching import NOTHING
+from muniment.memory.recall.reasons import NOTHING
 
 Counts = Callable[[Memory], dict[str, int]]
 

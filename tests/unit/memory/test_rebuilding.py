@@ -16,7 +16,7 @@ from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.memory.recall.matching import NOTHING, read_wanted
+from muniment.memory.recall.reasons import NOTHING, read_wanted
 from muniment.packets.gathering import load_stores, load_working_state
 from muniment.store.engines.memory.engine import MemoryEngine
 

@@ -16,8 +16,7 @@ from muniment.core.text.analyzer import term_hash
 from muniment.memory.recall.index import MemoryIndex, Passage, passage_terms
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import rank, top
-from muniment.memory.recall.score import Dense, Scores, score
-from muniment.memory.recall.words import spread
+from muniment.memory.recall.score import Dense, Scores, score, spread
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
 NOW = date(2023, 7, 1)

@@ -7,7 +7,7 @@ from typing import Any
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
-from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.page.lines import SECTIONS
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,

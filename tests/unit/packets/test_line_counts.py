@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.packets.line_counts import LINE_CHARS_MAX, LINES_MAX, LineCounts, line_counts_of
+from muniment.packets.builds import LINE_CHARS_MAX, LINES_MAX, LineCounts, line_counts_of
 
 
 class _Words:

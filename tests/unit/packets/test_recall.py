@@ -20,8 +20,7 @@ from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets import builds
-from muniment.packets.builds import Build
-from muniment.packets.line_counts import line_counts_of
+from muniment.packets.builds import Build, line_counts_of
 
 NOW = "2026-11-01T12:00:00Z"
 STORY: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (

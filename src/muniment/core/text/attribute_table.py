@@ -12,8 +12,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from muniment.core.text.analyzer import stem
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stems import stem
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["WORDS", "Attribute", "Statement", "attributes"]

@@ -17,11 +17,9 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import NamedTuple
 
-from muniment.core.text.analyzer import MONTHS, analyze, ascii_words
+from muniment.core.text.analyzer import MONTHS, analyze, ascii_words, stem, stop_words
 from muniment.core.text.attribute_table import WORDS, Statement, attributes
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stems import stem
-from muniment.core.text.stopwords import stop_words
 
 __all__ = [
     "ADDS",

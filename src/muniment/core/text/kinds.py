@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from muniment.core.text.analyzer import analyze
-from muniment.core.text.stems import irregular_forms
+from muniment.core.text.analyzer import analyze, irregular_forms
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["Group", "widen"]

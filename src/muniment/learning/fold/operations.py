@@ -26,9 +26,9 @@ from muniment.core.record import JsonObject
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput
 from muniment.learning.fold.payloads import Payload, Refused, Status, in_step, issue_words, lineage_of, read_payload
+from muniment.learning.keys import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
 from muniment.learning.rule_state import RuleStage
 from muniment.learning.stored_memory import STORES, MemoryKind, StoredMemory, Tally
-from muniment.learning.ttl import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
 
 __all__ = ["ENDLESS", "ActionContext", "no_secret", "parents_of", "perform", "retired"]
 

@@ -17,8 +17,8 @@ from math import exp2
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import EvictionPolicy
 from muniment.core.record import JsonValue
+from muniment.learning.keys import has_expired
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.ttl import has_expired
 
 __all__ = ["decayed_score", "own_score", "to_evict"]
 

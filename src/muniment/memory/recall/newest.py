@@ -21,8 +21,7 @@ from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS, Said
-from muniment.memory.recall.score import USER, held_by
-from muniment.memory.recall.words import idf
+from muniment.memory.recall.score import USER, held_by, idf
 
 __all__ = ["Order", "newest_first", "superseded"]
 

@@ -1,20 +1,36 @@
-"""Which words of a query the best turns say themselves, and why a turn was found, in the asker's own words."""
+"""Why a turn was found, in the asker's own words; what of a query a turn says; how well a short text answers it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
-from muniment.core.text.attributes import CHANGE, QUANTITY, name_of
+from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
+from muniment.core.text.kinds import Group, widen
 from muniment.core.text.patterns import lazy_pattern
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
 
-__all__ = ["MARKS", "Reasons", "Said", "Wording", "terms_of"]
+__all__ = [
+    "ATTRIBUTE_SHARE",
+    "KIND_SHARE",
+    "MARKS",
+    "NOTHING",
+    "NO_MATCH",
+    "Match",
+    "Reasons",
+    "Said",
+    "Wanted",
+    "Wording",
+    "match_text",
+    "read_wanted",
+    "terms_of",
+]
 
 _CHANGE, _QUANTITY, _QUESTION = term_hash(CHANGE), term_hash(QUANTITY), term_hash(QUESTION)
 MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION))
@@ -220,3 +236,60 @@ def _date(term: str, text: str) -> str:
 
 def _has(text: str, first: str, last: str) -> bool:
     return any(first <= char <= last for char in text)
+
+
+KIND_SHARE = 0.5
+"""A word that may stand for one of the query, against that word itself."""
+
+
+ATTRIBUTE_SHARE = 2.0
+"""The attribute that is asked for, against one word."""
+
+
+class Wanted(NamedTuple):
+    """What a query wants of a short text."""
+
+    terms: tuple[str, ...]
+    kinds: tuple[Group, ...]
+    attributes: tuple[AskedAttribute, ...]
+    wording: Wording
+    """The words it is asked with, for reasons."""
+
+
+class Match(NamedTuple):
+    """How much of it a text holds, from 0 to 1, and why."""
+
+    score: float
+    reasons: tuple[str, ...]
+
+
+NO_MATCH = Match(0.0, ())
+
+
+NOTHING = Wanted((), (), (), Wording(""))
+
+
+def read_wanted(query: str) -> Wanted:
+    terms = tuple(dict.fromkeys(analyze(query)))
+    return Wanted(terms, tuple(widen(terms)), tuple(asked_attributes(query)), Wording(query))
+
+
+def match_text(wanted: Wanted, text: str, attributes: Collection[str] = ()) -> Match:
+    """The share of what is wanted that a text holds, `attributes` being the terms of those it states."""
+    whole = len(wanted.terms) + (ATTRIBUTE_SHARE if wanted.attributes else 0.0)
+    if not whole:
+        return NO_MATCH
+    held = set(analyze(text.replace(".", " ").replace("_", " ")))
+    stated = [asked for asked in wanted.attributes if asked.term in attributes]
+    words = [term for term in wanted.terms if term in held]
+    kinds = {term for head, group in wanted.kinds if not held.isdisjoint(group) for term in head} - held
+    asking = {term for asked in stated for term in asked.words} & set(wanted.terms) - held
+    score = len(words) + len(asking) + KIND_SHARE * len(kinds - asking) + (ATTRIBUTE_SHARE if stated else 0.0)
+    reasons = []
+    if words:
+        reasons.append("says " + ", ".join(wanted.wording.of(words) or words))
+    if stated:
+        reasons.append("states " + ", ".join(sorted({str(name_of(asked.term)) for asked in stated})))
+    if spoken_of := wanted.wording.of(sorted(kinds - asking)):
+        reasons.append("may speak of " + ", ".join(spoken_of))
+    return Match(score / whole, tuple(reasons))

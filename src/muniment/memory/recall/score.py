@@ -1,11 +1,12 @@
-"""Features of every turn of a scope for one query, and their sum."""
+"""Features of every turn of a scope for one query, words first by BM25 over a turn in its context, and their sum."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +18,193 @@ from muniment.core.text.when import Window
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import terms_of
-from muniment.memory.recall.words import score_words
 
-__all__ = ["USER", "Dense", "Scores", "held_by", "score", "stand_in"]
+__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "score_words", "spread", "stand_in"]
+
+_CELLS_MAX = 1 << 20
+"""Terms times turns that are scored at once."""
+_REACH_MAX = 2
+"""A turn's words reach this many places to either side."""
+
+Array = npt.NDArray[np.float64]
+S = TypeVar("S")
+
+
+def idf(total: int, holding: int) -> float:
+    """The weight of a term that `holding` of `total` turns have; never negative."""
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None]:
+    """For every turn, what of the query's terms it says; and what may stand for them, where anything may."""
+    size = len(index.length)
+    lexical, covered, whole = np.zeros(size), np.zeros(size), 0.0
+    if not size:
+        return lexical, None
+    has_kinds = bool(query.kinds and policy.kinds)
+    weights = {0: policy.own, 1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
+    for slots in _portions(query.slots, size):
+        dated = [_said_on(index, slot.word) for slot in slots]
+        rows = [row for row, slot in enumerate(slots) if dated[row] is not None or len(index.postings(slot.term)[0])]
+        heard = _heard(index, policy.length, [(slots[row].term,) for row in rows], weights)
+        for place, row in enumerate(rows):
+            said = dated[row]
+            if said is not None:
+                heard[place] += policy.session_date * said
+        places, got, holding = _where_heard(heard)
+        held = dict(zip(rows, holding.tolist(), strict=True))
+        worth = [
+            min(slot.repeats, policy.term_repeats_max) * idf(size, held.get(row, 0)) for row, slot in enumerate(slots)
+        ]
+        for each in worth:
+            whole += each
+        weight: Array = np.array([worth[row] for row in rows], np.float64).repeat(holding)
+        np.add.at(lexical, places, weight * (policy.saturation + 1) * got / (got + policy.saturation))
+        if has_kinds:
+            np.add.at(covered, places, weight)
+    damped = policy.kinds * (1 - policy.kinds_damping * float(covered.max()) / whole) if has_kinds and whole else 0.0
+    return lexical, _score_kinds(query, index, policy, damped) if damped else None
+
+
+def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: float) -> Array:
+    size = len(index.length)
+    kinds = np.zeros(size)
+    weights = {0: 1.0, 1: policy.kinds_before, -1: policy.kinds_after}
+    for group in _portions(query.kinds, size):
+        heard = _heard(index, policy.length, [kind.terms for kind in group], weights)
+        places, got, holding = _where_heard(heard)
+        weight = np.array([damped * idf(size, count) for count in holding.tolist()], np.float64).repeat(holding)
+        np.add.at(kinds, places, weight * got / (got + 1))
+    return kinds
+
+
+def _portions(asked: Sequence[S], size: int) -> Iterator[Sequence[S]]:
+    """So many at a time that their rows over all turns stay small."""
+    step = max(1, _CELLS_MAX // size)
+    for at in range(0, len(asked), step):
+        yield asked[at : at + step]
+
+
+def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
+    """Row by row: the turns that hear something, what they hear, and how many they are in each row."""
+    count, size = heard.shape
+    flat = heard.ravel()
+    (cells,) = flat.nonzero()
+    starts = np.arange(0, count * size + 1, size)
+    ends = cells.searchsorted(starts)
+    holding = ends[1:] - ends[:-1]
+    return cells - starts[:-1].repeat(holding), flat[cells], holding
+
+
+def _heard(index: ScopeIndex, share: float, rows: Sequence[Sequence[int]], weights: Mapping[int, float]) -> Array:
+    """For each row of terms, how much every turn hears of them, from itself and its neighbours."""
+    size = len(index.length)
+    if not rows:
+        return np.zeros((0, size))
+    found = [[index.postings(term) for term in row] for row in rows]
+    flat = [each for row in found for each in row]
+    ordinals = np.concatenate([ordinals for ordinals, _ in flat])
+    values = np.concatenate([counts for _, counts in flat]) * _brevity(index, share)[ordinals]
+    sizes = [sum([len(ordinals) for ordinals, _ in row]) for row in found]
+    starts = np.arange(0, len(rows) * size, size).repeat(sizes)
+    return spread(index, ordinals, values, weights, starts, len(rows)).reshape(len(rows), size)
+
+
+def _brevity(index: ScopeIndex, share: float) -> Array:
+    """What a word of each turn counts: the longer a turn, the less each of its words."""
+
+    def work_out() -> Array:
+        length = np.maximum(index.length, 1)
+        mean = int(np.add.reduce(length)) / len(length)
+        return np.asarray(1 / (1 - share + share * length / mean))
+
+    return index.kept(("brevity", share), work_out)
+
+
+def spread(
+    index: ScopeIndex,
+    ordinals: Ints,
+    values: Array,
+    weights: Mapping[int, float],
+    starts: Ints | None = None,
+    count: int = 1,
+) -> Array:
+    """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later.
+
+    `starts` says where each value's row begins, of `count` rows that are spread side by side and answered end to end.
+    """
+    size = len(index.session)
+    offsets, shares = _columns(tuple(weights.items()))
+    if not len(offsets) or not len(ordinals):
+        return np.zeros(size * count)
+    there = ordinals + offsets
+    received = values * shares
+    received *= index.kept("fenced", lambda: _fenced(index.session))[there] == index.session[ordinals]
+    if starts is not None:
+        there += starts
+    gathered = np.bincount(there.ravel(), received.ravel(), minlength=size * count + 2 * _REACH_MAX)
+    return gathered[_REACH_MAX:-_REACH_MAX].astype(np.float64, copy=False)
+
+
+@lru_cache(maxsize=64)
+def _columns(weights: tuple[tuple[int, float], ...]) -> tuple[Ints, Array]:
+    """How far a value goes, counted from the fence before the first turn; and how much of it."""
+    given = [(offset + _REACH_MAX, weight) for offset, weight in weights if weight]
+    return (
+        np.array([offset for offset, _ in given], np.int64)[:, np.newaxis],
+        np.array([weight for _, weight in given], np.float64)[:, np.newaxis],
+    )
+
+
+def _fenced(session: Ints) -> Ints:
+    """The sessions of the turns between places that are no turn's: beyond the first and the last one is nobody."""
+    fenced = np.full(len(session) + 2 * _REACH_MAX, -1, session.dtype)
+    fenced[_REACH_MAX:-_REACH_MAX] = session
+    return fenced
+
+
+class _Days(NamedTuple):
+    """Of each turn the day on which it was said."""
+
+    years: Ints
+    months: Ints
+    days: Ints
+
+
+def _said_on(index: ScopeIndex, word: str) -> npt.NDArray[np.bool_] | None:
+    """The turns whose date has the term: a month, a day of a month, a year. None where the term is no date."""
+    if word.startswith("#m"):
+        return np.equal(_days(index).months, int(word[2:]))
+    if word.startswith("#d"):
+        month, _, day = word[2:].partition("-")
+        said = _days(index)
+        return np.equal(said.months, int(month)) & np.equal(said.days, int(day))
+    if len(word) == 4 and word.isascii() and word.isdecimal():
+        return np.equal(_days(index).years, int(word))
+    return None
+
+
+def _days(index: ScopeIndex) -> _Days:
+    """Worked out when a query names a date. Turns side by side were often said on one day: few are looked at."""
+
+    def work_out() -> _Days:
+        dates = index.ts // 86_400
+        starts = np.flatnonzero(np.concatenate(([True], dates[1:] != dates[:-1])))
+        days = dates[starts].astype("datetime64[D]")
+        months = days.astype("datetime64[M]")
+        numbers = months.astype(np.int64)
+        lasting = np.diff(starts, append=len(dates))
+        return _Days(
+            np.repeat(numbers // 12 + 1970, lasting),
+            np.repeat(numbers % 12 + 1, lasting),
+            np.repeat((days - months).astype(np.int64) + 1, lasting),
+        )
+
+    return index.kept("days", work_out)
+
 
 USER, _ASSISTANT = ROLES.index("user"), ROLES.index("assistant")
 _QUESTION, _QUANTITY = term_hash(QUESTION), term_hash(QUANTITY)
-
-Array = npt.NDArray[np.float64]
 
 
 class Dense(NamedTuple):

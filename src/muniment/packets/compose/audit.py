@@ -9,8 +9,7 @@ from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.semantics import evidence_ids
 from muniment.packets.compose.budget import OVERHEAD
 from muniment.packets.compose.explain import BUDGET_REASONS, REASONS, candidates_of, selected_name
-from muniment.packets.page.lines import state_units
-from muniment.packets.page.matrix import SECTIONS
+from muniment.packets.page.lines import SECTIONS, state_units
 from muniment.packets.pool import Pool
 
 __all__ = ["audit"]

@@ -12,7 +12,7 @@ from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.packets.page.layout import PREAMBLE, Page, joined
-from muniment.packets.page.matrix import BLOCK_NAMES, SECTIONS, BlockName, Section
+from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, BlockName, Section
 
 __all__ = ["OVERHEAD", "TYPICAL_MARK", "Fits", "Purse", "Usage", "cut_text", "cut_value", "measure", "typical_mark"]
 

@@ -23,8 +23,7 @@ from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import SUPERSEDED, Page, Quoted, Sheet, lay_out
-from muniment.packets.page.lines import StateUnit, claim_evidence
-from muniment.packets.page.matrix import BLOCK_NAMES, BLOCKS, BlockName, Section
+from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, claim_evidence
 from muniment.packets.pool import ComposeRequest, Pool
 
 __all__ = [

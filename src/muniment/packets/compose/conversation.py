@@ -13,13 +13,13 @@ from muniment.packets.page.lines import (
     day_heading,
     day_of,
     loop_line,
+    may_show,
     quote_line,
     summary_line,
     summary_text,
     superseded_note,
     tool_line,
 )
-from muniment.packets.page.matrix import may_show
 from muniment.packets.pool import HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term"]

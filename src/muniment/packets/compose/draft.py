@@ -1,29 +1,79 @@
-"""One composition in progress: what was asked, what may be spent, what was placed so far and in which order."""
+"""One packet in progress: what was asked, what may be spent, what was placed, what a responder must not hear."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from muniment.contracts.memory_packet import Purpose
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.duplicates import Seen
+from muniment.core.text.duplicates import Seen, words_of
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
 from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.explain import Reason, Tally
-from muniment.packets.compose.wall import Wall
-from muniment.packets.page.matrix import BlockName
-from muniment.packets.pool import ComposeRequest, Pool
+from muniment.packets.page.lines import BlockName
+from muniment.packets.pool import ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
-__all__ = ["PacketDraft", "Placed", "Said", "emitted_ts", "instant_order"]
+__all__ = ["PacketDraft", "Placed", "Said", "Wall", "emitted_ts", "instant_order"]
+
+_STATEMENT_WORDS_MIN = 3
+"""A shorter statement is only recognised as a whole text, not inside one."""
+
+
+class Wall:
+    """Stands before a responder only."""
+
+    def __init__(self, insights: Iterable[InsightCandidate], purpose: Purpose) -> None:
+        held = [each.insight for each in insights if each.insight.validation_state != "validated"]
+        self._stands = purpose == "responder"
+        self._ids = frozenset(item.id for item in held) if self._stands else frozenset()
+        statements = [words_of(item.statement) for item in held] if self._stands else []
+        self._whole = frozenset(_joined(words) for words in statements if words)
+        self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
+
+    @property
+    def hides_words(self) -> bool:
+        """Is there a statement behind the wall?"""
+        return bool(self._whole)
+
+    def bars_id(self, *evidence_ids: str) -> bool:
+        """Is one of them an insight behind the wall?"""
+        return not self._ids.isdisjoint(evidence_ids)
+
+    def bars_text(self, text: str) -> bool:
+        """Does the text repeat a statement from behind the wall?"""
+        if not self._whole:
+            return False
+        said = _joined(words_of(text))
+        return said in self._whole or any(part in said for part in self._parts)
+
+    def bars_value(self, value: Any) -> bool:
+        """The same for any JSON value: its texts and keys, and objects that say of themselves they are unvalidated."""
+        if not self._stands:
+            return False
+        if isinstance(value, str):
+            return self.bars_text(value) or self.bars_id(value)
+        if isinstance(value, Mapping):
+            if "validation_state" in value and value["validation_state"] != "validated":
+                return True
+            return any(self.bars_value(part) for pair in value.items() for part in pair)
+        if isinstance(value, list | tuple):
+            return any(self.bars_value(each) for each in value)
+        return False
+
+
+def _joined(words: list[str]) -> str:
+    return f" {' '.join(words)} "
+
 
 _QUERY_CHARS_MAX = 10_000
 _EARLIEST = Instant(0, "")

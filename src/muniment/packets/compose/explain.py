@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, get_args
 
 from muniment.contracts.memory_packet import Purpose
-from muniment.packets.page.lines import state_units
-from muniment.packets.page.matrix import Section
+from muniment.packets.page.lines import Section, state_units
 from muniment.packets.pool import Pool
 
 __all__ = ["BUDGET_REASONS", "REASONS", "Reason", "Rung", "Tally", "candidates_of", "names_of", "selected_name"]

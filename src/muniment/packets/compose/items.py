@@ -11,8 +11,7 @@ from muniment.core.text.duplicates import Seen
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.page.lines import fact_line, insight_line, procedure_line, shown, superseded_note
-from muniment.packets.page.matrix import may_show
+from muniment.packets.page.lines import fact_line, insight_line, may_show, procedure_line, shown, superseded_note
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 
 __all__ = [

@@ -10,8 +10,7 @@ from muniment.core.record import Record
 from muniment.packets.compose.budget import cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed
 from muniment.packets.compose.explain import Reason, Rung
-from muniment.packets.page.lines import CLAIMS, HINTS, StateUnit, claim_evidence, state_line, state_units
-from muniment.packets.page.matrix import STATE_PARTS
+from muniment.packets.page.lines import CLAIMS, HINTS, STATE_PARTS, StateUnit, claim_evidence, state_line, state_units
 
 __all__ = ["place_state", "state_of"]
 

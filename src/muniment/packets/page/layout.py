@@ -22,13 +22,19 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.packets.page.lines import (
+    BLOCKS,
+    SECTIONS,
+    STATE_PARTS,
+    BlockName,
     Mark,
+    Section,
     day_heading,
     day_of,
     episode_text,
     fact_line,
     insight_line,
     loop_line,
+    may_show,
     procedure_line,
     quote_line,
     state_line,
@@ -37,7 +43,6 @@ from muniment.packets.page.lines import (
     superseded_note,
     tool_line,
 )
-from muniment.packets.page.matrix import BLOCKS, SECTIONS, STATE_PARTS, BlockName, Section, may_show
 
 __all__ = ["PREAMBLE", "SUPERSEDED", "Page", "Quoted", "Sheet", "joined", "lay_out", "sheet_of"]
 

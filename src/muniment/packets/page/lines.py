@@ -1,18 +1,11 @@
-"""One line for one item of a packet, with its citation mark. The words of evidence stand in it unchanged.
-
-Nothing stored can pass for a part of the page: only evidence keeps its line breaks, and a line of it that reads like
-one of the page is marked.
-
-Every line starts with a character that is neither a space nor a line break and the page ends it with a line break, so
-that the tokens of a page are the sum of the tokens of its lines under the tokenizers in use.
-"""
+"""One line for one item of a packet, with its citation mark; and what may be put before whom."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from muniment.contracts.memory_packet import (
     Decision,
@@ -28,12 +21,19 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
-from muniment.packets.page.matrix import STATE_PARTS, StatePart
 
 __all__ = [
+    "BLOCKS",
+    "BLOCK_NAMES",
     "CLAIMS",
     "HINTS",
+    "SECTIONS",
+    "STATE_PARTS",
+    "Block",
+    "BlockName",
     "Mark",
+    "Section",
+    "StatePart",
     "StateUnit",
     "claim_evidence",
     "day_heading",
@@ -43,6 +43,7 @@ __all__ = [
     "flat",
     "insight_line",
     "loop_line",
+    "may_show",
     "procedure_line",
     "quote_line",
     "quoted",
@@ -54,6 +55,75 @@ __all__ = [
     "superseded_note",
     "tool_line",
 ]
+
+Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
+BlockName = Literal[
+    "state", "facts", "procedures", "summary", "quotes", "loops", "window", "tools", "episodes", "insights"
+]
+StatePart = Literal[
+    "goal", "constraints", "slots", "decisions", "claims", "plan", "tool_evidence", "risks", "hints", "extra"
+]
+
+SECTIONS: tuple[Section, ...] = (
+    "working_state",
+    "facts",
+    "procedures",
+    "short_term_summary",
+    "episodes",
+    "insights",
+)
+"""The fixed order (MP-18), and the keys of `meta.budget.per_section`."""
+
+_ALL: frozenset[Purpose] = frozenset(("planner", "tool", "responder"))
+_ACTING: frozenset[Purpose] = frozenset(("planner", "tool"))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of the page under one heading; several blocks may share a section's budget."""
+
+    name: BlockName
+    section: Section
+    heading: str
+    purposes: frozenset[Purpose]
+
+
+BLOCKS: tuple[Block, ...] = (
+    Block("state", "working_state", "## State", _ALL),
+    Block("facts", "facts", "## Facts", _ALL),
+    Block("procedures", "procedures", "## Procedures", _ACTING),
+    Block("summary", "short_term_summary", "## So far", _ALL),
+    Block("quotes", "short_term_summary", "## Said", _ALL),
+    Block("loops", "short_term_summary", "## Open questions", _ALL),
+    Block("window", "short_term_summary", "## Last turns", _ACTING),
+    Block("tools", "short_term_summary", "## Tool results", _ACTING),
+    Block("episodes", "episodes", "## Episodes", _ALL),
+    # A responder sees insights only where the packet allows it and the item is validated: checked item by item (MP-12).
+    Block("insights", "insights", "## Hypotheses, not facts", frozenset(("planner", "responder"))),
+)
+BLOCK_NAMES: dict[BlockName, Block] = {block.name: block for block in BLOCKS}
+
+STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
+    "goal": _ALL,
+    "constraints": _ALL,
+    "slots": _ALL,
+    "decisions": _ALL,
+    # What the run has verified so far, each claim on its evidence (CS-06).
+    "claims": _ALL,
+    "plan": _ACTING,
+    "tool_evidence": _ACTING,
+    "risks": _ACTING,
+    "hints": _ACTING,
+    # Keys of the caller's own have no column in the tables: never before a responder.
+    "extra": _ACTING,
+}
+"""The parts of a working state, those that go last under pressure first (MP-04)."""
+
+
+def may_show(name: BlockName, purpose: Purpose) -> bool:
+    """Does the matrix let this block stand before this purpose?"""
+    return purpose in BLOCK_NAMES[name].purposes
+
 
 Mark = Callable[[str], str]
 """An evidence id → its mark on the page, such as `[3]`."""

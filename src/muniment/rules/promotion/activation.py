@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
+from muniment.learning.keys import has_expired
 from muniment.learning.rule_state import CanaryPlan, RuleStage
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.ttl import has_expired
 from muniment.rules.promotion.consolidation import is_within, place_of
 from muniment.rules.promotion.gate import faults_of, holds, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport

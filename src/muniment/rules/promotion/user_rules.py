@@ -14,8 +14,8 @@ from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.duplicates import words_of
 from muniment.core.vocabulary import RuleType, ScopeLevel
 from muniment.errors import Conflict, DuplicateId, InvalidInput, InvalidRecord, Issue, TooLarge
+from muniment.learning.keys import expires_at, has_expired, parse_ttl
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.ttl import expires_at, has_expired, parse_ttl
 from muniment.rules.promotion.consolidation import can_hold, place_of
 from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import LintFinding

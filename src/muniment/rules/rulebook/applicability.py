@@ -11,8 +11,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.predicates.evaluation import Truth
 from muniment.core.vocabulary import Level, RuleType
 from muniment.errors import InvalidInput
-from muniment.learning.keys import name_key
-from muniment.learning.ttl import has_expired
+from muniment.learning.keys import has_expired, name_key
 from muniment.rules.rulebook.candidates import Candidate, RefusalCode, RulePlace
 from muniment.verify.buckets import parse_bucket_key
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.core.hashing import digest_of
-from muniment.core.owners.reserved import is_reserved
+from muniment.core.owners import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope, scope_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.canonical import canonical_bytes
-from muniment.core.owners.banks import holder_of
+from muniment.core.owners import bank_names
 from muniment.core.pointer import Span
 from muniment.core.policy.policy import Policy
 from muniment.core.scope import Scope
@@ -130,7 +130,7 @@ def _study_ref(study: Study) -> StudyRef:
 
 
 def _bank_ref(bank: Bank) -> BankRef:
-    holder = holder_of(bank._owner)
+    holder = bank_names(bank._owner)
     return BankRef(bank.name, holder.get("user_id"), holder.get("agent_id"))
 
 

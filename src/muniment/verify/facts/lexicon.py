@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from muniment.core.text.stems import stem
+from muniment.core.text.analyzer import stem
 from muniment.core.text.word_lists import WordList
 
 __all__ = [

@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from muniment.core.text.analyzer import MONTHS
+from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stems import stem
-from muniment.core.text.stopwords import korean_particles, stop_words
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
 from muniment.verify.facts.numerals import ORDINALS, chinese_number, korean_number, read_number, spelled_number
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from muniment.core.text.stopwords import stop_words
+from muniment.core.text.analyzer import stop_words
 
 __all__ = [
     "bullet_count",

@@ -1,18 +1,24 @@
-"""`MemoryEngine`: one lock, plain dicts, an undo journal. Nothing outlives the process, nothing touches a file."""
+"""One tenant's rows of one table, with a sorted list for every declared key and index.
+
+Finds rows by bisection where a key or index leads there, and puts every change into a journal that can be
+played backwards. Knows nothing of threads or transactions; rows are taken as checked."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from muniment.core.ports.engine import (
+    Condition,
     Count,
     Delete,
     EngineInfo,
     Get,
     Insert,
+    KeyTaken,
     Lock,
     Patch,
     Put,
@@ -21,13 +27,275 @@ from muniment.core.ports.engine import (
     ScrubReport,
     Select,
     Transaction,
+    Value,
 )
 from muniment.errors import Closed, StorageReadOnly
-from muniment.store.engines.checks import check_key, check_rows, check_tenant, shape_of
-from muniment.store.engines.memory.table import Journal, TableRows
+from muniment.store.engines.checks import Shape, check_key, check_rows, check_tenant, shape_of
 from muniment.store.engines.turns import Turns, View
 
-__all__ = ["MemoryEngine"]
+__all__ = ["Journal", "MemoryEngine", "TableRows"]
+
+Journal = list[tuple["TableRows", Row | None, Row | None]]
+"""(table, the row that was, the row that is) for every change, oldest first."""
+
+Entry = tuple[Any, ...]
+
+
+class _Top:
+    """Sorts after everything."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+_TOP = _Top()
+
+
+class _Sorted:
+    """A sorted list of (values of the columns…, primary key). A null is `()`, a value that may be null `(value,)`."""
+
+    __slots__ = ("columns", "entries", "nullable", "positions", "unique")
+
+    def __init__(self, shape: Shape, columns: tuple[str, ...], *, unique: bool) -> None:
+        self.columns = columns
+        self.positions = tuple(shape.position[name] for name in columns)
+        self.nullable = frozenset(name for name in columns if shape.column[name].nullable)
+        self.unique = unique
+        self.entries: list[Entry] = []
+
+    def copy(self) -> _Sorted:
+        other = object.__new__(_Sorted)
+        other.columns, other.positions, other.nullable, other.unique = (
+            self.columns,
+            self.positions,
+            self.nullable,
+            self.unique,
+        )
+        other.entries = list(self.entries)
+        return other
+
+    def wrap(self, name: str, value: Value) -> Any:
+        if name not in self.nullable:
+            return value
+        return () if value is None else (value,)
+
+    def entry(self, row: Row, key: Row) -> Entry:
+        if self.nullable:
+            pairs = zip(self.columns, self.positions, strict=True)
+            return (*[self.wrap(name, row[position]) for name, position in pairs], key)
+        return (*[row[position] for position in self.positions], key)
+
+    def holds(self, row: Row) -> bool:
+        """Is there a row with the same values (nulls are never the same)?"""
+        values = self.entry(row, ())[:-1]
+        if () in values:
+            return False
+        index = bisect_left(self.entries, values)
+        return index < len(self.entries) and self.entries[index][:-1] == values
+
+    def span(self, low: Entry, high: Entry) -> tuple[int, int]:
+        return bisect_left(self.entries, low), bisect_left(self.entries, high)
+
+
+class TableRows:
+    __slots__ = ("_owners", "_paths", "_tenant_id", "rows", "shape")
+
+    def __init__(self, shape: Shape, tenant_id: str, owners: dict[Row, str] | None) -> None:
+        self.shape = shape
+        self.rows: dict[Row, Row] = {}
+        self._tenant_id = tenant_id
+        self._owners = owners
+        """For a table whose key is unique across tenants: who has which key."""
+        spec = shape.spec
+        self._paths = [
+            _Sorted(shape, spec.key, unique=False),
+            *[_Sorted(shape, columns, unique=True) for columns in spec.unique],
+            *[_Sorted(shape, columns, unique=False) for columns in spec.indexes],
+        ]
+
+    def copy(self) -> TableRows:
+        other = object.__new__(TableRows)
+        other.shape, other._tenant_id, other._owners = self.shape, self._tenant_id, self._owners
+        other.rows = dict(self.rows)
+        other._paths = [path.copy() for path in self._paths]
+        return other
+
+    # -- changes
+
+    def insert(self, row: Row, journal: Journal) -> None:
+        key = self.shape.key_of(row)
+        if key in self.rows or (self._owners is not None and key in self._owners):
+            raise KeyTaken(self.shape.spec.name)
+        self._refuse_taken(row)
+        self.add(row)
+        journal.append((self, None, row))
+
+    def put(self, row: Row, journal: Journal) -> None:
+        old = self.rows.get(self.shape.key_of(row))
+        if old is None:
+            self.insert(row, journal)
+        else:
+            self.replace(old, row, journal)
+
+    def replace(self, old: Row, new: Row, journal: Journal) -> None:
+        """Put `new` in the place of `old`, which has the same primary key."""
+        self.remove(old)
+        try:
+            self._refuse_taken(new)
+        except KeyTaken:
+            self.add(old)
+            raise
+        self.add(new)
+        journal.append((self, old, new))
+
+    def delete(self, row: Row, journal: Journal) -> None:
+        self.remove(row)
+        journal.append((self, row, None))
+
+    def add(self, row: Row) -> None:
+        key = self.shape.key_of(row)
+        self.rows[key] = row
+        if self._owners is not None:
+            self._owners[key] = self._tenant_id
+        for path in self._paths:
+            entry = path.entry(row, key)
+            if not path.entries or path.entries[-1] < entry:
+                path.entries.append(entry)
+            else:
+                insort(path.entries, entry)
+
+    def remove(self, row: Row) -> None:
+        key = self.shape.key_of(row)
+        del self.rows[key]
+        if self._owners is not None:
+            del self._owners[key]
+        for path in self._paths:
+            del path.entries[bisect_left(path.entries, path.entry(row, key))]
+
+    def _refuse_taken(self, row: Row) -> None:
+        for path in self._paths:
+            if path.unique and path.holds(row):
+                raise KeyTaken(self.shape.spec.name)
+
+    # -- questions
+
+    def matching(self, where: tuple[Condition, ...]) -> list[Row]:
+        return list(self._filter(self._candidates(where, (), ())[0], where))
+
+    def select(self, select: Select) -> list[Row]:
+        order, rest = self.shape.order_of(select)
+        output = self.shape.output(select.columns)
+        candidates, ordered = self._candidates(select.where, order, rest, select.after, select.descending)
+        rows = self._filter(candidates, select.where)
+        places = [self.shape.position[name] for name in order]
+        if (after := select.after) is not None:
+            if select.descending:
+                rows = (row for row in rows if tuple([row[place] for place in places]) < after)
+            else:
+                rows = (row for row in rows if tuple([row[place] for place in places]) > after)
+        if not ordered:
+            all_places = [*places, *[self.shape.position[name] for name in rest]]
+            rows = iter(
+                sorted(rows, key=lambda row: [cast("Any", row[p]) for p in all_places], reverse=select.descending)
+            )
+        found = list(rows) if select.limit is None else [row for _, row in zip(range(select.limit), rows, strict=False)]
+        if output == self.shape.names:
+            return found
+        picked = [self.shape.position[name] for name in output]
+        return [tuple([row[place] for place in picked]) for row in found]
+
+    def _filter(self, rows: Iterable[Row], where: tuple[Condition, ...]) -> Iterator[Row]:
+        tests = [(self.shape.position[name], comparison, value) for name, comparison, value in where]
+        return (row for row in rows if all(_meets(row[place], how, value) for place, how, value in tests))
+
+    def _candidates(
+        self,
+        where: tuple[Condition, ...],
+        order: tuple[str, ...],
+        rest: tuple[str, ...],
+        after: Row | None = None,
+        descending: bool = False,
+    ) -> tuple[Iterator[Row], bool]:
+        """Rows that may meet `where`, by the path that leads nearest, and whether they come in order."""
+        equal = {name: value for name, comparison, value in where if comparison == "="}
+        among = {name: value for name, comparison, value in where if comparison == "in"}
+        wanted = [name for name in (*order, *rest) if name not in equal]
+        best: tuple[tuple[float, bool], _Sorted, int] | None = None
+        for path in self._paths:
+            led = 0
+            while led < len(path.columns) and path.columns[led] in equal:
+                led += 1
+            more = led < len(path.columns) and path.columns[led] in among
+            given = [name for name in dict.fromkeys((*path.columns[led:], *self.shape.spec.key)) if name not in equal]
+            score = (led + 0.5 * more, not more and given[: len(wanted)] == wanted)
+            if best is None or score > best[0]:
+                best = (score, path, led)
+        assert best is not None
+        (_, ordered), path, led = best
+        prefix = tuple([path.wrap(name, cast("Value", equal[name])) for name in path.columns[:led]])
+        if led < len(path.columns) and path.columns[led] in among:
+            name = path.columns[led]
+            values = sorted({path.wrap(name, value) for value in cast("tuple[Value, ...]", among[name])})
+            spans = [path.span((*prefix, value), (*prefix, value, _TOP)) for value in values]
+        else:
+            spans = [self._narrow(path, prefix, where, order if ordered else (), equal, after, descending)]
+        keys = [entry[-1] for low, high in spans for entry in path.entries[low:high]]
+        if ordered and descending:
+            keys.reverse()
+        rows = self.rows
+        return (rows[key] for key in keys), ordered
+
+    def _narrow(
+        self,
+        path: _Sorted,
+        prefix: Entry,
+        where: tuple[Condition, ...],
+        order: tuple[str, ...],
+        equal: dict[str, Any],
+        after: Row | None,
+        descending: bool,
+    ) -> tuple[int, int]:
+        """The stretch of the path under `prefix`, narrowed by a range on its next column and by `after`."""
+        low, high = path.span(prefix, (*prefix, _TOP))
+        led = len(prefix)
+        if led < len(path.columns):
+            name = path.columns[led]
+            for column, comparison, value in where:
+                if column == name and comparison in ("<", "<=", ">", ">="):
+                    bound = (*prefix, path.wrap(name, cast("Value", value)))
+                    place = bisect_left(path.entries, bound if comparison in ("<", ">=") else (*bound, _TOP))
+                    low, high = (low, min(high, place)) if comparison[0] == "<" else (max(low, place), high)
+        if after is not None and order:
+            pairs = list(zip(order, after, strict=True))
+            if all(value == equal[name] for name, value in pairs if name in equal):
+                values = [value for name, value in pairs if name not in equal]
+                whole = len(values) <= len(path.columns) - led
+                bound = (*prefix, *values[: len(path.columns) - led])
+                if descending:
+                    high = min(high, bisect_left(path.entries, bound if whole else (*bound, _TOP)))
+                else:
+                    low = max(low, bisect_left(path.entries, (*bound, _TOP) if whole else bound))
+        return low, high
+
+
+def _meets(value: Any, comparison: str, other: Any) -> bool:
+    match comparison:
+        case "=":
+            return bool(value == other)
+        case "in":
+            return value is not None and value in other
+        case "<":
+            return value is not None and value < other
+        case "<=":
+            return value is not None and value <= other
+        case ">":
+            return value is not None and value > other
+        case _:
+            return value is not None and value >= other
+
 
 R = TypeVar("R")
 Tables = dict[str, TableRows]
