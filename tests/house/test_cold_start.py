@@ -48,15 +48,16 @@ NEVER = (
 
 NOT_TO_SEARCH = (
     # whole rooms
-    "aio", "contracts", "integrations", "learning", "packets", "research", "rules", "runs", "surfaces", "testing",
+    "aio", "contracts", "integrations", "learning", "research", "rules", "runs", "surfaces", "testing",
     "verify",
     # of the rooms that a search goes through
     "core.json_schema", "core.markdown", "core.outside.http", "core.outside.token_counters", "core.policy.policy",
     "core.predicates", "core.regex", "core.stats", "core.text.token", "core.urls", "core.yaml", "handles.bank",
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
-    "memory.outside", "memory.patches", "memory.proposing", "memory.recall.vectors", "memory.reembedding",
-    "memory.remembering", "memory.state", "memory.turn_index", "memory.vectoring", "store.carriers", "store.changes",
+    "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors", "memory.reembedding",
+    "memory.fact_writing", "memory.state", "memory.turn_index", "memory.vectoring", "packets.builds", "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering",
+    "store.item_entries", "store.changes",
     "store.derivation", "store.dumps", "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue",
     "store.forget", "store.ledger.admission", "store.ledger.chain", "store.ledger.evidence", "store.ledger.secrets",
     "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",

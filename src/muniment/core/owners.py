@@ -1,7 +1,8 @@
 """Whose something is: the names under which corpora and banks stand where an entry names its user, and no user has.
 
-`corpus:<corpus_id>` is shared by the tenant, `corpus:<corpus_id>:<user_id>` is the user's own; a corpus id has no colon,
-so that the two cannot be taken for each other. `bank:user:<user_id>`, `bank:agent:<agent_id>` and `bank:tenant` are banks.
+`corpus:<corpus_id>` is shared by the tenant, `corpus:<corpus_id>:<user_id>` is the user's own; a corpus id has no
+colon, so that the two cannot be taken for each other. Banks are `bank:user:<user_id>`, `bank:agent:<agent_id>` and
+`bank:tenant`.
 """
 
 from __future__ import annotations
