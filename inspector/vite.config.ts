@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// One script and one style sheet, so that `muniment view bundle` can write them into a single file.
+// One script and one style sheet, so that `muniment run view` can write them into a single file.
 export default defineConfig({
   base: "./",
   build: {

@@ -30,12 +30,12 @@ from muniment.handles.study import Agent, StudyStatus
 from muniment.learning.fold.executing import Applied
 from muniment.learning.fold.wording import Wording
 from muniment.learning.folding import Learned
-from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.learning.plans import PlanState
 from muniment.learning.recalling import Recall
 from muniment.learning.reuse.puct import PuctTerms
 from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
 from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.extraction.model import Model
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
@@ -48,17 +48,17 @@ from muniment.research.outside.url_check import UrlChecker
 from muniment.research.run_records import AgentResult, CheckedClaim, Citation, DraftCheck, GatesFile, PivotDecision, ResearchManifest, SourceCheck, SuppliedSource, SynthesisInput, WaveResult
 from muniment.rules.attempt_records import Done
 from muniment.rules.attempts import AgentTask
-from muniment.rules.rule_drafting import Submitted
+from muniment.rules.effort import Router
 from muniment.rules.flowmap.suggest import Suggestion
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.rules.promotion.tests import MadeTests
 from muniment.rules.promotion.trials import CanaryVerdict
 from muniment.rules.rollouts.budget import Caps
 from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
+from muniment.rules.rule_drafting import Submitted
+from muniment.rules.rule_selecting import RuleSelection
 from muniment.rules.rulebook.statistics import RuleStats
 from muniment.rules.rulebook_reading import Report, RuleTest
-from muniment.rules.effort import Router
-from muniment.rules.rule_selecting import RuleSelection
 from muniment.rules.tree_searching import TreeProblem
 from muniment.runs.drift import DriftReport
 from muniment.runs.reading import Resumed

@@ -343,7 +343,7 @@ class Refused(MunimentError):
 class Unauthorized(Refused):
     code = "unauthorized"
     status = 401
-    usual_hint = "send `Authorization: Bearer KEY`; `muniment keys create` makes one"
+    usual_hint = "send `Authorization: Bearer KEY`; `muniment store keys create` makes one"
 
 
 class RateLimited(Refused):

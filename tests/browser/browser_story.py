@@ -10,8 +10,9 @@ from typing import Any
 import muniment
 from muniment.core.outside.system import CountingIds
 from muniment.handles.memory import Memory
-from muniment.surfaces.cli import demo_research, demo_rules
-from muniment.surfaces.cli.demo import Calendar
+from muniment.surfaces.cli.demo import research as demo_research
+from muniment.surfaces.cli.demo import rules as demo_rules
+from muniment.surfaces.cli.demo.story import Calendar
 
 QUESTION = "Who found Canal Kitchen, and what does Jiwoo say is the best thing there?"
 HOSTILE = (
@@ -38,7 +39,7 @@ def tell(folder: Path) -> Path:
 
 
 def _sessions(mem: Memory, calendar: Calendar) -> None:
-    sample: list[dict[str, Any]] = json.loads(files("muniment.surfaces.cli").joinpath("sample.json").read_bytes())
+    sample: list[dict[str, Any]] = json.loads(files("muniment.surfaces.cli.demo").joinpath("sample.json").read_bytes())
     said = {}
     for session in sample:
         calendar.turn_to(session["day"])

@@ -1,4 +1,4 @@
-"""`muniment view bundle`: one file that shows a run with no server, holds nothing else, and lets nothing stored act."""
+"""`muniment run view`: one file that shows a run with no server, holds nothing else, and lets nothing stored act."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from muniment.surfaces.inspector.pages import is_built
 def _bundle(story: Path, out: Path, run_id: str) -> Path:
     if not is_built():
         pytest.skip("BROWSER TESTS SKIPPED: the inspector is not built (make inspector)")
-    arguments = ["view", "bundle", str(out), "--run", run_id, "--db", str(story), "--json"]
+    arguments = ["run", "view", str(out), "--run", run_id, "--db", str(story), "--json"]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert json.loads(result.stdout)["run_id"] == run_id
     return out

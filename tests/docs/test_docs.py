@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 from page_player import blocks_of, is_shown
 
-from muniment.surfaces.cli.main import COMMANDS
+from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.settings import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -108,7 +108,7 @@ def test_commands_in_pages_exist(page: Path) -> None:
     shell = "\n".join(block.body for block in blocks_of(page.read_text("utf-8")) if block.language == "sh")
     named = re.findall(r"^muniment ([a-z][\w-]*)", shell, re.MULTILINE)
     named += re.findall(r"^    muniment ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
-    assert set(named) <= set(COMMANDS)
+    assert set(named) <= set(TREE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.surfaces.cli.bank import bank
-from muniment.surfaces.cli.plan import plan
-from muniment.surfaces.cli.reuse import reuse
+from muniment.surfaces.cli.tree import TREE
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
 
@@ -47,6 +45,6 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_every_command_is_in_the_guide() -> None:
     text = GUIDE.read_text("utf-8")
-    for group in (bank, plan, reuse):
-        for name in group.commands:
-            assert f"muniment {group.name} {name}" in text or f"`{group.name} {name}`" in text, f"{group.name} {name}"
+    for group in ("bank", "plan", "reuse"):
+        for name in TREE["learn"].entries[group].entries:
+            assert f"muniment learn {group} {name}" in text or f"`{group} {name}`" in text, f"{group} {name}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.surfaces.cli.patterning import patterning
+from muniment.surfaces.cli.tree import TREE
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "patterning.md"
 TRAINING = """
@@ -48,5 +48,5 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_every_command_is_in_the_guide() -> None:
     text = GUIDE.read_text("utf-8")
-    for name in patterning.commands:
-        assert f"muniment patterning {name} " in text, name
+    for name in TREE["learn"].entries["patterning"].entries:
+        assert f"muniment learn patterning {name} " in text, name

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.surfaces.cli.research import COMMANDS
+from muniment.surfaces.cli.tree import TREE
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "research.md"
 
@@ -53,5 +53,5 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_every_command_of_research_is_in_the_guide() -> None:
     text = GUIDE.read_text("utf-8")
-    for name in COMMANDS:
+    for name in TREE["research"].entries:
         assert f"muniment research {name} " in text or f"`{name}`" in text or f"`{name} " in text, name

@@ -13,7 +13,7 @@ import pytest
 
 import muniment
 from muniment.core.hashing import short_id
-from muniment.surfaces.cli.rules import COMMANDS
+from muniment.surfaces.cli.tree import TREE
 from muniment.testing.rule_story import RuleStory
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "rules.md"
@@ -70,5 +70,5 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_every_command_is_in_the_guide() -> None:
     text = GUIDE.read_text("utf-8")
-    for name in COMMANDS:
+    for name in TREE["rules"].entries:
         assert f"muniment rules {name} " in text, name

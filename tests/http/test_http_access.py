@@ -271,7 +271,7 @@ def test_a_forget_takes_no_key_and_an_export_shows_none(serve: Serve, keys: KeyF
 
 def test_the_command_makes_lists_rotates_and_revokes(tmp_path: Path, serve: Serve) -> None:
     def run(*arguments: str) -> Any:
-        return CliRunner().invoke(cli, ["keys", *arguments, "--keys", str(tmp_path / "keys.json")])
+        return CliRunner().invoke(cli, ["store", "keys", *arguments, "--keys", str(tmp_path / "keys.json")])
 
     token = run("create", "ci", "--tenant", "default", "--access", "read", "--expires", "90d").stdout.strip()
     client = serve(auth="on")

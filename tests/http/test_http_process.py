@@ -152,7 +152,7 @@ def test_it_does_not_start_where_nobody_could_ask_or_the_port_is_wrong(tmp_path:
         shape: dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
         return shape
 
-    assert refused("--host", "0.0.0.0")["hint"].startswith("muniment keys create")
+    assert refused("--host", "0.0.0.0")["hint"].startswith("muniment store keys create")
     assert refused("--port", "99999")["path"] == "$.port"
     assert refused("--tls-cert", "nothing.pem")["code"] == "invalid_input"
 

@@ -1,4 +1,4 @@
-"""`muniment sandbox run` and what `doctor` says of it."""
+"""`muniment check sandbox` and what `doctor` says of it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def call(*arguments: str) -> Result:
 
 
 def test_a_line_and_a_program(bwrap: str) -> None:
-    line = call("sandbox", "run", "--", "echo one | tr a-z A-Z; exit 3")
+    line = call("check", "sandbox", "--", "echo one | tr a-z A-Z; exit 3")
     assert (line.stdout, line.exit_code) == ("ONE\n", 3)
-    program = call("sandbox", "run", "--", "printf", "%s|", "a b", "$x", "--help")
+    program = call("check", "sandbox", "--", "printf", "%s|", "a b", "$x", "--help")
     assert (program.stdout, program.exit_code) == ("a b|$x|--help|", 0)
 
 
 def test_what_was_met_is_said(bwrap: str, tmp_path: Path) -> None:
-    slow = call("sandbox", "run", "--wall", "0.3", "--", "sleep", "20")
+    slow = call("check", "sandbox", "--wall", "0.3", "--", "sleep", "20")
     assert (slow.exit_code, slow.stderr) == (124, "sandbox: it was stopped at its wall time\n")
-    loud = call("sandbox", "run", "--output", "10", "--", "yes")
+    loud = call("check", "sandbox", "--output", "10", "--", "yes")
     assert (loud.exit_code, loud.stdout) == (137, "y\n" * 5)
     policy = tmp_path / "policy.json"
     policy.write_text(json.dumps({"schema_version": "0.5.15", "caps": {"wall_ms": 200}, "workdir": "/testbed"}))
     given = tmp_path / "given.txt"
     given.write_text("given")
     both = call(
+        "check",
         "sandbox",
-        "run",
         "--policy",
         str(policy),
         "--wall",
@@ -58,14 +58,14 @@ def test_folders_are_given_whole(bwrap: str, tmp_path: Path) -> None:
     (folder / "inner").mkdir(parents=True)
     (folder / "inner/a.txt").write_text("a")
     (folder / "link").symlink_to("/etc/passwd")
-    assert call("sandbox", "run", "--file", str(folder), "--", "find . -type f").stdout == "./project/inner/a.txt\n"
+    assert call("check", "sandbox", "--file", str(folder), "--", "find . -type f").stdout == "./project/inner/a.txt\n"
 
 
 def test_wrong_questions() -> None:
-    assert call("sandbox", "run", "--mem", "0", "--", "true").exit_code == 2
-    assert call("sandbox", "run", "--policy", "none.json", "--", "true").exit_code == 2
-    assert call("sandbox", "run", "--file", "none.txt", "--", "true").exit_code == 2
-    assert call("sandbox", "run").exit_code == 2
+    assert call("check", "sandbox", "--mem", "0", "--", "true").exit_code == 2
+    assert call("check", "sandbox", "--policy", "none.json", "--", "true").exit_code == 2
+    assert call("check", "sandbox", "--file", "none.txt", "--", "true").exit_code == 2
+    assert call("check", "sandbox").exit_code == 2
 
 
 def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         ("--policy", str(policy), "--wall", "1"),
         ("--file", "/dev/zero"),
     ):
-        refused = call("sandbox", "run", *given, "--", "true")
+        refused = call("check", "sandbox", *given, "--", "true")
         assert (refused.exit_code in (1, 2), refused.exception.__class__) == (True, SystemExit), given
         assert refused.stderr.startswith("error[invalid_"), given
 
@@ -85,7 +85,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
 def test_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding.shutil, "which", lambda name: None)
     monkeypatch.setattr(finding, "find_spec", lambda name: None)
-    refused = call("sandbox", "run", "--json", "--", "touch /tmp/never")
+    refused = call("check", "sandbox", "--json", "--", "touch /tmp/never")
     assert refused.exit_code == 125
     assert json.loads(refused.stderr)["code"] == "exec_unavailable"
     told = json.loads(call("doctor", "--json").stdout)["sandbox"]

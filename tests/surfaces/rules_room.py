@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from cli_room import in_folder
 from click.testing import CliRunner, Result
 
 import muniment
@@ -112,10 +112,7 @@ STEPS: dict[str, Callable[[RuleStory, str], str]] = {
 
 @pytest.fixture(name="folder")
 def make_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "rule_counter", raising=False)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_room import in_folder
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.surfaces.cli.main import COMMANDS, cli
+from muniment.surfaces.cli.main import cli
+from muniment.surfaces.cli.tree import TREE
 
 EVENTS = (
     '{"role":"user","content":"I moved to Berlin in May.","ts":"2026-05-03T10:00:00Z","speaker":"Ana"}\n'
@@ -39,10 +40,7 @@ CHAT: dict[str, Any] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     (tmp_path / "events.jsonl").write_text(EVENTS, "utf-8")
     (tmp_path / "chat.json").write_text(json.dumps(CHAT), "utf-8")
     return tmp_path
@@ -115,18 +113,18 @@ def test_ingest_tells_what_was_there_and_what_has_no_words(folder: Path) -> None
 def test_extract_proposes_facts_with_their_quotes(folder: Path) -> None:
     lines = '{"role":"user","content":"I live in Lisbon."}\n{"role":"assistant","content":"I live in a server."}\n'
     assert call("ingest", "-", "--user", "ana", "--session", "s1", stdin=lines).exit_code == 0
-    found = json.loads(call("extract", "--user", "ana", "--json").stdout)
+    found = json.loads(call("memory", "extract", "--user", "ana", "--json").stdout)
     assert found["messages"] == 2
     (candidate,) = found["candidates"]
     assert (candidate["key"], candidate["value"], candidate["status"]) == ("user.location", "Lisbon", "promoted")
     assert candidate["quote"] == "I live in Lisbon"
-    again = json.loads(call("extract", "--user", "ana", "--json").stdout)
+    again = json.loads(call("memory", "extract", "--user", "ana", "--json").stdout)
     assert again["candidates"][0]["candidate_id"] == candidate["candidate_id"]
-    shown = call("extract", "--user", "ana", "--session", "s1").stdout
+    shown = call("memory", "extract", "--user", "ana", "--session", "s1").stdout
     assert "user.location: Lisbon" in shown
     assert "“I live in Lisbon”" in shown
-    assert "nothing in them" in call("extract", "--user", "ana", "--session", "other").stdout
-    assert failure(call("extract", "--json"))["hint"]
+    assert "nothing in them" in call("memory", "extract", "--user", "ana", "--session", "other").stdout
+    assert failure(call("memory", "extract", "--json"))["hint"]
 
 
 def test_extract_tells_whose_words_it_leaves_aside(folder: Path) -> None:
@@ -135,12 +133,12 @@ def test_extract_tells_whose_words_it_leaves_aside(folder: Path) -> None:
     (folder / "alone.json").write_text(json.dumps(both[:1]), "utf-8")
     (folder / "both.json").write_text(json.dumps(both), "utf-8")
     assert call("ingest", "alone.json", "--user", "u-1").exit_code == 0
-    assert "user.location: Lisbon" in call("extract", "--user", "u-1").stdout
+    assert "user.location: Lisbon" in call("memory", "extract", "--user", "u-1").stdout
     assert call("ingest", "both.json", "--user", "u-2").exit_code == 0
-    told = json.loads(call("extract", "--user", "u-2", "--json").stdout)
+    told = json.loads(call("memory", "extract", "--user", "u-2", "--json").stdout)
     assert told["candidates"] == []
     assert [(each["speaker"], each["messages"]) for each in told["unheard"]] == [("Ana", 1), ("Bob", 2)]
-    shown = call("extract", "--user", "u-2").stdout
+    shown = call("memory", "extract", "--user", "u-2").stdout
     assert "left aside: 2 of 'Bob'" in shown
     assert "user.name" in shown
 
@@ -272,15 +270,15 @@ def test_scrub_rebuilds_and_says_what_waited(folder: Path) -> None:
 
     assert call("ingest", "events.jsonl", "--user", "ana").exit_code == 0
     call("forget", "--user", "ana", "--json", "--yes")
-    result = call("scrub", "--json")
+    result = call("store", "scrub", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout) == {"clean": True, "due": False, "note": "rebuilt the file", "receipts": 0}
-    assert "0 receipts had waited" in call("scrub").stdout
+    assert "0 receipts had waited" in call("store", "scrub").stdout
     with closing(sqlite3.connect(folder / "muniment.db", isolation_level=None)) as held:
         held.execute("BEGIN")
         held.execute("SELECT count(*) FROM entries").fetchone()
         call("ingest", "events.jsonl", "--user", "bob")
-        result = call("scrub")
+        result = call("store", "scrub")
     assert result.exit_code == 1
     assert "something is left: scrub again" in result.stdout
 
@@ -352,10 +350,11 @@ def test_settings_come_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_command_has_help_and_loads() -> None:
-    for name, (_, _, line) in COMMANDS.items():
+    shown = call("--help").stdout
+    for name, entry in TREE.items():
         result = call(name, "--help")
         assert result.exit_code == 0
-        assert line in call("--help").stdout
+        assert (f"\n  {name} " in shown) is not entry.hidden
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -382,9 +381,8 @@ def test_the_same_error_over_library_and_command_line(folder: Path) -> None:
     "arguments", [["search", "--json"], ["search", "x", "--k", "abc", "--json"], ["bogus", "--json"]]
 )
 def test_usage_errors_have_the_same_shape(arguments: list[str], folder: Path) -> None:
-    command = [sys.executable, "-m", "muniment", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = call(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
     error = json.loads(done.stderr)
     assert error["code"] == "invalid_input"
     assert error["hint"].endswith("--help")

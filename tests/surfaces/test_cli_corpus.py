@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_room import in_folder
 from click.testing import CliRunner, Result
 
 from muniment.surfaces.cli.main import cli
@@ -15,10 +15,7 @@ from muniment.surfaces.cli.main import cli
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     (tmp_path / "crane.md").write_text("# Crane\n\nIt lifts forty tons.\n", "utf-8")
     (tmp_path / "soup.html").write_text("<title>Soup</title><p>Soup \x1b[31mat noon.", "utf-8")
     return tmp_path

@@ -1,9 +1,7 @@
-"""`muniment flowmap`, by hand: tables, a document, pictures, suggestions, and bad input."""
+"""`muniment learn flowmap`, by hand: tables, a document, pictures, suggestions, and bad input."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,11 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, in_folder
 
 import muniment
 from muniment.contracts.validation import validate
-from muniment.surfaces.cli.main import cli
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
 ANA = ("--user", "ana")
@@ -39,35 +36,14 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taught: Path) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "160")
     shutil.copy(taught, "muniment.db")
     return tmp_path
 
 
-def call(*args: str) -> Result:
-    result = CliRunner().invoke(cli, ["flowmap", *args])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def document(*args: str) -> dict[str, Any]:
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
-def failure(*args: str, code: int) -> dict[str, Any]:
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stdout) == (code, ""), result.output
-    error: dict[str, Any] = json.loads(result.stderr)
-    assert call(*args).stderr.startswith(f"error[{error['code']}]: ")
-    assert error["hint"]
-    return error
+COMMANDS = Commands("learn", "flowmap")
+call, document, failure = COMMANDS.call, COMMANDS.document, COMMANDS.failure
 
 
 @pytest.mark.req("RC-23")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, in_folder
 
 import muniment
 from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
@@ -17,7 +16,6 @@ from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallR
 from muniment.contracts.rules import DistillDraft
 from muniment.contracts.run_records import EventLog, TraceCapsule
 from muniment.learning.stored_memory import StoredMemory
-from muniment.surfaces.cli.main import cli
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 AS_INTENT = ("--intent", "domain=math", "--intent", "family=countdown")
@@ -26,28 +24,25 @@ FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes"
 OPEN = "run_open"
 ANA = ("--user", "ana")
 READERS = (
-    ("recall", "x", *ANA),
-    ("fold", OPEN, "--verdict", "PASS"),
-    ("plan", "list"),
-    ("plan", "show", "plan_1"),
-    ("apply", "plan_1"),
-    ("undo", "plan_1"),
-    ("bank", "list"),
-    ("bank", "show", "rm_1"),
-    ("bank", "logs"),
-    ("bank", "drafts"),
-    ("bank", "tidy"),
-    ("reuse", "list"),
-    ("reuse", "select"),
+    ("learn", "recall", "x", *ANA),
+    ("learn", "fold", OPEN, "--verdict", "PASS"),
+    ("learn", "plan", "list"),
+    ("learn", "plan", "show", "plan_1"),
+    ("learn", "apply", "plan_1"),
+    ("learn", "undo", "plan_1"),
+    ("learn", "bank", "list"),
+    ("learn", "bank", "show", "rm_1"),
+    ("learn", "bank", "logs"),
+    ("learn", "bank", "drafts"),
+    ("learn", "bank", "tidy"),
+    ("learn", "reuse", "list"),
+    ("learn", "reuse", "select"),
 )
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
 
@@ -80,37 +75,8 @@ def store(folder: Path, taught: Path) -> Path:
     return folder
 
 
-def call(*args: str, stdin: str | bytes | None = None) -> Result:
-    result = CliRunner().invoke(cli, list(args), input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def text(*args: str, code: int = 0, stdin: str | None = None) -> str:
-    result = call(*args, stdin=stdin)
-    assert (result.exit_code, result.stderr) == (code, ""), result.output
-    return result.stdout
-
-
-def document(*args: str, code: int = 0, stdin: str | None = None) -> Any:
-    """The one JSON document a command writes to stdout."""
-    result = call(*args, "--json", stdin=stdin)
-    assert (result.exit_code, result.stderr) == (code, ""), result.output
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
-
-
-def failure(*args: str, code: int = 1, stdin: str | None = None) -> dict[str, Any]:
-    """The one JSON document a failing command writes to stderr; in text, the same in words."""
-    result = call(*args, "--json", stdin=stdin)
-    assert (result.exit_code, result.stdout) == (code, ""), result.output
-    (line,) = result.stderr.splitlines()
-    error: dict[str, Any] = json.loads(line)
-    said = call(*args, stdin=stdin).stderr
-    assert said.startswith(f"error[{error['code']}]: {error['message']}")
-    assert f"hint: {error['hint']}" in said
-    assert "mem." not in error["hint"], "said for who types commands"
-    return error
+COMMANDS = Commands()
+call, text, document, failure = COMMANDS.call, COMMANDS.text, COMMANDS.document, COMMANDS.failure
 
 
 def note(memory_id: str = "rm_1", **more: Any) -> dict[str, Any]:
@@ -125,12 +91,12 @@ def write(payload: Any) -> dict[str, Any]:
 
 
 def made(*actions: Any, where: tuple[str, ...] = ANA) -> str:
-    plan = MemoryActionPlan.from_wire(document("plan", "make", "-", *where, stdin=json.dumps(list(actions))))
+    plan = MemoryActionPlan.from_wire(document("learn", "plan", "make", "-", *where, stdin=json.dumps(list(actions))))
     return plan.plan_id
 
 
 def ids(kind: str, *more: str) -> list[str]:
-    return [each["id"] for each in document("bank", "list", *ANA, "--kind", kind, *more)["records"]]
+    return [each["id"] for each in document("learn", "bank", "list", *ANA, "--kind", kind, *more)["records"]]
 
 
 # -- recall ---------------------------------------------------------------------------------------------
@@ -139,7 +105,7 @@ def ids(kind: str, *more: str) -> list[str]:
 @pytest.mark.req("RC-08")
 @pytest.mark.req("RC-09")
 def test_recall_shows_hints_with_every_part_of_their_score(store: Path) -> None:
-    asked = ("recall", "Reach 24 with 3 and 8", *ANA, "--agent", "solver", *AS_INTENT, "--state", "mode=main")
+    asked = ("learn", "recall", "Reach 24 with 3 and 8", *ANA, "--agent", "solver", *AS_INTENT, "--state", "mode=main")
     found = document(*asked)
     MemoryRecallRequest.from_wire(found["request"])
     response = MemoryRecallResponse.from_wire(found["response"])
@@ -161,17 +127,17 @@ def test_recall_shows_hints_with_every_part_of_their_score(store: Path) -> None:
 
 
 def test_recall_without_keys_says_so_and_with_others_says_what_was_dropped(store: Path) -> None:
-    assert document("recall", "Reach 24", *ANA)["response"]["fallback_used"]
-    assert "by words alone: give --intent and --state" in text("recall", "Reach 24", *ANA)
-    other = document("recall", "Reach 24 with 3 and 8", *ANA, "--intent", "domain=law")
+    assert document("learn", "recall", "Reach 24", *ANA)["response"]["fallback_used"]
+    assert "by words alone: give --intent and --state" in text("learn", "recall", "Reach 24", *ANA)
+    other = document("learn", "recall", "Reach 24 with 3 and 8", *ANA, "--intent", "domain=law")
     assert other["response"]["items"] == []
     assert {each["reason"] for each in other["dropped"]} == {"intent_mismatch"}
-    assert "intent_mismatch (mem_" in text("recall", "Reach 24 with 3 and 8", *ANA, "--intent", "domain=law")
+    assert "intent_mismatch (mem_" in text("learn", "recall", "Reach 24 with 3 and 8", *ANA, "--intent", "domain=law")
 
 
 def test_parts_of_keys_by_either_name_and_sets_that_are_known_to_be_empty(store: Path) -> None:
     parts = ("--intent", "task_family=countdown", "--intent", "tools=b, a", "--state", "tools=", "--state", "tier=hot")
-    request = document("recall", "Reach 24", *ANA, *parts, "--feature", "a=1", "--feature", "b=yes")["request"]
+    request = document("learn", "recall", "Reach 24", *ANA, *parts, "--feature", "a=1", "--feature", "b=yes")["request"]
     assert request["intent_key"] == "intent|family=countdown|tools=a,b"
     assert request["state_key"] == "state|tier=hot|tools="
     assert request["filters"] == {"features": {"a": 1, "b": "yes"}}
@@ -183,12 +149,12 @@ def test_a_recall_writes_nothing_unless_it_is_for_a_run(store: Path) -> None:
             return len(list(mem.ledger.entries(user_id="ana")))
 
     before = entries()
-    text("recall", "Reach 24", *ANA, *AS_INTENT)
+    text("learn", "recall", "Reach 24", *ANA, *AS_INTENT)
     assert entries() == before
-    kept = document("recall", "Reach 24", "--run", OPEN, *AS_INTENT, "--feature", "size=3")
+    kept = document("learn", "recall", "Reach 24", "--run", OPEN, *AS_INTENT, "--feature", "size=3")
     assert kept["kept_in"] == OPEN
     assert entries() == before + 1
-    log = document("fold", OPEN, "--verdict", "PASS", "--outcome", "OK")["event_log"]
+    log = document("learn", "fold", OPEN, "--verdict", "PASS", "--outcome", "OK")["event_log"]
     assert log["memory_recall"]["used_ids"] == kept["injection"]["used_ids"] != []
     assert log["memory_recall"]["intent_key"] == "intent|domain=math|family=countdown"
 
@@ -196,13 +162,13 @@ def test_a_recall_writes_nothing_unless_it_is_for_a_run(store: Path) -> None:
 def test_what_does_not_fit_is_told(store: Path) -> None:
     for number in range(4):
         said = f"Fold the paper {number} times. {'And then again, with care. ' * 60}"
-        text("apply", made(write(note(f"rm_{number}", summary=said))))
-    found = document("recall", "Fold the paper", *ANA)
+        text("learn", "apply", made(write(note(f"rm_{number}", summary=said))))
+    found = document("learn", "recall", "Fold the paper", *ANA)
     assert found["injection"]["tokens"] <= 256
     assert {each["action"] for each in found["injection"]["overflow"]} == {"compacted", "left_out"}
-    shown = text("recall", "Fold the paper", *ANA)
+    shown = text("learn", "recall", "Fold the paper", *ANA)
     assert "cut: rm_" in shown
-    assert "whole: muniment bank show ID" in shown
+    assert "whole: muniment learn bank show ID" in shown
 
 
 # -- fold -----------------------------------------------------------------------------------------------
@@ -212,7 +178,7 @@ def test_what_does_not_fit_is_told(store: Path) -> None:
 @pytest.mark.req("RC-12")
 def test_fold_shows_what_was_learnt(store: Path) -> None:
     Path("result.json").write_text(json.dumps(PASS), "utf-8")
-    first = document("fold", OPEN, "--result", "result.json", *AS_INTENT, "--feature", "strategy=backward")
+    first = document("learn", "fold", OPEN, "--result", "result.json", *AS_INTENT, "--feature", "strategy=backward")
     log = EventLog.from_wire(first["event_log"])
     assert (log.verifier.verdict, log.verifier.outcome) == ("PASS", "OK")
     TraceCapsule.from_wire(first["trace_capsule"])
@@ -221,45 +187,45 @@ def test_fold_shows_what_was_learnt(store: Path) -> None:
     kinds = {StoredMemory.from_wire(each).kind for each in first["records"]}
     assert {"reasoning", "seed"} <= kinds
     assert not first["learnt_before"]
-    again = document("fold", OPEN, "--verdict", "FAIL")
+    again = document("learn", "fold", OPEN, "--verdict", "FAIL")
     assert again["learnt_before"]
     assert {**again, "learnt_before": False} == first
-    assert "nothing is learnt twice" in text("fold", OPEN, "--verdict", "FAIL")
+    assert "nothing is learnt twice" in text("learn", "fold", OPEN, "--verdict", "FAIL")
 
 
 def test_fold_in_words(store: Path) -> None:
     said = json.dumps(FAIL)
-    shown = text("fold", OPEN, "--result", "-", *AS_INTENT, "--feature", "strategy=greedy", stdin=said)
+    shown = text("learn", "fold", OPEN, "--result", "-", *AS_INTENT, "--feature", "strategy=greedy", stdin=said)
     for piece in (
         "run_open  FAIL, outcome FAIL",
         "intent:   intent|domain=math|family=countdown",
         "episode:  mem_",
         "APPLIED  ReasoningBank",
-        "to take it back: muniment undo plan_",
+        "to take it back: muniment learn undo plan_",
     ):
         assert piece in shown
-    plan = shown.rpartition("muniment undo ")[2].strip()
-    assert "is undone" in text("undo", plan)
+    plan = shown.rpartition("muniment learn undo ")[2].strip()
+    assert "is undone" in text("learn", "undo", plan)
 
 
 def test_fold_by_the_result_that_the_run_keeps(store: Path) -> None:
-    error = failure("fold", OPEN, code=2)
+    error = failure("learn", "fold", OPEN, code=2)
     assert error["message"].startswith("nobody has judged this run yet")
     Path("rules.yaml").write_text("- contains: 'The answer is 7'\n", "utf-8")
     Path("answer.txt").write_text("The answer is 7.", "utf-8")
-    assert call("verify-output", "answer.txt", "--constraints", "rules.yaml", "--run", OPEN).exit_code == 0
-    assert document("fold", OPEN)["event_log"]["verifier"]["verdict"] == "PASS"
+    assert call("check", "verify-output", "answer.txt", "--constraints", "rules.yaml", "--run", OPEN).exit_code == 0
+    assert document("learn", "fold", OPEN)["event_log"]["verifier"]["verdict"] == "PASS"
 
 
 @pytest.mark.req("RC-05")
 def test_what_an_agent_learns_is_seen_by_its_other_users(store: Path) -> None:
-    learned = document("fold", OPEN, "--verdict", "PASS", "--outcome", "OK", "--level", "agent", *AS_INTENT)
+    learned = document("learn", "fold", OPEN, "--verdict", "PASS", "--outcome", "OK", "--level", "agent", *AS_INTENT)
     assert {each["level"] for each in learned["records"]} == {"agent"}
     assert "Reach 7" not in json.dumps(learned["records"])
-    held = document("bank", "list", "--agent", "solver")["records"]
+    held = document("learn", "bank", "list", "--agent", "solver")["records"]
     assert {each["id"] for each in held} == {each["id"] for each in learned["records"]}
-    assert document("recall", "Reach", "--user", "bo", "--agent", "solver", *AS_INTENT)["response"]["items"]
-    assert not document("recall", "Reach", "--user", "bo", "--agent", "other", *AS_INTENT)["response"]["items"]
+    assert document("learn", "recall", "Reach", "--user", "bo", "--agent", "solver", *AS_INTENT)["response"]["items"]
+    assert not document("learn", "recall", "Reach", "--user", "bo", "--agent", "other", *AS_INTENT)["response"]["items"]
 
 
 # -- plans ----------------------------------------------------------------------------------------------
@@ -269,45 +235,45 @@ def test_what_an_agent_learns_is_seen_by_its_other_users(store: Path) -> None:
 def test_a_plan_is_made_tried_applied_and_undone(folder: Path) -> None:
     pin = {"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}
     plan = made(write(note()), pin)
-    assert document("bank", "list", *ANA)["records"] == []
-    assert "made, of the bank of user ana" in text("plan", "show", plan)
-    tried = document("apply", plan, "--dry-run")
+    assert document("learn", "bank", "list", *ANA)["records"] == []
+    assert "made, of the bank of user ana" in text("learn", "plan", "show", plan)
+    tried = document("learn", "apply", plan, "--dry-run")
     assert [each["error"] for each in tried["actions"]] == ["dry_run", "dry_run"]
     assert not tried["aborted"]
-    assert "would be applied" in text("apply", plan, "--dry-run")
-    assert document("bank", "list", *ANA)["records"] == []
-    done = document("apply", plan)
+    assert "would be applied" in text("learn", "apply", plan, "--dry-run")
+    assert document("learn", "bank", "list", *ANA)["records"] == []
+    done = document("learn", "apply", plan)
     assert [each["status"] for each in done["actions"]] == ["APPLIED", "APPLIED"]
-    assert document("apply", plan)["actions"] == done["actions"]
-    assert "was applied before; nothing is done twice" in text("apply", plan)
-    assert "version none → 2" in text("plan", "show", plan)
-    (held,) = document("bank", "list", *ANA)["records"]
+    assert document("learn", "apply", plan)["actions"] == done["actions"]
+    assert "was applied before; nothing is done twice" in text("learn", "apply", plan)
+    assert "version none → 2" in text("learn", "plan", "show", plan)
+    (held,) = document("learn", "bank", "list", *ANA)["records"]
     assert (held["id"], held["status"]) == ("rm_1", "pinned")
-    undone = document("undo", plan)
-    assert document("undo", plan) == undone
-    assert document("bank", "list", *ANA)["records"] == []
-    (gone,) = document("bank", "list", *ANA, "--all")["records"]
+    undone = document("learn", "undo", plan)
+    assert document("learn", "undo", plan) == undone
+    assert document("learn", "bank", "list", *ANA)["records"] == []
+    (gone,) = document("learn", "bank", "list", *ANA, "--all")["records"]
     assert gone["status"] == "retired"
-    states = document("plan", "list", *ANA)["plans"]
+    states = document("learn", "plan", "list", *ANA)["plans"]
     assert [state["status"] for state in states] == ["undone", "applied"]
     assert states[0]["undone_by"] == undone["undone_by"] == states[1]["plan"]["plan_id"]
-    listed = text("plan", "list", *ANA)
+    listed = text("learn", "plan", "list", *ANA)
     assert "undone" in listed
     assert "by hand" in listed
 
 
 def test_an_aborted_plan_exits_1_and_changes_nothing(folder: Path) -> None:
-    text("apply", made(write(note()), {"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}))
-    before = document("bank", "list", *ANA, "--all")
+    text("learn", "apply", made(write(note()), {"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}))
+    before = document("learn", "bank", "list", *ANA, "--all")
     plan = made(write(note("rm_2")), {"op": "PRUNE", "target_store": "ReasoningBank", "target_ids": ["rm_1"]})
-    assert "would be aborted: nothing would change" in text("apply", plan, "--dry-run", code=1)
-    aborted = document("apply", plan, code=1)
+    assert "would be aborted: nothing would change" in text("learn", "apply", plan, "--dry-run", code=1)
+    aborted = document("learn", "apply", plan, code=1)
     assert aborted["aborted"]
     assert [each["status"] for each in aborted["actions"]] == ["SKIPPED", "FAILED"]
     assert "pinned" in aborted["actions"][1]["error"]
-    assert document("bank", "list", *ANA, "--all") == before
-    assert "was aborted before" in text("apply", plan, code=1)
-    assert failure("undo", plan)["code"] == "conflict"
+    assert document("learn", "bank", "list", *ANA, "--all") == before
+    assert "was aborted before" in text("learn", "apply", plan, code=1)
+    assert failure("learn", "undo", plan)["code"] == "conflict"
 
 
 def test_plans_of_every_shape_and_payloads_apart(folder: Path) -> None:
@@ -315,25 +281,27 @@ def test_plans_of_every_shape_and_payloads_apart(folder: Path) -> None:
     plan = {"schema_version": "0.5.15", "plan_id": "p1", "created_at": "2026-01-01T00:00:00Z", "actions": [action]}
     Path("plan.json").write_text(json.dumps(plan), "utf-8")
     Path("payloads.json").write_text(json.dumps({"a note": note()}), "utf-8")
-    assert document("plan", "make", "plan.json", "--payloads", "payloads.json") == plan
-    assert document("plan", "make", "plan.json", "--payloads", "payloads.json") == plan, "the same plan, again"
-    assert document("plan", "show", "p1")["payloads"] == {"a note": note()}
-    text("apply", "p1")
-    assert "the tenant's bank" in text("bank", "show", "rm_1")
+    assert document("learn", "plan", "make", "plan.json", "--payloads", "payloads.json") == plan
+    assert document("learn", "plan", "make", "plan.json", "--payloads", "payloads.json") == plan, "the same plan, again"
+    assert document("learn", "plan", "show", "p1")["payloads"] == {"a note": note()}
+    text("learn", "apply", "p1")
+    assert "the tenant's bank" in text("learn", "bank", "show", "rm_1")
     Path("lines.jsonl").write_text("".join(f"{json.dumps(write(note(f'rm_{n}')))}\n" for n in (2, 3)), "utf-8")
-    assert len(document("plan", "make", "lines.jsonl", "--agent", "solver")["actions"]) == 2
+    assert len(document("learn", "plan", "make", "lines.jsonl", "--agent", "solver")["actions"]) == 2
     Path("lines.jsonl").write_text(json.dumps(write(note("rm_4"))) + "\n", "utf-8")
-    assert "made for the bank of agent solver: 1 WRITE" in text("plan", "make", "lines.jsonl", "--agent", "solver")
+    assert "made for the bank of agent solver: 1 WRITE" in text(
+        "learn", "plan", "make", "lines.jsonl", "--agent", "solver"
+    )
 
 
 def test_undo_is_refused_where_somebody_changed_it_since(folder: Path) -> None:
     first = made(write(note()))
-    text("apply", first)
-    text("apply", made(write(note(summary="Another thing."))))
-    error = failure("undo", first)
+    text("learn", "apply", first)
+    text("learn", "apply", made(write(note(summary="Another thing."))))
+    error = failure("learn", "undo", first)
     assert error["code"] == "conflict"
     assert "rm_1" in error["message"]
-    assert "`muniment plan make`" in error["hint"]
+    assert "`muniment learn plan make`" in error["hint"]
 
 
 # -- bank and reuse -------------------------------------------------------------------------------------
@@ -342,14 +310,14 @@ def test_undo_is_refused_where_somebody_changed_it_since(folder: Path) -> None:
 @pytest.mark.req("RC-13")
 def test_bank_lists_and_shows_what_was_learnt_and_how_it_fared(store: Path) -> None:
     (tactic,) = ids("tactic")
-    shown = text("bank", "list", *ANA)
+    shown = text("learn", "bank", "list", *ANA)
     assert "passed with" in shown
     assert tactic in shown
     assert ".capsule" not in shown, "references stand apart"
     assert len(ids("trace_capsule")) == 12
-    held = StoredMemory.from_wire(document("bank", "show", tactic))
+    held = StoredMemory.from_wire(document("learn", "bank", "show", tactic))
     assert held.kind == "tactic"
-    told = text("bank", "show", tactic)
+    told = text("learn", "bank", "show", tactic)
     for piece in (
         "in the bank of user ana",
         "applies if:",
@@ -358,43 +326,43 @@ def test_bank_lists_and_shows_what_was_learnt_and_how_it_fared(store: Path) -> N
         "learnt from: trc_",
     ):
         assert piece in told
-    assert "no live records in the tenant's bank; --user and --agent name another" in text("bank", "list")
-    text("apply", made({"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [tactic]}))
+    assert "no live records in the tenant's bank; --user and --agent name another" in text("learn", "bank", "list")
+    text("learn", "apply", made({"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [tactic]}))
     assert ids("tactic") == []
     assert ids("tactic", "--all") == [tactic]
 
 
 def test_bank_logs_drafts_and_tidy(store: Path) -> None:
-    logs = document("bank", "logs", *ANA, "--newest", "5")["event_logs"]
+    logs = document("learn", "bank", "logs", *ANA, "--newest", "5")["event_logs"]
     assert [EventLog.from_wire(each).verifier.verdict for each in logs] == ["FAIL", "PASS", "FAIL", "PASS", "FAIL"]
-    shown = text("bank", "logs", *ANA)
+    shown = text("learn", "bank", "logs", *ANA)
     assert shown.count("trc_") == 12
-    drafts = [DistillDraft.from_wire(each) for each in document("bank", "drafts", *ANA)["drafts"]]
+    drafts = [DistillDraft.from_wire(each) for each in document("learn", "bank", "drafts", *ANA)["drafts"]]
     assert {draft.proposed_rule.type for draft in drafts} == {"StrategyRule", "GuardrailRule"}
-    assert drafts[0].draft_id in text("bank", "drafts", *ANA)
+    assert drafts[0].draft_id in text("learn", "bank", "drafts", *ANA)
     assert ids("rule", "--all") == [], "a draft is in force nowhere"
-    assert document("bank", "tidy", *ANA)["actions"] == []
-    assert "nothing to do" in text("bank", "tidy", *ANA)
+    assert document("learn", "bank", "tidy", *ANA)["actions"] == []
+    assert "nothing to do" in text("learn", "bank", "tidy", *ANA)
     Path("muniment.toml").write_text("[policy.learn.eviction]\nseeds_max = 2\n", "utf-8")
-    assert "over_capacity" in text("bank", "tidy", *ANA)
+    assert "over_capacity" in text("learn", "bank", "tidy", *ANA)
     assert len(ids("seed")) == 2
 
 
 @pytest.mark.req("RC-21")
 def test_reuse_lists_the_buffer_and_selects_with_every_term(store: Path) -> None:
-    buffer = ReuseBuffer.from_wire(document("reuse", "list", *ANA))
+    buffer = ReuseBuffer.from_wire(document("learn", "reuse", "list", *ANA))
     assert (len(buffer.seed_entries), len(buffer.tactic_entries)) == (6, 1)
-    shown = text("reuse", "list", *ANA)
+    shown = text("learn", "reuse", "list", *ANA)
     assert "6 seeds" in shown
     assert "1 tactic\n" in shown
-    chosen = document("reuse", "select", *ANA)
+    chosen = document("learn", "reuse", "select", *ANA)
     meta = ReuseSelectMeta.from_wire(chosen["select"])
     assert meta.selected_state_id == chosen["terms"][0]["state_id"]
     assert {"q", "p", "t_total", "n", "rank", "score"} <= chosen["terms"][0].keys()
-    assert f"→  {meta.selected_state_id}" in text("reuse", "select", *ANA)
-    assert document("reuse", "select", *ANA) == chosen, "asking counts for nothing"
-    assert document("reuse", "select", *ANA, "--tag", "nothing")["terms"] == []
-    assert text("reuse", "select") == "no seed in the tenant's bank\n"
+    assert f"→  {meta.selected_state_id}" in text("learn", "reuse", "select", *ANA)
+    assert document("learn", "reuse", "select", *ANA) == chosen, "asking counts for nothing"
+    assert document("learn", "reuse", "select", *ANA, "--tag", "nothing")["terms"] == []
+    assert text("learn", "reuse", "select") == "no seed in the tenant's bank\n"
 
 
 # -- bad input ------------------------------------------------------------------------------------------
@@ -410,34 +378,34 @@ def test_without_a_store(folder: Path, args: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("args", "path"),
     [
-        (("recall", "x"), "$.user"),
-        (("recall", "x", *ANA, "--intent", "colour=red"), "$.intent"),
-        (("recall", "x", *ANA, "--intent", "domain"), "$.intent"),
-        (("recall", "x", *ANA, "--intent", "domain="), "$.intent"),
-        (("recall", "x", *ANA, "--intent", "domain=a", "--intent", "domain_tag=b"), "$.intent"),
-        (("recall", "x", *ANA, "--state", "domain=math"), "$.state"),
-        (("recall", "x", *ANA, "--feature", "=1"), "$.feature"),
-        (("recall", "x", *ANA, "--feature", "a=1", "--feature", "a=2"), "$.feature"),
-        (("recall", "x", *ANA, "--bucket", "nonsense"), None),
-        (("recall", "x", *ANA, "--now", "soon"), "$.now"),
-        (("recall", "x", *ANA, "--top", "0"), None),
-        (("recall", "x", *ANA, "--top", "100000"), "$.k"),
-        (("recall", "x", *ANA, "--source", "Nowhere"), None),
-        (("fold", OPEN, "--outcome", "OK"), "$.verdict"),
-        (("fold", OPEN, "--reason", "numeric_error"), "$.verdict"),
-        (("fold", OPEN, "--verdict", "MAYBE"), None),
-        (("fold", OPEN, "--verdict", "PASS", "--result", "x.json"), "$.result"),
-        (("fold", OPEN, "--result", "missing.json"), None),
-        (("fold", OPEN, "--verdict", "PASS", "--level", "world"), None),
-        (("fold", OPEN, "--verdict", "PASS", "--bucket", "nonsense"), None),
-        (("plan", "make", "missing.json"), None),
-        (("plan", "make", "-", "--payloads", "-"), "$.payloads"),
-        (("bank", "list", *ANA, "--agent", "solver"), "$.agent"),
-        (("bank", "show", "rm_1", *ANA, "--agent", "solver"), "$.agent"),
-        (("bank", "list", *ANA, "--store", "ReasoningBank", "--kind", "seed"), "$.kind"),
-        (("bank", "logs", "--newest", "0"), None),
-        (("reuse", "select", "--bucket", "I9|x|y"), None),
-        (("bank", "list", "--user", "bank:tenant"), "$.user_id"),
+        (("learn", "recall", "x"), "$.user"),
+        (("learn", "recall", "x", *ANA, "--intent", "colour=red"), "$.intent"),
+        (("learn", "recall", "x", *ANA, "--intent", "domain"), "$.intent"),
+        (("learn", "recall", "x", *ANA, "--intent", "domain="), "$.intent"),
+        (("learn", "recall", "x", *ANA, "--intent", "domain=a", "--intent", "domain_tag=b"), "$.intent"),
+        (("learn", "recall", "x", *ANA, "--state", "domain=math"), "$.state"),
+        (("learn", "recall", "x", *ANA, "--feature", "=1"), "$.feature"),
+        (("learn", "recall", "x", *ANA, "--feature", "a=1", "--feature", "a=2"), "$.feature"),
+        (("learn", "recall", "x", *ANA, "--bucket", "nonsense"), None),
+        (("learn", "recall", "x", *ANA, "--now", "soon"), "$.now"),
+        (("learn", "recall", "x", *ANA, "--top", "0"), None),
+        (("learn", "recall", "x", *ANA, "--top", "100000"), "$.k"),
+        (("learn", "recall", "x", *ANA, "--source", "Nowhere"), None),
+        (("learn", "fold", OPEN, "--outcome", "OK"), "$.verdict"),
+        (("learn", "fold", OPEN, "--reason", "numeric_error"), "$.verdict"),
+        (("learn", "fold", OPEN, "--verdict", "MAYBE"), None),
+        (("learn", "fold", OPEN, "--verdict", "PASS", "--result", "x.json"), "$.result"),
+        (("learn", "fold", OPEN, "--result", "missing.json"), None),
+        (("learn", "fold", OPEN, "--verdict", "PASS", "--level", "world"), None),
+        (("learn", "fold", OPEN, "--verdict", "PASS", "--bucket", "nonsense"), None),
+        (("learn", "plan", "make", "missing.json"), None),
+        (("learn", "plan", "make", "-", "--payloads", "-"), "$.payloads"),
+        (("learn", "bank", "list", *ANA, "--agent", "solver"), "$.agent"),
+        (("learn", "bank", "show", "rm_1", *ANA, "--agent", "solver"), "$.agent"),
+        (("learn", "bank", "list", *ANA, "--store", "ReasoningBank", "--kind", "seed"), "$.kind"),
+        (("learn", "bank", "logs", "--newest", "0"), None),
+        (("learn", "reuse", "select", "--bucket", "I9|x|y"), None),
+        (("learn", "bank", "list", "--user", "bank:tenant"), "$.user_id"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -451,17 +419,17 @@ def test_questions_that_cannot_be_read(store: Path, args: tuple[str, ...], path:
 @pytest.mark.parametrize(
     "args",
     [
-        ("recall", "x", "--run", "run_nobody"),
-        ("recall", "x", "--run", OPEN, "--user", "bo"),
-        ("recall", "x", "--run", OPEN, "--agent", "other"),
-        ("fold", "run_nobody", "--verdict", "PASS"),
-        ("plan", "show", "nobody"),
-        ("plan", "show", OPEN),
-        ("apply", "nobody"),
-        ("undo", "nobody"),
-        ("bank", "show", "nobody"),
-        ("bank", "show", "nobody", "--user", "ana"),
-        ("bank", "show", OPEN),
+        ("learn", "recall", "x", "--run", "run_nobody"),
+        ("learn", "recall", "x", "--run", OPEN, "--user", "bo"),
+        ("learn", "recall", "x", "--run", OPEN, "--agent", "other"),
+        ("learn", "fold", "run_nobody", "--verdict", "PASS"),
+        ("learn", "plan", "show", "nobody"),
+        ("learn", "plan", "show", OPEN),
+        ("learn", "apply", "nobody"),
+        ("learn", "undo", "nobody"),
+        ("learn", "bank", "show", "nobody"),
+        ("learn", "bank", "show", "nobody", "--user", "ana"),
+        ("learn", "bank", "show", OPEN),
     ],
     ids=" ".join,
 )
@@ -471,11 +439,11 @@ def test_what_is_not_there(store: Path, args: tuple[str, ...]) -> None:
 
 def test_a_record_is_not_a_plan_and_a_plan_no_record(store: Path) -> None:
     plan = made(write(note()))
-    text("apply", plan)
-    assert failure("apply", "rm_1")["code"] == "not_found"
-    assert failure("bank", "show", plan)["code"] == "not_found"
-    assert failure("bank", "show", "rm_1", "--user", "bo")["code"] == "not_found", "in no other bank"
-    assert failure("bank", "show", "rm_1", "--tenant", "other")["code"] == "not_found"
+    text("learn", "apply", plan)
+    assert failure("learn", "apply", "rm_1")["code"] == "not_found"
+    assert failure("learn", "bank", "show", plan)["code"] == "not_found"
+    assert failure("learn", "bank", "show", "rm_1", "--user", "bo")["code"] == "not_found", "in no other bank"
+    assert failure("learn", "bank", "show", "rm_1", "--tenant", "other")["code"] == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -493,51 +461,51 @@ def test_a_record_is_not_a_plan_and_a_plan_no_record(store: Path) -> None:
     ],
 )
 def test_plans_that_are_none(folder: Path, said: str, code: int) -> None:
-    error = failure("plan", "make", "-", *ANA, code=code, stdin=said)
+    error = failure("learn", "plan", "make", "-", *ANA, code=code, stdin=said)
     assert error["path"]
     if Path("muniment.db").exists():
-        assert document("plan", "list", *ANA)["plans"] == []
+        assert document("learn", "plan", "list", *ANA)["plans"] == []
 
 
 @pytest.mark.parametrize("said", ['{"verdict": "MAYBE"}', "[1]", "{}\n{}", "", '{"verdict": "PASS"}'])
 def test_results_that_are_none(store: Path, said: str) -> None:
-    result = call("fold", OPEN, "--result", "-", stdin=said)
+    result = call("learn", "fold", OPEN, "--result", "-", stdin=said)
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("error[invalid_")
-    assert len(document("bank", "logs", *ANA)["event_logs"]) == 12
+    assert len(document("learn", "bank", "logs", *ANA)["event_logs"]) == 12
 
 
 def test_a_run_that_has_ended_takes_no_recall_but_can_be_learnt_from(store: Path) -> None:
     with muniment.open("muniment.db") as mem:
         work(mem, 8, "backward", run_id="run_done").finish()
-    assert failure("recall", "x", "--run", "run_done")["code"] == "run_finished"
-    assert document("fold", "run_done", "--verdict", "FAIL", "--reason", "numeric_error")["records"]
+    assert failure("learn", "recall", "x", "--run", "run_done")["code"] == "run_finished"
+    assert document("learn", "fold", "run_done", "--verdict", "FAIL", "--reason", "numeric_error")["records"]
 
 
 def test_a_plan_id_that_is_taken(folder: Path) -> None:
     plan = {"plan_id": "p1", "created_at": "2026-01-01T00:00:00Z", "actions": [write(note())]}
-    document("plan", "make", "-", *ANA, stdin=json.dumps(plan))
+    document("learn", "plan", "make", "-", *ANA, stdin=json.dumps(plan))
     other = json.dumps(plan | {"actions": [write(note("rm_2"))]})
-    assert failure("plan", "make", "-", *ANA, stdin=other)["code"] == "conflict"
-    assert failure("plan", "make", "-", stdin=json.dumps(plan))["code"] == "conflict", "in another bank too"
+    assert failure("learn", "plan", "make", "-", *ANA, stdin=other)["code"] == "conflict"
+    assert failure("learn", "plan", "make", "-", stdin=json.dumps(plan))["code"] == "conflict", "in another bank too"
 
 
 def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:
-    first = document("fold", OPEN, "--verdict", "PASS", "--outcome", "OK", *AS_INTENT)
+    first = document("learn", "fold", OPEN, "--verdict", "PASS", "--outcome", "OK", *AS_INTENT)
     assert "Reach 7" in json.dumps(first["records"])
     with muniment.open("muniment.db") as mem:
         said = {entry.content: entry.id for entry in mem.ledger.entries(user_id="ana") if entry.role == "user"}
         mem.forget(event=said["Reach 3 with 3, 8 and 3."])
-    again = document("fold", OPEN)
+    again = document("learn", "fold", OPEN)
     assert (again["actions"], again["plan"]["notes"]) == ([], "forgotten"), "it was learnt from that run too"
-    assert "plan_" in (shown := text("fold", OPEN))
+    assert "plan_" in (shown := text("learn", "fold", OPEN))
     assert "forgotten, with a run that it was learnt from" in shown
     with muniment.open("muniment.db") as mem:
         mem.forget(event=said["Reach 7 with 3, 8 and 7."])
-    assert failure("fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"
+    assert failure("learn", "fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"
     text("forget", "--user", "ana", "--yes")
-    assert document("bank", "list", *ANA, "--all")["records"] == []
-    assert failure("fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"
+    assert document("learn", "bank", "list", *ANA, "--all")["records"] == []
+    assert failure("learn", "fold", OPEN, "--verdict", "PASS")["code"] == "forgotten"
 
 
 # -- the demo -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`muniment patterning` by hand: measurements or a function in, a plan out, tried and taken back."""
+"""`muniment learn patterning` by hand: measurements or a function in, a plan out, tried and taken back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(path: Path, value: Any) -> None:
 
 
 def call(*args: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["patterning", *args])
+    result = CliRunner().invoke(cli, ["learn", "patterning", *args])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     return result

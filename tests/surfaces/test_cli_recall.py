@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, copied, in_folder
+from click.testing import CliRunner
 
 import muniment
 from effort import SOAK
@@ -16,8 +15,8 @@ from muniment.contracts.semantics import check_semantics
 from muniment.contracts.validation import validate
 from muniment.packets.compose.explain import REASONS
 from muniment.surfaces.cli import explained
-from muniment.surfaces.cli.asking import one_line, when
 from muniment.surfaces.cli.main import cli
+from muniment.surfaces.cli.terminal import one_line, when
 
 QUERY = "Where does Ana live?"
 DINNER = ("--session", "s2", "--run", "run_dinner")
@@ -29,23 +28,20 @@ READERS = (
     ("explain", "bld_x"),
     ("why", "Berlin"),
     ("facts", "--user", "ana"),
-    ("episodes", "--user", "ana"),
+    ("memory", "episodes", "--user", "ana"),
 )
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
-    return tmp_path
+    return in_folder(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def store(folder: Path) -> dict[str, str]:
+@pytest.fixture(scope="module", name="filled")
+def make_filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Two sessions in which a fact changes; the ids of what matters."""
-    with muniment.open("muniment.db") as mem:
+    path = tmp_path_factory.mktemp("filled") / "muniment.db"
+    with muniment.open(path) as mem:
         run = mem.run(user_id="ana", session_id="s1")
         old = run.observe("user", "I live in Lisbon.", speaker="Ana", ts="2026-03-01T10:00:00Z", tags=["home"])
         run.remember("user.city", "Lisbon", sources=[old.id])
@@ -55,35 +51,17 @@ def store(folder: Path) -> dict[str, str]:
         run.remember("user.city", "Berlin", sources=[new.id], valid_from="2026-05-01")
         run.patch(goal="book dinner", plan=[{"step": "find a table", "status": "todo"}])
         run.insight("hypothesis", "she may miss the sea", sources=[new.id])
-    return {"old": old.id, "later": later.id, "new": new.id}
+    return path, {"old": old.id, "later": later.id, "new": new.id}
 
 
-def call(*args: str, stdin: str | bytes | None = None) -> Result:
-    result = CliRunner().invoke(cli, list(args), input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+@pytest.fixture
+def store(folder: Path, filled: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    copied(filled[0], folder)
+    return filled[1]
 
 
-def document(*args: str, stdin: str | None = None) -> Any:
-    """The one JSON document a command writes to stdout."""
-    result = call(*args, "--json", stdin=stdin)
-    assert result.exit_code == 0, result.stderr
-    assert result.stderr == ""
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
-
-
-def failure(*args: str, code: int, stdin: str | bytes | None = None) -> dict[str, Any]:
-    """The one JSON document a failing command writes to stderr; in text, the same in words."""
-    result = call(*args, "--json", stdin=stdin)
-    assert (result.exit_code, result.stdout) == (code, ""), result.output
-    (line,) = result.stderr.splitlines()
-    error: dict[str, Any] = json.loads(line)
-    shown = call(*args, stdin=stdin)
-    assert shown.exit_code == code
-    assert shown.stdout == ""
-    assert shown.stderr.startswith(f"error[{error['code']}]: {error['message']}")
-    return error
+COMMANDS = Commands()
+call, document, failure = COMMANDS.call, COMMANDS.document, COMMANDS.failure
 
 
 def composed(*args: str) -> str:
@@ -343,21 +321,21 @@ def test_facts_with_their_history_and_sources(store: dict[str, str]) -> None:
 
 
 def test_episodes_are_cut_by_silence(store: dict[str, str]) -> None:
-    found = document("episodes", "--user", "ana")["episodes"]
+    found = document("memory", "episodes", "--user", "ana")["episodes"]
     assert [(each["session_id"], each["sources"]) for each in found] == [
         ("s1", [store["old"]]),
         ("s1", [store["later"]]),
         ("s2", [store["new"]]),
     ]
     assert found[0]["tags"] == ["home"]
-    assert [each["session_id"] for each in document("episodes", "--user", "ana", "--session", "s2")["episodes"]] == [
-        "s2"
-    ]
-    shown = call("episodes", "--user", "ana").stdout
+    assert [
+        each["session_id"] for each in document("memory", "episodes", "--user", "ana", "--session", "s2")["episodes"]
+    ] == ["s2"]
+    shown = call("memory", "episodes", "--user", "ana").stdout
     for piece in ("2026-03-01 10:00  s1  1 turn  (home)", "I live in Lisbon.", store["old"]):
         assert piece in shown
-    assert document("episodes", "--user", "ana", "--session", "none")["episodes"] == []
-    assert failure("episodes", code=2)["path"] == "$.user"
+    assert document("memory", "episodes", "--user", "ana", "--session", "none")["episodes"] == []
+    assert failure("memory", "episodes", code=2)["path"] == "$.user"
 
 
 def test_episodes_over_the_library(store: dict[str, str]) -> None:
@@ -390,8 +368,8 @@ def test_nothing_known_is_an_honest_answer(folder: Path, state: str) -> None:
     assert "nothing found in the memory of ana" in call("search", QUERY, *scope).stdout
     assert document("facts", *scope) == {"facts": []}
     assert "no facts about ana" in call("facts", *scope).stdout
-    assert document("episodes", *scope) == {"episodes": []}
-    assert "no episodes" in call("episodes", *scope).stdout
+    assert document("memory", "episodes", *scope) == {"episodes": []}
+    assert "no episodes" in call("memory", "episodes", *scope).stdout
     made = document("compose", "responder", "--query", QUERY, *scope)
     assert "Berlin" not in made["text"]
     assert validate("MemoryPacket", made["packet"]) == []
@@ -421,7 +399,7 @@ def test_escape_sequences_in_memory_do_not_reach_the_terminal(folder: Path) -> N
     for args in (
         ("search", "Berlin home", "--user", "ana"),
         ("facts", "--user", "ana"),
-        ("episodes", "--user", "ana"),
+        ("memory", "episodes", "--user", "ana"),
         ("explain", build_id),
         ("why", "is home"),
     ):

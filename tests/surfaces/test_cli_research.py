@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -14,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, in_folder
+from click.testing import CliRunner
 
 import muniment
 from muniment.research.run_records import GatesFile, ResearchManifest, WaveResult
+from muniment.surfaces.cli.hints import PHRASES
 from muniment.surfaces.cli.main import cli
-from muniment.surfaces.cli.research import COMMANDS
-from muniment.surfaces.cli.research_desk import _PHRASES
+from muniment.surfaces.cli.tree import TREE
 from muniment.testing.research_story import LAUNDERED, PAGES, QUESTION, draft_for, output_for
 
 RUN = "dr_1"
@@ -30,10 +30,7 @@ CHINESE = "中国新能源汽车市场近年来发展如何，主要驱动因素
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("COLUMNS", "160")
     for number in (1, 2, 3):
@@ -42,36 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*args: str, stdin: bytes | None = None) -> Result:
-    result = CliRunner().invoke(cli, ["research", *args], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def text(*args: str) -> str:
-    result = call(*args)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    return result.stdout
-
-
-def document(*args: str, code: int = 0) -> Any:
-    """The one JSON document a command writes to stdout."""
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stderr) == (code, ""), result.output
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
-
-
-def failure(*args: str, code: int = 1) -> dict[str, Any]:
-    """The one JSON document a failing command writes to stderr; in text, the same in words."""
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stdout) == (code, ""), result.output
-    (line,) = result.stderr.splitlines()
-    error: dict[str, Any] = json.loads(line)
-    said = call(*args).stderr
-    assert said.startswith(f"error[{error['code']}]: {error['message']}")
-    assert f"hint: {error['hint']}" in said
-    return error
+COMMANDS = Commands("research")
+call, text, document, failure = COMMANDS.call, COMMANDS.text, COMMANDS.document, COMMANDS.failure
 
 
 def begin(question: str = QUESTION, *more: str) -> None:
@@ -168,7 +137,7 @@ def test_every_command_answers_with_one_document(folder: Path) -> None:
     assert (listed["run_id"], listed["user_id"], listed["stage"]) == (RUN, "ana", "done")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", TREE["research"].entries)
 def test_every_command_explains_itself(name: str) -> None:
     told = text(name, "--help")
     assert "Usage: " in told
@@ -395,17 +364,15 @@ def test_hints_name_commands(folder: Path, args: tuple[str, ...], hint: str) -> 
 def test_no_hint_is_translated_that_nobody_gives() -> None:
     """Else a hint that was reworded would speak of Python calls on the command line."""
     package = Path(muniment.__file__).parent
-    given = (package / "errors.py").read_text("utf-8")
-    given += "".join(path.read_text("utf-8") for path in sorted((package / "runtime").glob("*.py")))
-    for phrase in _PHRASES:
+    sources = [path for path in sorted(package.rglob("*.py")) if "surfaces" not in path.parts]
+    given = "".join(path.read_text("utf-8") for path in sources)
+    for phrase in {**PHRASES["research"], **PHRASES["rules"], **PHRASES[""]}:
         assert phrase in given or phrase.replace("objective", "{name}") in given, phrase
 
 
 def test_a_command_that_does_not_exist(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "muniment", "research", "statsu", RUN], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = call("statsu", RUN)
+    assert done.exit_code == 2
     assert "Did you mean 'status'?" in done.stderr
 
 

@@ -1,15 +1,14 @@
-"""`muniment rollout` and `muniment demo rules`, by hand; and bad input."""
+"""`muniment learn rollout` and `muniment demo rules`, by hand; and bad input."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, in_folder
+from click.testing import CliRunner
 
 import muniment
 from muniment.contracts.run_records import RolloutSummary, VerifierResult
@@ -40,10 +39,7 @@ FUNCTIONS = ("--agent", "rollout_solver:agent", "--verifier", "rollout_solver:ve
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
+    in_folder(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("MUNIMENT_USER", "ana")
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -52,17 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*args: str, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(cli, ["rollout", *args], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def document(*args: str, code: int = 0, stdin: str | None = None) -> Any:
-    result = call(*args, "--json", stdin=stdin)
-    assert (result.exit_code, result.stderr) == (code, ""), result.output
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
+COMMANDS = Commands("learn", "rollout")
+call, document = COMMANDS.call, COMMANDS.document
 
 
 @pytest.mark.req("RC-20")

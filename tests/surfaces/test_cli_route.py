@@ -1,18 +1,15 @@
-"""`muniment route` and `muniment observe-rates`, by hand."""
+"""`muniment learn route` and `muniment learn rates`, by hand."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, copied, in_folder
 
 import muniment
 from muniment.rules.routing.records import RateReport, RouteDecision
-from muniment.surfaces.cli.main import cli
 
 BUCKET = "I2|math|clarity_high"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -22,41 +19,34 @@ UNRUN = {"verifier_id": "v", "verdict": "PASS", "outcome": "UNKNOWN", "reason_co
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
-    return tmp_path
+    return in_folder(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def store(folder: Path) -> Path:
-    with muniment.open("muniment.db") as mem:
+@pytest.fixture(scope="module", name="filled")
+def make_filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "muniment.db"
+    with muniment.open(path) as mem:
         for result in [PASS, PASS, FAIL, FAIL, FAIL, *[UNRUN] * 8]:
             run = mem.run(user_id="ana")
             run.observe("user", "Reach 24 with 3 and 8.")
             run.finish(verifier_result=result, bucket_key=BUCKET, cost={"tokens_out": 500})
-    return folder / "muniment.db"
+    return path
 
 
-def call(*args: str) -> Result:
-    result = CliRunner().invoke(cli, list(args))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+@pytest.fixture
+def store(folder: Path, filled: Path) -> Path:
+    return copied(filled, folder)
 
 
-def document(*args: str) -> Any:
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stderr) == (0, ""), result.stderr
-    (line,) = result.stdout.splitlines()
-    return json.loads(line)
+COMMANDS = Commands()
+call, document = COMMANDS.call, COMMANDS.document
 
 
 @pytest.mark.req("RC-26")
 def test_route(store: Path) -> None:
-    found = RouteDecision.from_wire(document("route", "--user", "ana", "--bucket", BUCKET))
+    found = RouteDecision.from_wire(document("learn", "route", "--user", "ana", "--bucket", BUCKET))
     assert (found.action, found.tier, found.rungs[0].cost) == ("run", "hot", 500)
-    shown = call("route", "--user", "ana", "--bucket", BUCKET).stdout
+    shown = call("learn", "route", "--user", "ana", "--bucket", BUCKET).stdout
     assert shown.startswith("run  1 hot (main), then 3 probe (kroll)")
     assert "expected: " in shown
     assert "cheaper: " in shown
@@ -64,33 +54,33 @@ def test_route(store: Path) -> None:
 
 
 def test_route_after_an_attempt(store: Path) -> None:
-    after = ("route", "--user", "ana", "--bucket", BUCKET, "--verdict", "FAIL", "--outcome", "FAIL")
+    after = ("learn", "route", "--user", "ana", "--bucket", BUCKET, "--verdict", "FAIL", "--outcome", "FAIL")
     assert document(*after, "--violated", "FORMAT:JSON_ONLY")["action"] == "repair"
     assert document(*after)["tier"] == "probe"
     assert document(*after, "--cluster", "fc_1")["recurs"]
-    low = ("route", "--impact", "low", "--verdict", "PASS", "--outcome", "UNKNOWN")
+    low = ("learn", "route", "--impact", "low", "--verdict", "PASS", "--outcome", "UNKNOWN")
     assert document(*low, "--user", "ana")["reasons"][0]["code"] == "low_impact_unknown"
     assert "stop" in call(*low).stdout
 
 
 def test_route_under_pressure_and_with_a_cap(store: Path) -> None:
-    pressed = document("route", "--user", "ana", "--pressure", "severe")
+    pressed = document("learn", "route", "--user", "ana", "--pressure", "severe")
     assert [rung["tier"] for rung in pressed["rungs"]] == ["hot"]
-    capped = document("route", "--user", "ana", "--bucket", BUCKET, "--cost-max", "1")
+    capped = document("learn", "route", "--user", "ana", "--bucket", BUCKET, "--cost-max", "1")
     assert (capped["action"], capped["reasons"][0]["code"]) == ("stop", "cost_cap")
 
 
 def test_a_new_bucket_says_how_many_runs_are_missing(store: Path) -> None:
-    shown = call("route", "--user", "ana", "--bucket", "I1|law|clarity_low").stdout
+    shown = call("learn", "route", "--user", "ana", "--bucket", "I1|law|clarity_low").stdout
     assert "missing: 6 judged runs" in shown
 
 
 @pytest.mark.req("RC-04")
 def test_observe_rates(store: Path) -> None:
-    report = RateReport.from_wire(document("observe-rates", "--user", "ana"))
+    report = RateReport.from_wire(document("learn", "rates", "--user", "ana"))
     assert report.observables.exec_unavailable_rate.count == 8
     assert [each.code for each in report.advice] == ["get_sandbox", "cluster_recurs"]
-    shown = call("observe-rates", "--user", "ana").stdout
+    shown = call("learn", "rates", "--user", "ana").stdout
     assert "13 judged runs of all buckets" in shown
     assert "61.5%" in shown
     assert "get a sandbox" in shown
@@ -98,7 +88,7 @@ def test_observe_rates(store: Path) -> None:
 
 
 def test_rates_of_nothing(store: Path) -> None:
-    shown = call("observe-rates", "--user", "ana", "--since", "2999-01-01").stdout
+    shown = call("learn", "rates", "--user", "ana", "--since", "2999-01-01").stdout
     assert "unknown" in shown
     assert "too_few_runs" in shown
 
@@ -106,11 +96,11 @@ def test_rates_of_nothing(store: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "path"),
     [
-        (("route", "--bucket", "x"), None),
-        (("route", "--user", "a", "--agent", "b"), "$.agent"),
-        (("route", "--intent", "colour=red"), "$.intent"),
-        (("observe-rates", "--since", "2026-05-02", "--until", "2026-05-01"), "$.until"),
-        (("observe-rates", "--since", "soon"), "$.since"),
+        (("learn", "route", "--bucket", "x"), None),
+        (("learn", "route", "--user", "a", "--agent", "b"), "$.agent"),
+        (("learn", "route", "--intent", "colour=red"), "$.intent"),
+        (("learn", "rates", "--since", "2026-05-02", "--until", "2026-05-01"), "$.until"),
+        (("learn", "rates", "--since", "soon"), "$.since"),
     ],
 )
 def test_errors_have_code_and_hint(store: Path, args: tuple[str, ...], path: str | None) -> None:
@@ -124,6 +114,6 @@ def test_errors_have_code_and_hint(store: Path, args: tuple[str, ...], path: str
 
 
 def test_no_store_is_made(folder: Path) -> None:
-    for command in ("route", "observe-rates"):
-        assert call(command).exit_code == 2
+    for command in ("route", "rates"):
+        assert call("learn", command).exit_code == 2
     assert list(folder.iterdir()) == []

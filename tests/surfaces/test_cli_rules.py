@@ -23,12 +23,11 @@ from rules_room import (  # noqa: F401
 
 import muniment
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
-from muniment.errors import Conflict
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.arms import in_arm
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
-from muniment.surfaces.cli.rules_desk import Where, opened_store
-from muniment.surfaces.cli.tables import bar, spanned, sparkline
+from muniment.surfaces.cli.hints import in_words_of_commands
+from muniment.surfaces.cli.terminal import bar, spanned, sparkline
 from muniment.testing.rule_story import RuleStory
 
 # -- the way of a rule ----------------------------------------------------------------------------------
@@ -292,17 +291,14 @@ def test_an_exception_and_rules_that_are_none(folder: Path) -> None:
     assert (error["code"], "is no exception to" in error["message"]) == ("conflict", True)
 
 
-def test_hints_name_commands(folder: Path) -> None:
-    document("add", "Be kind.", *ANA)
+def test_hints_name_commands() -> None:
     hints = {
         "gate it as it would be: gate('r1', agent, beside='r2')": "muniment rules gate r1 --beside r2 --agent MODULE",
         "`gates` says what would help": "muniment rules report r9",
         "`status` says what comes next": "muniment rules show r9",
     }
     for hint, said in hints.items():
-        with pytest.raises(Conflict) as refused, opened_store(Where(None, None), "r9"):
-            raise Conflict("no", hint=hint)
-        assert said in refused.value.hint
+        assert said in in_words_of_commands("rules", hint, "no", "r9")
 
 
 def test_a_rule_that_was_pruned(folder: Path) -> None:

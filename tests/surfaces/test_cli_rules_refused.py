@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rules_room import ANA, call, document, failure, make_at, make_folder, make_stages  # noqa: F401
 
-from muniment.surfaces.cli.rules import COMMANDS
+from muniment.surfaces.cli.tree import TREE
 
 UNKNOWN = (
     ("show", "rule_x"),
@@ -121,7 +121,7 @@ def test_missing_options_are_a_question_of_usage(at) -> None:
         assert call(*args).exit_code == 2
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("add", "submit", "lint")])
+@pytest.mark.parametrize("name", [name for name in TREE["rules"].entries if name not in ("add", "submit", "lint")])
 def test_a_store_that_is_not_there(folder: Path, name: str) -> None:
     with_rule = {"rollback": ("--to", "1"), "select": (), "watch": (), "publish": (), "list": (), "revisions": ()}
     more = {
@@ -136,7 +136,7 @@ def test_a_store_that_is_not_there(folder: Path, name: str) -> None:
 
 
 def test_every_command_has_help() -> None:
-    for name, (_, _, line) in COMMANDS.items():
+    for name, (line, *_) in TREE["rules"].entries.items():
         shown = call(name, "--help").stdout
         assert "--json" in shown, name
         assert line.endswith(".")

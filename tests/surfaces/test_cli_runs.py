@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from cli_room import Commands, copied, in_folder
 
 import muniment
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.errors import RunLocked
 from muniment.runs.narrative import HEADINGS, narrative
-from muniment.surfaces.cli.main import cli
 
 RUN = "run_dinner"
 READERS = (
     ("run", "list"),
     ("run", "show", RUN),
     ("run", "unlock", RUN, "--reason", "x"),
-    ("claims", RUN),
-    ("snapshot", RUN),
-    ("narrative", RUN),
-    ("resume", RUN),
-    ("drift",),
+    ("run", "claims", RUN),
+    ("run", "snapshot", RUN),
+    ("run", "narrative", RUN),
+    ("run", "resume", RUN),
+    ("run", "drift"),
 )
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("MUNIMENT_") and name != "MUNIMENT_TEST_POSTGRES":
-            monkeypatch.delenv(name)
-    return tmp_path
+    return in_folder(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def store(folder: Path) -> dict[str, str]:
+@pytest.fixture(scope="module", name="filled")
+def make_filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A run with a bit of everything and two snapshots; another user's run, which has ended."""
-    with muniment.open("muniment.db") as mem:
+    path = tmp_path_factory.mktemp("filled") / "muniment.db"
+    with muniment.open(path) as mem:
         run = mem.run(
             user_id="ana",
             session_id="s1",
@@ -71,36 +65,17 @@ def store(folder: Path) -> dict[str, str]:
         other = mem.run(user_id="bob", session_id="s1", run_id="run_bob")
         other.observe("user", "hello")
         other.finish("HUMAN_REQUESTED")
-    return {"asked": asked.id, "found": found.id, "free": free.claim_id, "quiet": quiet.claim_id}
+    return path, {"asked": asked.id, "found": found.id, "free": free.claim_id, "quiet": quiet.claim_id}
 
 
-def call(*args: str) -> Result:
-    result = CliRunner().invoke(cli, list(args))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+@pytest.fixture
+def store(folder: Path, filled: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    copied(filled[0], folder)
+    return filled[1]
 
 
-def text(*args: str) -> str:
-    result = call(*args)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    return result.stdout
-
-
-def document(*args: str) -> Any:
-    """The one JSON document a command writes to stdout."""
-    (line,) = text(*args, "--json").splitlines()
-    return json.loads(line)
-
-
-def failure(*args: str, code: int) -> dict[str, Any]:
-    """The one JSON document a failing command writes to stderr; in text, the same in words."""
-    result = call(*args, "--json")
-    assert (result.exit_code, result.stdout) == (code, ""), result.output
-    (line,) = result.stderr.splitlines()
-    error: dict[str, Any] = json.loads(line)
-    assert set(error) <= {"code", "message", "path", "hint", "details"}
-    assert call(*args).stderr.startswith(f"error[{error['code']}]: {error['message']}")
-    return error
+COMMANDS = Commands()
+call, text, document, failure = COMMANDS.call, COMMANDS.text, COMMANDS.document, COMMANDS.failure
 
 
 def alter(path: str, event_id: str, old: str, new: str) -> None:
@@ -181,28 +156,30 @@ def test_run_show(store: dict[str, str]) -> None:
 
 @pytest.mark.req("CS-06")
 def test_claims_show_the_words_they_rest_on(store: dict[str, str]) -> None:
-    free, quiet = document("claims", RUN)["claims"]
+    free, quiet = document("run", "claims", RUN)["claims"]
     assert (free["claim_id"], free["status"]) == (store["free"], "verified")
     assert free["quotes"] == [{"evidence_id": free["evidence_refs"][0]["evidence_id"], "text": "frei für 6"}]
     assert (quiet["status"], quiet["reason"], quiet["quotes"]) == ("retracted", "it is by the road", [])
-    assert [each["claim_id"] for each in document("claims", RUN, "--status", "verified")["claims"]] == [store["free"]]
-    shown = text("claims", RUN)
+    assert [each["claim_id"] for each in document("run", "claims", RUN, "--status", "verified")["claims"]] == [
+        store["free"]
+    ]
+    shown = text("run", "claims", RUN)
     assert f"[ledger/{store['found']} 18–29] “frei für 6”" in shown
     assert "It is quiet there." in shown
     assert "because: it is by the road" in shown
     assert "no evidence" in shown
-    assert text("claims", RUN, "--status", "candidate") == f"{RUN} has made no candidate claims\n"
-    assert call("claims", RUN, "--status", "sure").exit_code == 2
+    assert text("run", "claims", RUN, "--status", "candidate") == f"{RUN} has made no candidate claims\n"
+    assert call("run", "claims", RUN, "--status", "sure").exit_code == 2
 
 
 def test_a_claim_whose_words_changed_says_so(store: dict[str, str]) -> None:
     with sqlite3.connect("muniment.db") as db:
         db.execute('UPDATE entries SET body = \'{"content":"x"}\' WHERE id = ?', (store["found"],))
     db.close()
-    (quote,) = document("claims", RUN, "--status", "verified")["claims"][0]["quotes"]
+    (quote,) = document("run", "claims", RUN, "--status", "verified")["claims"][0]["quotes"]
     assert "text" not in quote
     assert quote["error"]["code"]
-    assert f"not to be had: {quote['error']['message']}" in text("claims", RUN)
+    assert f"not to be had: {quote['error']['message']}" in text("run", "claims", RUN)
 
 
 # -- snapshot and narrative -----------------------------------------------------------------------------
@@ -213,33 +190,33 @@ def test_snapshot_prints_exactly_the_document(store: dict[str, str]) -> None:
     with muniment.open("muniment.db") as mem:
         kept = mem.log.snapshot(RUN)
         first = mem.log.snapshot(RUN, 1)
-    assert text("snapshot", RUN, "--json").encode() == kept.to_bytes() + b"\n"
-    assert text("snapshot", RUN, "--sequence", "1", "--json").encode() == first.to_bytes() + b"\n"
-    shown = text("snapshot", RUN)
+    assert text("run", "snapshot", RUN, "--json").encode() == kept.to_bytes() + b"\n"
+    assert text("run", "snapshot", RUN, "--sequence", "1", "--json").encode() == first.to_bytes() + b"\n"
+    shown = text("run", "snapshot", RUN)
     for piece in (kept.snapshot_id, "snapshot 2 of run_dinner", "1 retracted, 1 verified", "PASS"):
         assert piece in shown
 
 
 def test_snapshot_takes_one_when_asked(store: dict[str, str]) -> None:
-    assert document("snapshot", RUN, "--take")["sequence"] == 3
-    assert document("snapshot", RUN, "--take")["sequence"] == 3, "nothing happened since"
+    assert document("run", "snapshot", RUN, "--take")["sequence"] == 3
+    assert document("run", "snapshot", RUN, "--take")["sequence"] == 3, "nothing happened since"
     assert document("run", "show", RUN)["last_snapshot"] == 3
-    assert failure("snapshot", RUN, "--take", "--sequence", "1", code=2)["code"] == "invalid_input"
-    assert failure("snapshot", RUN, "--sequence", "9", code=1)["code"] == "not_found"
-    assert failure("snapshot", "run_bob", code=1)["code"] == "not_found"
-    assert failure("snapshot", "run_bob", "--take", code=1)["code"] == "run_finished"
-    assert call("snapshot", RUN, "--sequence", "0").exit_code == 2
+    assert failure("run", "snapshot", RUN, "--take", "--sequence", "1", code=2)["code"] == "invalid_input"
+    assert failure("run", "snapshot", RUN, "--sequence", "9", code=1)["code"] == "not_found"
+    assert failure("run", "snapshot", "run_bob", code=1)["code"] == "not_found"
+    assert failure("run", "snapshot", "run_bob", "--take", code=1)["code"] == "run_finished"
+    assert call("run", "snapshot", RUN, "--sequence", "0").exit_code == 2
 
 
 @pytest.mark.req("CS-09")
 def test_snapshot_check_holds_until_the_bytes_change(store: dict[str, str]) -> None:
-    validation = document("snapshot", RUN, "--check")
+    validation = document("run", "snapshot", RUN, "--check")
     assert (validation["status"], {check["status"] for check in validation["checks"]}) == ("PASS", {"PASS"})
-    assert text("snapshot", RUN, "--check", "--sequence", "1").endswith(f"snapshot 1 of {RUN} holds\n")
+    assert text("run", "snapshot", RUN, "--check", "--sequence", "1").endswith(f"snapshot 1 of {RUN} holds\n")
     alter("muniment.db", store["found"], "frei", "voll")
-    broken = call("snapshot", RUN, "--check", "--json")
+    broken = call("run", "snapshot", RUN, "--check", "--json")
     assert (broken.exit_code, json.loads(broken.stdout)["status"]) == (1, "FAIL")
-    shown = call("snapshot", RUN, "--check")
+    shown = call("run", "snapshot", RUN, "--check")
     assert shown.exit_code == 1
     assert "BROKEN" in shown.stdout
     assert shown.stdout.endswith(f"snapshot 2 of {RUN} does not hold\n")
@@ -247,11 +224,11 @@ def test_snapshot_check_holds_until_the_bytes_change(store: dict[str, str]) -> N
 
 @pytest.mark.req("CS-11")
 def test_narrative_is_that_of_the_snapshot(store: dict[str, str]) -> None:
-    snapshot = CompactionSnapshot.from_wire(document("snapshot", RUN))
-    page = text("narrative", RUN)
-    assert page == narrative(snapshot) == document("narrative", RUN)["markdown"]
+    snapshot = CompactionSnapshot.from_wire(document("run", "snapshot", RUN))
+    page = text("run", "narrative", RUN)
+    assert page == narrative(snapshot) == document("run", "narrative", RUN)["markdown"]
     assert [line for line in page.splitlines() if line.startswith("## ")] == list(HEADINGS)
-    first = text("narrative", RUN, "--sequence", "1")
+    first = text("run", "narrative", RUN, "--sequence", "1")
     assert first != page
     assert f"candidate claim {store['quiet']}: It is quiet there." in first
     assert f"retracted claim {store['quiet']}: It is quiet there." in page
@@ -259,14 +236,14 @@ def test_narrative_is_that_of_the_snapshot(store: dict[str, str]) -> None:
 
 @pytest.mark.req("CS-11")
 def test_narrative_says_what_changed(store: dict[str, str]) -> None:
-    changed = document("narrative", RUN, "--diff", "1")
+    changed = document("run", "narrative", RUN, "--diff", "1")
     assert (changed["sequence_a"], changed["sequence_b"]) == (1, 2)
     assert [each["id"] for each in changed["claims_retracted"]] == [store["quiet"]]
     assert {"name": "used.tokens", "a": 0, "b": 100} in changed["budgets"]
-    shown = text("narrative", RUN, "--diff", "1")
+    shown = text("run", "narrative", RUN, "--diff", "1")
     assert f"- {store['quiet']} (candidate → retracted): It is quiet there." in shown
-    assert text("narrative", RUN, "--diff", "2").endswith("nothing changed\n")
-    assert failure("narrative", RUN, "--diff", "7", code=1)["code"] == "not_found"
+    assert text("run", "narrative", RUN, "--diff", "2").endswith("nothing changed\n")
+    assert failure("run", "narrative", RUN, "--diff", "7", code=1)["code"] == "not_found"
 
 
 # -- resume ---------------------------------------------------------------------------------------------
@@ -274,21 +251,21 @@ def test_narrative_says_what_changed(store: dict[str, str]) -> None:
 
 @pytest.mark.req("CS-12")
 def test_resume_says_what_a_restart_begins_with(store: dict[str, str]) -> None:
-    found = document("resume", RUN)
+    found = document("run", "resume", RUN)
     with muniment.open("muniment.db") as mem:
         again = mem.resume(RUN)
         assert found["log"] == again.log.to_wire()
         assert (found["snapshot_id"], found["tail"]) == (mem.log.snapshot(RUN).snapshot_id, again.tail)
     assert (found["is_locked"], found["rejected"]) == (False, [])
-    shown = text("resume", RUN)
+    shown = text("run", "resume", RUN)
     assert "begins with snapshot 2 of " in shown
     assert "→ Book 19:00" in shown
-    assert failure("resume", "run_bob", code=1)["code"] == "run_finished"
+    assert failure("run", "resume", "run_bob", code=1)["code"] == "run_finished"
 
 
 @pytest.mark.req("CS-12")
 def test_resume_names_a_snapshot_that_does_not_hold(store: dict[str, str]) -> None:
-    latest = document("snapshot", RUN)["snapshot_id"]
+    latest = document("run", "snapshot", RUN)["snapshot_id"]
     with sqlite3.connect("muniment.db") as db:
         item, _, version = latest.rpartition(".")
         changed = db.execute(
@@ -297,11 +274,11 @@ def test_resume_names_a_snapshot_that_does_not_hold(store: dict[str, str]) -> No
         )
         assert changed.rowcount == 1
     db.close()
-    found = document("resume", RUN)
+    found = document("run", "resume", RUN)
     assert [each["snapshot_id"] for each in found["rejected"]] == [latest]
     assert found["snapshot_id"].endswith(".1")
-    assert f"passed over: {latest}" in text("resume", RUN)
-    assert failure("snapshot", RUN, code=1)["code"] == "integrity_failure"
+    assert f"passed over: {latest}" in text("run", "resume", RUN)
+    assert failure("run", "snapshot", RUN, code=1)["code"] == "integrity_failure"
 
 
 # -- documents ------------------------------------------------------------------------------------------
@@ -315,19 +292,19 @@ def test_claims_on_a_document_and_the_run_that_loses_it(store: dict[str, str]) -
         (hit, *_) = guides.search("meat")
         pointer = {"corpus_id": "guides", "chunk_id": hit.id, "quote": "no meat"}
         claim = mem.resume(RUN).run.log.claim("No meat there.", evidence=[pointer], status="verified")
-    assert f"[guides/{hit.id} 18–25] “no meat”" in text("claims", RUN)
-    assert len(document("run", "list")["runs"]) == document("drift")["runs"] == 2, "a document is no run"
+    assert f"[guides/{hit.id} 18–25] “no meat”" in text("run", "claims", RUN)
+    assert len(document("run", "list")["runs"]) == document("run", "drift")["runs"] == 2, "a document is no run"
     with muniment.open("muniment.db") as mem:
         guides = mem.corpus("guides")
         guides.retract("lokal", "of last year")
-    error = failure("snapshot", RUN, "--take", code=1)
+    error = failure("run", "snapshot", RUN, "--take", code=1)
     assert error["code"] == "run_locked"
     assert claim.claim_id in error["message"]
     assert f"the claim {claim.claim_id} cites {hit.id}" in text("run", "show", RUN)
     with muniment.open("muniment.db") as mem:
         mem.resume(RUN, repair=True).run.log.retract_claim(claim.claim_id, reason="its source was withdrawn")
     assert "is open again: snapshot 3 holds" in text("run", "unlock", RUN, "--reason", "retracted what it said")
-    assert text("snapshot", RUN, "--check").endswith("holds\n")
+    assert text("run", "snapshot", RUN, "--check").endswith("holds\n")
 
 
 # -- the gate -------------------------------------------------------------------------------------------
@@ -337,13 +314,13 @@ def test_claims_on_a_document_and_the_run_that_loses_it(store: dict[str, str]) -
 def test_a_locked_run_is_shown_and_opened_only_when_it_holds(store: dict[str, str]) -> None:
     assert failure("run", "unlock", RUN, "--reason", "why not", code=1)["code"] == "conflict"
     alter("muniment.db", store["found"], "frei", "voll")
-    assert failure("snapshot", RUN, "--take", code=1)["code"] == "run_locked"
+    assert failure("run", "snapshot", RUN, "--take", code=1)["code"] == "run_locked"
     assert "LOCKED" in text("run", "list")
     shown = text("run", "show", RUN)
     assert "locked: its snapshot did not hold" in shown
     assert "muniment run unlock" in shown
-    assert document("resume", RUN)["is_locked"]
-    assert "locked: its snapshot did not hold" in text("resume", RUN)
+    assert document("run", "resume", RUN)["is_locked"]
+    assert "locked: its snapshot did not hold" in text("run", "resume", RUN)
     assert failure("run", "unlock", RUN, "--reason", "trying", code=1)["code"] == "run_locked"
     alter("muniment.db", store["found"], "voll", "frei")
     with muniment.open("muniment.db") as mem, pytest.raises(RunLocked):
@@ -359,13 +336,13 @@ def test_a_locked_run_is_shown_and_opened_only_when_it_holds(store: dict[str, st
 
 @pytest.mark.req("CS-13")
 def test_drift_measures_and_advises(store: dict[str, str]) -> None:
-    report = document("drift")
+    report = document("run", "drift")
     assert (report["runs"], report["steps"], report["snapshots"]) == (2, 1, 2)
     assert report["advice"] == "not enough steps"
-    assert document("drift", "--user", "bob")["steps"] == 0
-    assert document("drift", "--run", RUN)["steps"] == 1
-    assert document("drift", "--since", "2100-01-01")["runs"] == 0
-    shown = text("drift")
+    assert document("run", "drift", "--user", "bob")["steps"] == 0
+    assert document("run", "drift", "--run", RUN)["steps"] == 1
+    assert document("run", "drift", "--since", "2100-01-01")["runs"] == 0
+    shown = text("run", "drift")
     for piece in (
         "2 runs, 1 step, 1 action, 2 snapshots",
         "loops:",
@@ -374,6 +351,6 @@ def test_drift_measures_and_advises(store: dict[str, str]) -> None:
         "18 counted events",
     ):
         assert piece in shown
-    assert failure("drift", "--since", "2026-02-01", "--until", "2026-01-01", code=2)["path"] == "$.until"
-    assert failure("drift", "--since", "soon", code=2)["code"] == "invalid_input"
-    assert failure("drift", "--run", "run_nobody", code=1)["code"] == "not_found"
+    assert failure("run", "drift", "--since", "2026-02-01", "--until", "2026-01-01", code=2)["path"] == "$.until"
+    assert failure("run", "drift", "--since", "soon", code=2)["code"] == "invalid_input"
+    assert failure("run", "drift", "--run", "run_nobody", code=1)["code"] == "not_found"

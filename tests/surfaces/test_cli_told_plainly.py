@@ -58,12 +58,12 @@ def test_what_reads_like_orders_is_no_highlight_of_an_episode(db: str) -> None:
         assert flagged.id in episode.sources
         assert flagged.id not in {line.evidence_id for line in episode.lines}
         assert episode.lines
-    assert ORDER[:30] not in call("episodes", "--db", db, "--user", "ana").stdout
+    assert ORDER[:30] not in call("memory", "episodes", "--db", db, "--user", "ana").stdout
 
 
 def test_midnight_keeps_its_time(db: str) -> None:
     build_of(db, ("2026-06-08T00:00:00Z", "I live in Rome."), ("2026-06-08T00:09:00Z", "I like tea with milk."))
-    shown = call("episodes", "--db", db, "--user", "ana").stdout
+    shown = call("memory", "episodes", "--db", db, "--user", "ana").stdout
     assert "2026-06-08 00:00 – 2026-06-08 00:09" in shown
 
 
@@ -103,15 +103,16 @@ def test_a_build_is_compared_with_what_another_policy_makes_of_it(db: str, tmp_p
     plain.write_text('{"policy_id": "lean", "compose": {"quotes_max": 0}}', encoding="utf-8")
     bad.write_text("= nothing", encoding="utf-8")
     first, second = (
-        json.loads(call("compare", build, "--policy", str(file), "--db", db, "--json").stdout) for file in (toml, plain)
+        json.loads(call("packet", "compare", build, "--policy", str(file), "--db", db, "--json").stdout)
+        for file in (toml, plain)
     )
     assert first == second
     assert not first["is_same"]
-    assert "asked differently" in call("compare", build, "--policy", str(toml), "--db", db).stdout
+    assert "asked differently" in call("packet", "compare", build, "--policy", str(toml), "--db", db).stdout
     made = call("compose", "responder", "--db", db, "--user", "ana", "--policy", str(toml), "--packet")
     assert json.loads(made.stdout)["meta"]["policy_id"] == "lean"
     for file in (bad, tmp_path / "none.toml"):
-        done = call("compare", build, "--policy", str(file), "--db", db, "--json")
+        done = call("packet", "compare", build, "--policy", str(file), "--db", db, "--json")
         assert (done.exit_code, json.loads(done.stdout or done.stderr)["path"]) == (2, "$.policy")
 
 

@@ -1,4 +1,4 @@
-"""`muniment users`: who is in a tenant, for people and for programs."""
+"""`muniment store users`: who is in a tenant, for people and for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(*args: str, code: int = 0) -> str:
-    result = CliRunner().invoke(cli, ["users", *args])
+    result = CliRunner().invoke(cli, ["store", "users", *args])
     assert result.exit_code == code, result.output
     return result.output
 

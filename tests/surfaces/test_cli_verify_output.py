@@ -1,4 +1,4 @@
-"""`muniment verify-output`: one output against constraints, documents and a sandbox, as a script calls it."""
+"""`muniment check verify-output`: one output against constraints, documents and a sandbox, as a script calls it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(cli, ["verify-output", *arguments], input=stdin)
+    return CliRunner().invoke(cli, ["check", "verify-output", *arguments], input=stdin)
 
 
 @pytest.mark.req("RC-17", "RC-01")

@@ -89,7 +89,7 @@ def test_what_is_not_built_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "agent.db"
     with muniment.open(path) as mem:
         mem.run(user_id="ana", run_id="r").observe("user", "hello")
-    result = CliRunner().invoke(cli, ["view", "bundle", str(tmp_path / "out.html"), "--db", str(path), "--json"])
+    result = CliRunner().invoke(cli, ["run", "view", str(tmp_path / "out.html"), "--db", str(path), "--json"])
     assert result.exit_code == 1
     assert json.loads(result.stderr)["code"] == "missing_dependency"
     assert not (tmp_path / "out.html").exists()
@@ -147,7 +147,7 @@ def test_the_newest_run_is_taken_where_none_is_named(
     with muniment.open(path) as mem:
         for number in (1, 2):
             mem.run(user_id="ana", run_id=f"r{number}").observe("user", f"number {number}")
-    result = CliRunner().invoke(cli, ["view", "bundle", str(out), "--db", str(path), "--json"])
+    result = CliRunner().invoke(cli, ["run", "view", str(out), "--db", str(path), "--json"])
     assert json.loads(result.stdout) == {"file": str(out), "run_id": "r2", "bytes": out.stat().st_size}
-    nobody = CliRunner().invoke(cli, ["view", "bundle", str(out), "--user", "nobody", "--db", str(path), "--json"])
+    nobody = CliRunner().invoke(cli, ["run", "view", str(out), "--user", "nobody", "--db", str(path), "--json"])
     assert json.loads(nobody.stderr)["code"] == "not_found"

@@ -27,7 +27,7 @@ from free_ports import free_port
 from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
-from muniment.surfaces.cli.serve import _beside
+from muniment.surfaces.cli.commands.serving import _beside
 from muniment.surfaces.http.access import OPEN, Caller
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
@@ -304,6 +304,6 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_serve_has_no_mcp(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.surfaces.cli.serve.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("muniment.surfaces.cli.commands.serving.util.find_spec", lambda _name: None)
     mounted = _beside(memory, STORE, ServerSettings())
     assert PATH not in mounted.get("beside", {})

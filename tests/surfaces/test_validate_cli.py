@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from muniment.surfaces.cli import documents
-from muniment.surfaces.cli.main import COMMANDS, cli
+from muniment.surfaces.cli.main import cli
+from muniment.surfaces.cli.tree import TREE, Entry
 
 V = "0.5.15"
 HINT = {"memory_id": "m", "source": "Rulebook"}
@@ -250,14 +251,13 @@ def test_help_names_every_command_and_imports_none() -> None:
     code = (
         "import sys\nfrom muniment.surfaces.cli.main import cli\n"
         "try: cli(['--help'])\nexcept SystemExit: pass\n"
-        "from muniment.surfaces.cli.main import COMMANDS\n"
-        "heavy = {'pydantic', 'sqlite3', 'rich', *(module for module, _, _ in COMMANDS.values())}\n"
+        "heavy = {'pydantic', 'sqlite3', 'rich', 'muniment.surfaces.cli.commands', 'muniment.surfaces.cli.calling'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name, (_, _, line) in COMMANDS.items():
-        assert f"{name} " in done.stdout
-        assert line in done.stdout
+    for name, entry in TREE.items():
+        assert (f"\n  {name} " in done.stdout) is not entry.hidden
+        assert entry.hidden or entry.summary.partition(",")[0][:40] in done.stdout
 
 
 def test_version_module_and_slips() -> None:
@@ -274,7 +274,7 @@ def test_version_module_and_slips() -> None:
 
 
 def test_a_command_whose_module_is_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(COMMANDS, "nowhere", ("muniment.surfaces.cli.nowhere", "nowhere", "Not there."))
+    monkeypatch.setattr(cli, "entries", {**TREE, "nowhere": Entry("Not there.", "nowhere:nowhere")})
     assert run("--help").exit_code == 0
     result = run("nowhere")
     assert result.exit_code == 1

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import click
 
-from muniment.surfaces.cli.main import COMMANDS, cli
+from muniment.surfaces.cli.commands.checking import EXIT_UNDECIDED
+from muniment.surfaces.cli.commands.sandbox import EXIT_KILLED, EXIT_NO_SANDBOX, EXIT_TIMEOUT
+from muniment.surfaces.cli.groups import DefaultGroup
+from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE
-from muniment.surfaces.cli.sandbox import EXIT_KILLED, EXIT_NO_SANDBOX, EXIT_TIMEOUT
-from muniment.surfaces.cli.verify_output import EXIT_UNDECIDED
+from muniment.surfaces.cli.tree import TREE, Entry
 from reference.prose import bullet, headed, paragraphs, table
 
 ABOUT = (
@@ -18,16 +20,20 @@ ABOUT = (
 `muniment COMMAND --help` says the same on the spot. Every command takes `--json`: one machine-readable document, or
 JSON lines. Results go to stdout, errors to stderr with their [code](errors.md). What several commands take (`--db`,
 `--tenant`, `--user`, `--agent`) can be [set once](settings.md): argument, then `MUNIMENT_*` environment, then
-`muniment.toml`, then the default.""",
+`muniment.toml`, then the default.
+
+What people do every day stands at the top, the rest in groups; `muniment GROUP --help` lists a group. `replay`, `diff`,
+`export`, `import`, `validate` and `schema` are reached without their group as well. `muniment completion bash` (or
+`zsh`, `fish`) prints a script that completes commands, options and choices.""",
 )
 EXITS = {
     0: "Done; or what was checked holds.",
     EXIT_FAILED: "It failed, or what was checked does not hold: the error, or the result, says why.",
     EXIT_USAGE: "The question cannot be read: an unknown option, an argument that is wrong, a file that is not there.",
-    EXIT_UNDECIDED: "`verify-output`: it was to be run, and that decided nothing.",
-    EXIT_TIMEOUT: "`sandbox run`: the time was up. Otherwise the exit code is that of the command that was run.",
-    EXIT_NO_SANDBOX: "`sandbox run`: there is no sandbox, and nothing was run.",
-    EXIT_KILLED: "`sandbox run`: a limit was exceeded.",
+    EXIT_UNDECIDED: "`check verify-output`: it was to be run, and that decided nothing.",
+    EXIT_TIMEOUT: "`check sandbox`: the time was up. Otherwise the exit code is that of the command that was run.",
+    EXIT_NO_SANDBOX: "`check sandbox`: there is no sandbox, and nothing was run.",
+    EXIT_KILLED: "`check sandbox`: a limit was exceeded.",
 }
 
 
@@ -41,13 +47,19 @@ def _exits() -> Iterator[str]:
 
 
 def _contents() -> Iterator[str]:
-    yield "## Commands\n"
-    yield from table(("command", ""), ((f"[`{name}`](#{name})", said) for name, (_, _, said) in COMMANDS.items()))
+    for title, grouped in (("Commands", False), ("Groups", True)):
+        yield f"## {title}\n"
+        shown = [(name, entry.summary) for name, entry in _shown() if bool(entry.entries) is grouped]
+        yield from table(("", ""), ((f"[`{name}`](#{name})", said) for name, said in shown))
+
+
+def _shown() -> Iterator[tuple[str, Entry]]:
+    return ((name, entry) for name, entry in TREE.items() if not entry.hidden)
 
 
 def _commands() -> Iterator[str]:
     context = click.Context(cli, info_name="muniment")
-    for name in COMMANDS:
+    for name, _ in _shown():
         command = cli.get_command(context, name)
         assert command is not None
         yield f"### {name}\n"
@@ -56,6 +68,10 @@ def _commands() -> Iterator[str]:
 
 def _command(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"{help_text(command)}\n"
+    if isinstance(command, DefaultGroup):
+        inner = command.get_command(context, command.default)
+        assert inner is not None
+        yield from _command(path, inner, context)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
@@ -103,8 +119,5 @@ def _taken(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
-    """A default that is a plain value; what click puts in its place where there is none is no such value."""
-    default = option.default
-    if option.is_flag or isinstance(default, bool) or not isinstance(default, str | int | float) or default == "":
-        return ""
-    return "" if f"default: {default}" in (option.help or "") else f"default `{default}`"
+    """A default that is a plain value."""
+    return f"default `{option.show_default}`" if isinstance(option.show_default, str) else ""

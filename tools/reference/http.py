@@ -22,7 +22,7 @@ CONVENTIONS = """## Conventions
 
 - **Scope is in the path.** What an id names must belong to the tenant and user in the path, or it does not exist.
   Ids are percent-encoded, so that one may hold a slash.
-- **Keys**: `Authorization: Bearer KEY` (`muniment keys create`), asked for unless only this machine can reach the
+- **Keys**: `Authorization: Bearer KEY` (`muniment store keys create`), asked for unless only this machine can reach the
   server. A key is for one tenant or all, perhaps for one user, and for `read`, `write` or `admin`; each includes the
   one before.
 - **Arguments** are the query of a `GET` and the JSON object in the body of everything else. Unknown ones are refused.

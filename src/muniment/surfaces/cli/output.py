@@ -5,22 +5,24 @@ Results go to stdout, errors to stderr with their code. With `--json` both are c
 
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
 from muniment.errors import InvalidInput, MunimentError, UnknownKind
 
-__all__ = ["EXIT_FAILED", "EXIT_USAGE", "emit_json", "fail", "handles_errors"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["EXIT_FAILED", "EXIT_USAGE", "Unreadable", "emit_json", "fail"]
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+
+
+class Unreadable(Exception):
+    """An error of whatever kind that means that the question cannot be read: it ends with `EXIT_USAGE`."""
+
+    def __init__(self, error: MunimentError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 def emit_json(value: Any) -> None:
@@ -46,16 +48,3 @@ def fail(error: MunimentError, as_json: bool) -> int:
         if error.hint:
             click.echo(f"hint: {error.hint}", err=True)
     return EXIT_USAGE if type(error) in (InvalidInput, UnknownKind) else EXIT_FAILED
-
-
-def handles_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn a `MunimentError` of a command into `fail` and its exit code; `as_json` is the command's `--json`."""
-
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except MunimentError as error:
-            sys.exit(fail(error, bool(kwargs.get("as_json"))))
-
-    return wrapped

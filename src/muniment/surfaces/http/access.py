@@ -60,7 +60,8 @@ def check_access(caller: Caller, found: MatchedRoute) -> None:
         raise Forbidden("this key is for one user", hint="ask below /v1/tenants/…/users/ of that user")
     if not caller.may(operation.access):
         raise Forbidden(
-            f"this takes {operation.access} access", hint="`muniment keys create --access` makes a key that has it"
+            f"this takes {operation.access} access",
+            hint="`muniment store keys create --access` makes a key that has it",
         )
 
 

@@ -193,7 +193,7 @@ def _hashed(secret: str, now: datetime) -> dict[str, str]:
 
 def _named(keys: dict[str, Key], key_id: str) -> Key:
     if key_id not in keys:
-        raise NotFound(f"no key {key_id!r:.40}", path="$.key_id", hint="`muniment keys list` names them")
+        raise NotFound(f"no key {key_id!r:.40}", path="$.key_id", hint="`muniment store keys list` names them")
     return keys[key_id]
 
 
@@ -203,7 +203,7 @@ def _read(path: Path) -> dict[str, Key]:
     except OSError as error:
         raise StorageFailure(f"the keys in {path} cannot be read: {error.strerror}") from None
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is no file of keys", path="$.format", hint="`muniment keys create` makes one")
+        raise InvalidInput(f"{path} is no file of keys", path="$.format", hint="`muniment store keys create` makes one")
     keys = [Key.from_wire(each) for each in plain.get("keys", ())]
     return {key.key_id: key for key in keys}
 

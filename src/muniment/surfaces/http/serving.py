@@ -24,7 +24,7 @@ def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
         raise InvalidInput(
             f"there are no keys in {settings.keys}, and this server asks for one",
             path="$.keys",
-            hint="muniment keys create NAME --tenant ID",
+            hint="muniment store keys create NAME --tenant ID",
         )
     if not is_loopback(settings.host) and not settings.asks_for_keys:
         told.append(f"whoever can reach {settings.host}:{settings.port} may read and write everything: auth is off")

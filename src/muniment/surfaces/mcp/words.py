@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
-from muniment.surfaces.cli.asking import one_line, when
+from muniment.surfaces.cli.terminal import one_line, when
 from muniment.surfaces.mcp.answers import NOTICE, Composed, Explanation, Found, Observed, Recalled
 
 if TYPE_CHECKING:

@@ -72,7 +72,9 @@ def openapi() -> dict[str, Any]:
             "schemas": dict(sorted(components.items())),
             "parameters": _shared_parameters(),
             "responses": {f"Problem{status}": _problem_answer(status) for status in _STATUSES},
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "`muniment keys create`"}},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "`muniment store keys create`"}
+            },
         },
     }
 

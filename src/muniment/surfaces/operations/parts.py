@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.contracts.memory_packet import Fact
-from muniment.core.ports.engine import Reader
 from muniment.core.record import JsonObject, Record
 from muniment.errors import Forbidden, InvalidInput, UnknownScope
-from muniment.packets.builds import list_builds
-from muniment.packets.rendering import Resolution
-from muniment.surfaces.operations.handles import BuildInputs
 
 if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import Fact
+    from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
+    from muniment.packets.rendering import Resolution
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
+    from muniment.surfaces.operations.handles import BuildInputs
 
 __all__ = ["BuildLine", "build_inputs", "build_messages", "build_packet", "build_text", "builds", "fact",
            "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
@@ -78,6 +77,8 @@ def start_run(
 
 def builds(memory: Memory, *, user_id: str | None = None, tenant_id: str = "default") -> list[BuildLine]:
     """The builds of a user, or of the tenant, newest first."""
+    from muniment.packets.builds import list_builds
+
     lines = []
     for item in list_builds(memory._ctx, tenant_id, user_id, BUILDS_MAX):
         asked = item.plain()["request"]
@@ -108,6 +109,8 @@ def build_text(memory: Memory, build_id: str, *, tenant_id: str = "default") -> 
 
 def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -> BuildInputs:
     """What a build was made from: the candidates with their scores, and the policy."""
+    from muniment.surfaces.operations.handles import BuildInputs
+
     build = memory.replay(build_id, tenant_id=tenant_id)
     return BuildInputs(build.pool, build.policy)
 

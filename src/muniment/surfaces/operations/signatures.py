@@ -26,6 +26,9 @@ class Parameter(NamedTuple):
     name: str
     hint: Any
     is_required: bool
+    default: Any = None
+    is_keyword: bool = False
+    """Can it be given by its name alone?"""
 
 
 class Signature(NamedTuple):
@@ -43,7 +46,16 @@ def signature_of(method: Callable[..., Any]) -> Signature:
     taken = list(inspect.signature(method).parameters.values())[1:]
     plain = [each for each in taken if each.kind is not each.VAR_KEYWORD]
     return Signature(
-        parameters=tuple(Parameter(each.name, hints.get(each.name, Any), each.default is _EMPTY) for each in plain),
+        parameters=tuple(
+            Parameter(
+                each.name,
+                hints.get(each.name, Any),
+                each.default is _EMPTY,
+                None if each.default is _EMPTY else each.default,
+                each.kind is each.KEYWORD_ONLY,
+            )
+            for each in plain
+        ),
         extra=next((hints.get(each.name, Any) for each in taken if each.kind is each.VAR_KEYWORD), None),
         returns=hints.get("return"),
         doc=inspect.getdoc(method) or "",

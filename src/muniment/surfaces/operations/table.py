@@ -19,6 +19,9 @@ from muniment.surfaces.operations.signatures import Parameter, Signature, signat
 if TYPE_CHECKING:
     from muniment.surfaces.operations.shapes import Shape
 
+if TYPE_CHECKING:
+    from muniment.surfaces.operations.shapes import Shape
+
 __all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
 
 Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"]

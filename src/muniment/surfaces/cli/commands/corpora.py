@@ -1,0 +1,176 @@
+"""`corpus …`: documents added, listed, searched, shown, retracted, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from muniment.errors import InvalidInput, MunimentError, NotFound
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.commands.memory import hit_lines
+from muniment.surfaces.cli.commands.store import YES, agree, check_yes, receipt_lines
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import counted, one_line, strong, when
+
+if TYPE_CHECKING:
+    from muniment.memory.corpus import Corpus
+    from muniment.memory.documents.records import Chunk, CorpusDocument
+    from muniment.store.ledger.records import Receipt
+
+__all__ = ["add", "forget", "list_", "retract", "search", "show"]
+
+
+def _document_line(document: CorpusDocument) -> str:
+    title = f"  {one_line(document.title, 80)}" if document.title else ""
+    reason = f": {one_line(document.reason, 80)}" if document.reason else ""
+    return (
+        f"{strong(one_line(document.document_id))}  revision {document.revision}  [{document.status}{reason}]{title}"
+        f"  {counted(len(document.chunk_ids), 'chunk')}, {document.bytes} bytes, {when(document.added_at)}"
+    )
+
+
+# -- add ----------------------------------------------------------------------------------------------
+
+
+def _check_add(call: Call) -> None:
+    if len(call.typed["files"]) > 1 and ("document_id" in call.typed or "title" in call.typed):
+        raise InvalidInput("--id and --title are for one file", path="$.id", hint="add the files one by one")
+
+
+def _add(
+    corpus: Corpus,
+    files: Annotated[tuple[str, ...], Word(metavar="FILE…")],
+    *,
+    document_id: Annotated[
+        str | None, Word("The document's id (default: its path); for one FILE.", "id", metavar="ID")
+    ] = None,
+    title: Annotated[
+        str | None, Word("Its title (default: what it says itself); for one FILE.", metavar="TEXT")
+    ] = None,
+    media_type: Annotated[
+        str | None, Word("text/plain, text/markdown or text/html (default: by suffix).", "type", "TYPE")
+    ] = None,
+) -> Iterator[CorpusDocument]:
+    for name in files:
+        try:
+            yield corpus.add_file(name, document_id=document_id, title=title, media_type=media_type)
+        except MunimentError as error:
+            if name not in error.message:
+                error.message = f"{name}: {error.message}"
+            raise
+
+
+add = Command(
+    "corpus.add",
+    lambda call: map(_document_line, call.answer),
+    function=_add,
+    check=_check_add,
+    creates=True,
+    document=lambda call: (each.to_wire() for each in call.answer),
+    about="Running it again adds only what has changed.",
+)
+
+
+# -- list and search ----------------------------------------------------------------------------------
+
+
+def _show_documents(call: Call) -> Iterator[str]:
+    yield from map(_document_line, call.answer)
+    if not call.answer:
+        yield f"no documents in the corpus {call.typed['corpus_id']}"
+
+
+def _show_hits(call: Call) -> Iterator[str]:
+    for number, hit in enumerate(call.answer, 1):
+        yield from hit_lines(number, hit)
+    if not call.answer:
+        yield f"nothing found in the corpus {call.typed['corpus_id']}"
+
+
+list_ = Command(
+    "corpus.documents",
+    _show_documents,
+    document="documents",
+    left_out=("document_ids",),
+    words={"include_all": Word("Also revisions that are superseded or retracted.")},
+    about="By their ids.",
+)
+search = Command(
+    "corpus.search",
+    _show_hits,
+    arguments={"query": "QUERY"},
+    document="hits",
+    about="QUERY may be `-`: standard input.",
+)
+
+
+# -- show ---------------------------------------------------------------------------------------------
+
+
+class _Shown(NamedTuple):
+    document: CorpusDocument | None
+    chunks: list[Chunk]
+
+
+def _show(
+    corpus: Corpus,
+    name: Annotated[str, Word(metavar="DOCUMENT|CHUNK")],
+    *,
+    revision: Annotated[int | None, Word("A revision of the document (default: the newest).", metavar="N")] = None,
+) -> _Shown:
+    try:
+        document = corpus.get(name, revision=revision)
+    except NotFound:
+        if not name.startswith("chk_"):
+            raise
+        return _Shown(None, [corpus.chunk(name)])
+    return _Shown(document, [corpus.chunk(id_) for id_ in document.chunk_ids])
+
+
+def _show_chunks(call: Call) -> Iterator[str]:
+    document, chunks = call.answer
+    if document is not None:
+        yield _document_line(document)
+    for chunk in chunks:
+        where = f"  {one_line(' > '.join(chunk.headings), 100)}" if chunk.headings else ""
+        flags = f"  [{', '.join(chunk.flags)}]" if chunk.flags else ""
+        yield f"\n{chunk.chunk_id}  bytes {chunk.span.start}-{chunk.span.end}{where}{flags}"
+        for line in chunk.text.splitlines():
+            yield "    " + "".join(char if char.isprintable() else " " for char in line)
+
+
+def _shown_document(call: Call) -> dict[str, Any]:
+    document, chunks = call.answer
+    shown = {} if document is None else {"document": document.to_wire()}
+    return shown | {"chunks": [chunk.to_wire() for chunk in chunks]}
+
+
+show = Command("corpus.get", _show_chunks, function=_show, calls=("corpus.chunk",), document=_shown_document)
+
+
+# -- retract and forget -------------------------------------------------------------------------------
+
+retract = Command(
+    "corpus.retract",
+    lambda call: [_document_line(call.answer)],
+    arguments={"document_id": "DOCUMENT"},
+    words={"reason": Word("Why it no longer counts.")},
+)
+
+
+def _forget(call: Call, ask: Callable[[], Receipt]) -> Receipt:
+    document_id = call.typed.get("document_id")
+    what = f"the document {document_id} of" if document_id else "the whole of"
+    agree(call, f"Forget {what} the corpus {call.typed['corpus_id']} in {call.settings.db}? This cannot be undone.")
+    return ask()
+
+
+forget = Command(
+    "corpus.forget",
+    receipt_lines,
+    around=_forget,
+    arguments={"document_id": "[DOCUMENT]"},
+    check=check_yes,
+    more=YES,
+    about="A document in all its revisions, or without one the whole corpus, and all that was derived.",
+)

@@ -1,0 +1,115 @@
+"""`store keys …`: make, list, rotate and revoke the API keys of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import click
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import table
+
+if TYPE_CHECKING:
+    from muniment.surfaces.http.keys import KeyFile
+
+__all__ = ["create", "list_", "revoke", "rotate"]
+
+_MANY = click.IntRange(1)
+_File = Annotated[str | None, Word("The file of keys (default: muniment.keys.json).", "keys", "FILE")]
+_KEY = {"key_id": "KEY_ID"}
+
+
+def _open(file: str | None) -> KeyFile:
+    from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http.settings import load_server_settings
+
+    return KeyFile(load_server_settings({"keys": file}).keys, system_clock)
+
+
+def _create(
+    _: Call,
+    name: str,
+    *,
+    tenant: Annotated[str, Word("The tenant it is for; '*' for all.", metavar="ID")],
+    user: Annotated[str | None, Word("The one user it is for.", metavar="ID")] = None,
+    access: Annotated[
+        Literal["read", "write", "admin"], Word("What it may do; each includes the one before.")
+    ] = "write",
+    expires: Annotated[str | None, Word("How long it holds, such as 90d or 12h.", metavar="TIME")] = None,
+    rate: Annotated[int | None, Word("Requests a minute.", metavar="N", type=_MANY)] = None,
+    body_max: Annotated[int | None, Word("The largest body it may send.", metavar="BYTES", type=_MANY)] = None,
+    file: _File = None,
+) -> Any:
+    from muniment.surfaces.http.keys import lifetime
+
+    if tenant == "*" and user is not None:
+        raise InvalidInput("a user is one of a tenant's", path="$.user", hint="name the tenant too")
+    return _open(file).create(
+        name,
+        tenant=tenant,
+        user=user,
+        access=access,
+        lasts=None if expires is None else lifetime(expires, "$.expires"),
+        requests_per_minute=rate,
+        body_bytes_max=body_max,
+    )
+
+
+def _list(_: Call, *, file: _File = None) -> list[Any]:
+    return list(_open(file).list())
+
+
+def _rotate(
+    _: Call,
+    key_id: str,
+    *,
+    overlap: Annotated[str, Word("How long the old token still holds.", metavar="TIME")] = "24h",
+    file: _File = None,
+) -> Any:
+    from muniment.surfaces.http.keys import lifetime
+
+    return _open(file).rotate(key_id, lifetime(overlap, "$.overlap"))
+
+
+def _revoke(_: Call, key_id: str, *, file: _File = None) -> Any:
+    return _open(file).revoke(key_id)
+
+
+def _show_made(call: Call) -> Iterator[str]:
+    yield call.answer.token
+    click.echo(f"key {call.answer.key.key_id}: keep the token, it is not shown again", err=True)
+
+
+def _made_document(call: Call) -> dict[str, Any]:
+    return {"key": call.answer.key.shown(), "token": call.answer.token}
+
+
+def _show_keys(call: Call) -> Iterator[str]:
+    rows = [
+        (key.key_id, key.tenant, key.user or "-", key.access, key.expires_at or "-", _standing(key), key.name)
+        for key in call.answer
+    ]
+    return table(("key", "tenant", "user", "access", "expires", "standing", "name"), rows)
+
+
+def _standing(key: Any) -> tuple[str, str]:
+    return ("revoked", "red") if key.revoked_at is not None else ("holds", "green")
+
+
+create = Command("", _show_made, function=_create, on="nothing", document=_made_document)
+list_ = Command(
+    "", _show_keys, function=_list, on="nothing", document=lambda call: (key.shown() for key in call.answer)
+)
+rotate = Command("", _show_made, function=_rotate, on="nothing", arguments=_KEY, document=_made_document)
+revoke = Command(
+    "",
+    lambda call: [f"the key {call.answer.key_id} ({call.answer.name}) holds no longer"],
+    function=_revoke,
+    on="nothing",
+    arguments=_KEY,
+    document=lambda call: call.answer.shown(),
+)

@@ -1,0 +1,259 @@
+"""`search`, `facts` and `memory …`: what a user's memory holds, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import counted, one_line, strong, when
+
+if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import Fact
+    from muniment.memory.facts.candidate_records import Candidate, Unheard
+    from muniment.memory.recall.records import Hit
+    from muniment.memory.turns import EpisodeCandidate
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
+__all__ += ["search", "source_line"]
+
+_EXTRACT_SESSION = "extract"
+"""The session that the patches of `extract` stand in."""
+_EPISODE_LINES = 3
+_UNHEARD_HINT = (
+    "hint: remember the name as user.name to have its words read, or record them without a speaker\n"
+    "      run.remember('user.name', …, sources=[…])"
+)
+
+
+# -- search -------------------------------------------------------------------------------------------
+
+
+def _show_hits(call: Call) -> Iterator[str]:
+    for number, hit in enumerate(call.answer, 1):
+        yield from hit_lines(number, hit)
+    if not call.answer:
+        yield f"nothing found in the memory of {call.user}"
+
+
+def hit_lines(number: int, hit: Hit) -> Iterator[str]:
+    """A hit, and why it is one."""
+    who = hit.speaker or hit.role or hit.kind
+    yield f"{number:>2}  {hit.score:.3f}  {when(hit.ts)}  {strong(who)}: {one_line(hit.text, 240)}"
+    parts = " + ".join(f"{name} {value:.2f}" for name, value in sorted(hit.parts.items(), key=lambda part: -part[1]))
+    where = f" in {hit.session_id}" if hit.session_id else ""
+    yield f"           {'; '.join(hit.why) or 'matches'} ({parts}){where} · {hit.id}"
+    if hit.superseded_by:
+        yield f"           superseded by {hit.superseded_by}"
+    if hit.sources != (hit.id,):
+        yield f"           rests on {', '.join(hit.sources)}"
+
+
+search = Command(
+    "run.search",
+    _show_hits,
+    arguments={"query": "QUERY"},
+    document="hits",
+    about="In all sessions, best first, each with its reason. QUERY may be `-`: standard input.",
+)
+
+
+# -- facts --------------------------------------------------------------------------------------------
+
+
+def _show_facts(call: Call) -> Iterator[str]:
+    for name, group in groupby(call.answer, key=lambda fact: fact.fact_key):
+        yield strong(name)
+        for fact in group:
+            yield from _fact_lines(call, fact)
+    if not call.answer:
+        held = "" if call.typed.get("include_all") else " hold now; --all shows what once did"
+        yield f"no facts about {call.user}{held}"
+
+
+def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
+    from muniment.packets.page.lines import shown
+
+    level = f", {fact.scope_level} level" if fact.scope_level not in (None, "user") else ""
+    sure = "" if fact.confidence is None else f", confidence {fact.confidence:g}"
+    yield f"  {one_line(shown(fact.value))}  [{fact.status}{_span(fact)}{sure}{level}]  {fact.fact_id}"
+    if fact.notes:
+        yield f"      note: {one_line(fact.notes)}"
+    for source in fact.sources:
+        yield f"      from {source_line(call, source)}"
+
+
+def source_line(call: Call, event_id: str) -> str:
+    """An event that something rests on: when, who and what."""
+    entry = call.memory.ledger.get(event_id, tenant_id=call.tenant)
+    return f"{event_id}  {when(entry.ts)}  {entry.speaker or entry.role}: {one_line(entry.content or '', 100)}"
+
+
+def _span(fact: Fact) -> str:
+    if fact.validity is None:
+        return ""
+    start = f" from {when(fact.validity.valid_from)}" if fact.validity.valid_from else ""
+    return start + (f" until {when(fact.validity.valid_to)}" if fact.validity.valid_to else "")
+
+
+facts = Command(
+    "run.facts",
+    _show_facts,
+    document="facts",
+    calls=("memory.get",),
+    words={
+        "key": Word("One key, such as user.city.", metavar="KEY"),
+        "include_all": Word("Also what no longer holds: superseded, disputed, taken back."),
+        "at": Word("What held then, as far as is known today (ISO 8601).", metavar="TIME"),
+    },
+    about="Value, status, validity, confidence, sources; of each key the oldest first.",
+)
+
+history = Command("run.fact_history", _show_facts, document="facts", arguments={"key": "KEY"}, calls=("memory.get",))
+
+
+# -- candidates ---------------------------------------------------------------------------------------
+
+
+class _Extracted(NamedTuple):
+    messages: int
+    candidates: list[Candidate]
+    unheard: list[Unheard]
+
+
+def _extract(call: Call, *, session_id: str | None = None) -> _Extracted:
+    mem = call.memory
+    entries = mem.ledger.entries(user_id=call.user, session_id=session_id, tenant_id=call.tenant)
+    said = [entry.id for entry in entries if entry.kind == "message" and not entry.is_forgotten]
+    if not said:
+        return _Extracted(0, [], [])
+    run = mem.run(user_id=call.user, agent_id=call.settings.agent, session_id=_EXTRACT_SESSION, tenant_id=call.tenant)
+    return _Extracted(len(said), run.extract(said), run.memory.unheard(said))
+
+
+def _show_extracted(call: Call) -> Iterator[str]:
+    found: _Extracted = call.answer
+    for candidate in found.candidates:
+        yield from _candidate_lines(candidate)
+    if not found.candidates:
+        yield f"{found.messages} messages, and nothing in them that is plainly a fact about {call.user}"
+    for each in found.unheard:
+        yield f"left aside: {each.messages} of {one_line(each.speaker, 60)!r} ({each.why})"
+    if found.unheard:
+        yield _UNHEARD_HINT
+
+
+def _candidate_lines(candidate: Candidate) -> Iterator[str]:
+    from muniment.packets.page.lines import shown
+
+    until = f" until {when(candidate.valid_to)}" if candidate.valid_to else ""
+    head = f"{candidate.key}: {one_line(shown(candidate.value))}{until}"
+    yield f"{strong(head)}  [{candidate.status}]  {candidate.candidate_id}"
+    if candidate.quote is not None:
+        yield f"    “{one_line(candidate.quote)}”"
+    yield f"    from {', '.join(candidate.sources)}  {when(candidate.proposed_at)}  {candidate.explanation}"
+
+
+def _show_candidates(call: Call) -> Iterator[str]:
+    for candidate in call.answer:
+        yield from _candidate_lines(candidate)
+    if not call.answer:
+        yield f"no candidates for facts about {call.user}"
+
+
+extract = Command(
+    "run.extract",
+    _show_extracted,
+    function=_extract,
+    on="user call",
+    calls=("memory.entries", "memory.run", "run.unheard"),
+    about="Looks for facts in what a user said, by patterns, and proposes each as a candidate. Those that the policy "
+    "is sure of become facts at once, the others wait for a decision. What was proposed before is not proposed again. "
+    "Messages of role user speak for the user, unless their speaker goes by another name: how many were left aside, "
+    "and why, is told.",
+)
+
+candidates = Command(
+    "run.candidates",
+    _show_candidates,
+    document="candidates",
+    words={"status": Word("Only those of this status."), "key": Word("One key, such as user.city.", metavar="KEY")},
+)
+
+
+# -- episodes and events ------------------------------------------------------------------------------
+
+
+def _in_order(call: Call) -> list[EpisodeCandidate]:
+    return sorted(call.answer, key=lambda episode: (episode.start, episode.session_id, episode.episode_id))
+
+
+def _show_episodes(call: Call) -> Iterator[str]:
+    found = _in_order(call)
+    for episode in found:
+        yield from _episode_lines(episode)
+    if not found:
+        session = call.typed.get("session_id")
+        yield f"no episodes in {f'the session {session} of' if session else 'the memory of'} {call.user}"
+
+
+def _episodes_document(call: Call) -> dict[str, Any]:
+    """Without what only a query gives."""
+    return {
+        "episodes": [
+            {name: value for name, value in each.to_wire().items() if name != "score"} for each in _in_order(call)
+        ]
+    }
+
+
+def _minute(ts: str) -> str:
+    """With its time, at midnight too: of two that are told together neither loses it."""
+    return f"{ts[:10]} {ts[11:16]}"
+
+
+def _episode_lines(episode: EpisodeCandidate) -> Iterator[str]:
+    until = "" if episode.end[:16] == episode.start[:16] else f" – {_minute(episode.end)}"
+    began = _minute(episode.start) if until else when(episode.start)
+    labels = ", ".join([*episode.tags, *episode.entities])
+    head = strong(f"{began}{until}  {episode.session_id}")
+    size = counted(len(episode.sources), "turn")
+    yield f"{head}  {size}{f'  ({labels})' if labels else ''}  {episode.episode_id}"
+    for line in episode.lines[:_EPISODE_LINES]:
+        yield f"    {one_line(line.text)}  · {line.evidence_id}"
+
+
+episodes = Command(
+    "memory.episodes",
+    _show_episodes,
+    document=_episodes_document,
+    words={"user_id": Word("One user.")},
+    about="In the order they happened. A long silence within a session ends one.",
+)
+
+
+def entry_line(entry: LedgerEntry) -> str:
+    """An event on a line."""
+    said = "(forgotten)" if entry.is_forgotten else one_line(entry.content or entry.kind, 120)
+    who = entry.speaker or entry.role
+    return f"{entry.id}  {when(entry.ts)}  {entry.scope.session_id}  {who}: {said}"
+
+
+def _show_events(call: Call) -> Iterator[str]:
+    nothing = True
+    for entry in call.answer:
+        nothing = False
+        yield entry_line(entry)
+    if nothing:
+        yield f"no events of {call.user}"
+
+
+events = Command("memory.entries", _show_events, document="events", words={"user_id": Word("One user.")})
+content = Command(
+    "memory.content",
+    lambda call: [call.answer],
+    arguments={"event_id": "EVENT"},
+    document=lambda call: {"event_id": call.typed["event_id"], "content": call.answer},
+)

@@ -1,0 +1,318 @@
+"""`compose`, `explain`, `why` and `packet …`: packets made, explained, replayed and compared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.cli import reading
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.commands.memory import source_line
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import one_line, strong, when
+
+if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import ConflictNote
+    from muniment.packets.builds import Build
+    from muniment.packets.comparing import BuildDiff
+    from muniment.packets.tracing import Telling
+    from muniment.surfaces.cli.explained import Candidate, Left, Taken
+
+__all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "replay", "why"]
+
+_BAR = 24
+_SHOWN_MAX = 8
+"""The number of things left out for one reason that are shown."""
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+# -- a build in one of three forms --------------------------------------------------------------------
+
+_FORMS = {
+    "as_text": Word("Print the prompt text (the default).", "text", flag=True),
+    "as_packet": Word("Print the packet: its canonical bytes.", "packet", flag=True),
+}
+
+
+def _check_forms(call: Call) -> None:
+    if bool(call.typed.get("as_text")) + bool(call.typed.get("as_packet")) + call.as_json > 1:
+        raise InvalidInput("--text, --packet and --json exclude each other", path="$.json", hint="give one of them")
+
+
+def _show_build(call: Call) -> Iterator[str]:
+    """Text and packet stand alone on stdout, so that they can be piped; the build's id goes to stderr."""
+    build: Build = call.answer
+    if call.typed.get("as_packet"):
+        sys.stdout.buffer.write(build.packet_bytes)
+    elif build.text:
+        yield build.text.removesuffix("\n")
+    said = "" if build.text else "; nothing to tell"
+    click.echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{said}", err=True)
+
+
+def _build_document(call: Call) -> dict[str, Any]:
+    build: Build = call.answer
+    return {"build_id": build.id, "tokens": build.tokens, "text": build.text, "packet": build.packet.to_wire()}
+
+
+compose = Command(
+    "run.compose",
+    _show_build,
+    on="composing",
+    check=_check_forms,
+    arguments={"purpose": "PURPOSE"},
+    document=_build_document,
+    more=_FORMS,
+    words={
+        "query": Word("What it is about; `-` is standard input.", metavar="TEXT"),
+        "cues": Word(
+            'Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.', metavar="JSON", read=reading.json_given
+        ),
+        "max_tokens": Word("The whole budget (default: the policy's).", metavar="N", type=click.INT),
+        "per_section": Word(
+            "A section's share of it; may be repeated.",
+            metavar="NAME=N",
+            many=True,
+            read=reading.counts_given("per_section", "facts=200", what="a section and its tokens"),
+        ),
+        "policy": Word("Another policy for this one: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
+    },
+    about="PURPOSE is planner, tool or responder. Prints the text for the prompt. The build is kept: `replay`, "
+    "`explain` and `diff` take its id.",
+)
+
+
+replay = Command(
+    "memory.replay",
+    _show_build,
+    arguments={"build_id": "ID"},
+    check=_check_forms,
+    more=_FORMS,
+    document=_build_document,
+    about="Whatever was written since: the same bytes, or exit 1 and the reason. A build that held what was since "
+    "forgotten is refused, and the refusal names the receipt.",
+)
+
+
+# -- what changed -------------------------------------------------------------------------------------
+
+
+def _diff_lines(found: BuildDiff, known: dict[str, Candidate]) -> Iterator[str]:
+    """The changes, each with its reason."""
+    from muniment.surfaces.cli.explained import REASONS
+
+    yield f"{found.a} → {found.b}: {found.tokens_a} → {found.tokens_b} tokens"
+    if found.request:
+        yield f"asked differently: {', '.join(found.request)}"
+    for change in found.changes:
+        candidate = known.get(change.item)
+        text = f"  {one_line(candidate.text, 100)}" if candidate is not None else ""
+        yield f"{_SIGNS[change.what]} {change.item}{text}"
+        told = change.why.rpartition(" score=")
+        yield f"      {f'{told[1].strip()}{told[2]}' if told[1] else REASONS.get(change.why, change.why)}"
+    if found.is_same:
+        yield "the same bytes"
+    elif not found.changes:
+        yield "the same items"
+
+
+def _show_diff(call: Call) -> Iterator[str]:
+    from muniment.surfaces.cli.explained import candidates
+
+    known: dict[str, Candidate] = {}
+    for name in ("a", "b", "build_id"):
+        if name in call.typed:
+            known |= candidates(call.memory.replay(call.typed[name], tenant_id=call.tenant))
+    return _diff_lines(call.answer, known)
+
+
+diff = Command("memory.diff", _show_diff, arguments={"a": "A", "b": "B"}, calls=("memory.replay",))
+compare = Command(
+    "memory.compare",
+    _show_diff,
+    arguments={"build_id": "BUILD"},
+    calls=("memory.replay",),
+    words={"policy": Word("The other policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given)},
+    about="On the same request and candidates. Nothing is kept.",
+)
+
+
+# -- why ----------------------------------------------------------------------------------------------
+
+
+def _show_tellings(call: Call) -> Iterator[str]:
+    for telling in call.answer:
+        yield from _telling_lines(call, telling)
+    if not call.answer:
+        yield "no build that is still kept told this"
+
+
+def _telling_lines(call: Call, telling: Telling) -> Iterator[str]:
+    asked = f" asked {one_line(telling.query, 80)!r}" if telling.query else ""
+    yield f"{when(telling.at)}  {telling.build_id}  {telling.purpose}{asked}, policy {telling.policy_id}"
+    yield f"    told: {one_line(telling.line)}"
+    for event_id in telling.evidence_ids:
+        trust = call.memory.ledger.get(event_id, tenant_id=call.tenant).trust
+        yield f"    from: {source_line(call, event_id)}  (trust {trust})"
+    if not telling.evidence_ids:
+        yield f"    from: no event; `muniment explain {telling.build_id}` says what the build was made of"
+
+
+why = Command(
+    "memory.why",
+    _show_tellings,
+    arguments={"text": "TEXT"},
+    calls=("memory.get",),
+    document="tellings",
+    takes_user=True,
+    words={"user_id": Word("Only builds for this user (default: the setting `user`, else all).")},
+    about="Newest first. TEXT may be `-`: standard input.",
+)
+
+
+# -- lists --------------------------------------------------------------------------------------------
+
+
+def _show_builds(call: Call) -> Iterator[str]:
+    for each in call.answer:
+        asked = f"  {one_line(each.query, 80)}" if each.query else ""
+        yield f"{each.build_id}  {when(each.created_at)}  {each.purpose} for {each.user_id}{asked}"
+    if not call.answer:
+        yield f"no builds in {call.settings.db}"
+
+
+list_ = Command(
+    "memory.builds", _show_builds, document="builds", words={"user_id": Word("Builds for one user (default: for all).")}
+)
+
+
+def _show_messages(call: Call) -> Iterator[str]:
+    for each in call.answer:
+        yield f"{strong(str(each.get('role')))}: {each.get('content')}"
+
+
+messages = Command(
+    "memory.build_messages",
+    _show_messages,
+    arguments={"build_id": "ID"},
+    document="messages",
+    words={"style": Word("Of whose messages.")},
+)
+
+
+# -- explain ------------------------------------------------------------------------------------------
+
+
+def _explain(call: Call) -> Iterator[str]:
+    from muniment.surfaces.cli.explained import left_out, taken
+
+    build: Build = call.answer
+    meta, report = build.packet.meta, build.packet.budget_report
+    yield f"{strong(build.id)}  {meta.purpose} for {meta.scope.user_id}, {when(meta.generated_at)}"
+    if build.request.query:
+        yield f"asked: {one_line(build.request.query)}"
+    yield f"{report.used_tokens_est} of {report.max_tokens} tokens\n"
+    yield from _section_lines(build, taken(build))
+    yield from _left_lines(left_out(build))
+    yield from _rest_lines(build)
+
+
+def _section_lines(build: Build, chosen: list[Taken]) -> Iterator[str]:
+    from muniment.surfaces.cli.explained import SECTION_OF
+
+    caps = build.packet.meta.budget.per_section.to_wire()
+    for section, used in build.packet.budget_report.section_usage.items():
+        if section not in caps:
+            yield f"{strong(section)}: {used} tokens for headings and marks"
+            continue
+        yield f"{strong(f'{section:<18}')}  {_bar(used, caps[section])}  {used:>5} of {caps[section]:>5}"
+        for each in chosen:
+            if SECTION_OF[each.candidate.kind] == section:
+                yield from _taken_lines(each)
+
+
+def _bar(used: int, cap: int) -> str:
+    """A budget rounds up: what was used is seen, however little it is."""
+    full = min(_BAR, -(-used * _BAR // cap)) if cap else 0
+    return "█" * full + "░" * (_BAR - full)
+
+
+def _taken_lines(each: Taken) -> Iterator[str]:
+    marks = " ".join(each.marks[:4])
+    yield f"  + {_said(each.candidate)}{f'  {marks}' if marks else ''}"
+    parts = sorted((each.candidate.parts or {}).items(), key=lambda part: -part[1])
+    made_of = f" = {' + '.join(f'{name} {value:.2f}' for name, value in parts)}" if parts else ""
+    yield f"      {each.rules} · score {each.score:g}{made_of}"
+
+
+def _said(candidate: Candidate) -> str:
+    day = f"{when(candidate.ts)[:10]} " if candidate.ts and candidate.kind not in ("fact", "procedure") else ""
+    who = f"{candidate.who}: " if candidate.who else ""
+    return f"{candidate.kind}  {day}{who}{one_line(candidate.text, 110)}"
+
+
+def _left_lines(left: list[Left]) -> Iterator[str]:
+    from muniment.surfaces.cli.explained import REASONS
+
+    by_reason: dict[str, list[Left]] = {}
+    for each in left:
+        by_reason.setdefault(each.reason, []).append(each)
+    yield ""
+    yield strong(f"left out: {len(left)}") if left else "nothing was left out"
+    for reason, group in sorted(by_reason.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        yield f"  {reason} ({len(group)}): {REASONS.get(reason, 'see the packet')}"
+        for each in group[:_SHOWN_MAX]:
+            detail = ", ".join(f"{name} {value}" for name, value in each.detail.items())
+            yield f"    - {_said(each.candidate)}{f'  ({one_line(detail, 80)})' if detail else ''}"
+        if len(group) > _SHOWN_MAX:
+            yield f"    and {len(group) - _SHOWN_MAX} more; --json lists all"
+
+
+def _rest_lines(build: Build) -> Iterator[str]:
+    packet = build.packet
+    yield from _titled(
+        "stepped down to fit", (f"{each.action}: {each.reason}" for each in packet.budget_report.degradations)
+    )
+    yield from _titled("conflicts", map(_conflict, packet.explain.conflicts))
+    how: dict[str, Any] = packet.explain.determinism or {}
+    counter = how.get("token_counter", {})
+    exactly = "exactly" if counter.get("is_exact") else "by an estimate that errs upwards"
+    yield ""
+    yield (
+        f"replays to the same bytes: policy {how.get('policy_id')} ({str(how.get('policy_digest'))[:12]}…), "
+        f"tokens counted {exactly} ({counter.get('name')}), {len(packet.citations)} pieces of evidence cited"
+    )
+
+
+def _conflict(note: ConflictNote) -> str:
+    """What contradicts what, by its ids where the note has them."""
+    named = note.model_extra or {}
+    older, newer = named.get("evidence_id"), named.get("superseded_by")
+    which = f" ({older} → {newer})" if older and newer else ""
+    return f"{note.type}: {note.detail}{which}"
+
+
+def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number == 0:
+            yield f"\n{strong(title)}"
+        yield f"  {one_line(line)}"
+
+
+def _explained_document(call: Call) -> dict[str, Any]:
+    from muniment.surfaces.cli.explained import explained
+
+    return explained(call.answer)
+
+
+explain = Command(
+    "memory.replay",
+    _explain,
+    arguments={"build_id": "ID"},
+    document=_explained_document,
+    about="What it cost; what makes it replay the same.",
+)

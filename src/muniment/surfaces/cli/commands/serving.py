@@ -1,0 +1,128 @@
+"""`serve` and `mcp`: the store over HTTP, with its inspector and MCP beside it; and MCP for one agent over stdio."""
+
+from __future__ import annotations
+
+import signal
+from importlib import util
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import click
+
+from muniment.errors import MissingDependency
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.output import emit_json
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.mcp.settings import CHOICES
+from muniment.surfaces.settings import Settings, open_store
+
+if TYPE_CHECKING:
+    from muniment.handles.memory import Memory
+    from muniment.surfaces.http.settings import ServerSettings
+
+__all__ = ["mcp", "serve"]
+
+
+# -- HTTP ---------------------------------------------------------------------------------------------
+
+
+def _serve(
+    call: Call,
+    *,
+    host: Annotated[str | None, Word("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
+    port: Annotated[int | None, Word("The port (default: 8765).", metavar="N")] = None,
+    auth: Annotated[Literal["auto", "on", "off"] | None, Word("Ask for keys (auto: unless on loopback).")] = None,
+    keys: Annotated[str | None, Word("The file of API keys (default: muniment.keys.json).", metavar="FILE")] = None,
+    tls_cert: Annotated[str | None, Word("A certificate, to serve over TLS.", metavar="FILE")] = None,
+    tls_key: Annotated[str | None, Word("Its private key.", metavar="FILE")] = None,
+    threads: Annotated[int | None, Word("Requests carried out at the same time (default: 2).", metavar="N")] = None,
+    otel: Annotated[Literal["on", "off"] | None, Word("Traces and metrics through OpenTelemetry.")] = None,
+) -> None:
+    from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http.logs import LOGGER, configure_logs
+    from muniment.surfaces.http.serving import check_safe, make_server
+    from muniment.surfaces.http.settings import load_server_settings
+    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
+
+    named = {"host": host, "port": port, "auth": auth, "keys": keys, "threads": threads, "otel": otel}
+    settings = load_server_settings({**named, "tls_cert": tls_cert, "tls_key": tls_key})
+    warnings = check_safe(settings, bool(KeyFile(settings.keys, system_clock).list()))
+    configure_logs()
+    with open_store(call.settings) as memory:
+        server = make_server(memory, settings, **_beside(memory, call.settings, settings))
+        for warning in warnings:
+            LOGGER.warning(warning)
+        scheme = "https" if settings.tls_cert else "http"
+        told = {"url": f"{scheme}://{settings.host}:{settings.port}", "db": memory.info.location}
+        if call.as_json:
+            emit_json(told | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
+        else:
+            click.echo(f"muniment at {told['url']} over {told['db']}; Ctrl-C to stop")
+            if not is_built():
+                click.echo(f"without its inspector: {NOT_BUILT}")
+        server.run()
+
+
+def _beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[str, Any]:
+    """The inspector at /, where it is built; MCP at /mcp, where it is installed."""
+    from muniment.surfaces.inspector.app import inspector, no_inspector
+    from muniment.surfaces.inspector.pages import is_built
+
+    beside, lifespans = {"/": inspector() if is_built() else no_inspector()}, []
+    if util.find_spec("mcp") is not None:
+        from muniment.surfaces.mcp.settings import load_mcp_settings
+        from muniment.surfaces.mcp.streamable import PATH, mcp_app
+
+        mounted = mcp_app(memory, store, settings, load_mcp_settings({}))
+        beside[PATH] = mounted.beside
+        lifespans.append(mounted.lifespan)
+    return {"beside": beside, "lifespans": lifespans}
+
+
+serve = Command(
+    function=_serve,
+    on="settings",
+    about="Until it is told to stop. On this machine alone it asks for no key; elsewhere it does (`muniment store keys "
+    "create`). Logs go to stderr, as JSON.",
+)
+
+
+# -- MCP ----------------------------------------------------------------------------------------------
+
+
+def _of(name: str) -> Any:
+    return click.Choice(CHOICES[name])
+
+
+def _mcp(
+    call: Call,
+    *,
+    session: Annotated[str | None, Word("The session it writes to (default: a new one).", metavar="ID")] = None,
+    run: Annotated[str | None, Word("The run it goes on with (default: a new one).", metavar="ID")] = None,
+    task_type: Annotated[str | None, Word("What its run is for (default: generic).", metavar="NAME")] = None,
+    level: Annotated[str | None, Word("For whom it remembers (default: the user).", type=_of("level"))] = None,
+    trust: Annotated[str | None, Word("The most its word counts for (default: assistant).", type=_of("trust"))] = None,
+    forget: Annotated[
+        str | None, Word("Whether it may forget single things (default: on).", type=_of("forget"))
+    ] = None,
+    writes: Annotated[str | None, Word("Off: it may only search and explain.", type=_of("writes"))] = None,
+) -> None:
+    if util.find_spec("mcp") is None:
+        raise MissingDependency("MCP is not installed", hint='pip install "muniment[mcp]"')
+    from muniment.surfaces.mcp.settings import load_mcp_settings
+    from muniment.surfaces.mcp.stdio import place_told, serve_stdio
+
+    _ = call.user
+    named = {"session": session, "run": run, "task_type": task_type, "level": level}
+    settings = load_mcp_settings({**named, "trust": trust, "forget": forget, "writes": writes})
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for a line; what was acknowledged is kept anyhow
+    with open_store(call.settings) as memory:
+        serve_stdio(memory, place_told(call.settings, settings), settings)
+
+
+mcp = Command(
+    function=_mcp,
+    on="user settings",
+    about="On standard input and output, until the client closes it. Whose memory it is, and what may be done with "
+    "it, is fixed here: no tool takes a scope.",
+)

@@ -1,0 +1,139 @@
+"""The part of the demo that learns: a toy agent whose runs are verified, what they leave, and what is let go again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import chain, cycle, islice, repeat
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from muniment.contracts.folding import MemoryActionRecord
+    from muniment.handles.bank import Bank
+    from muniment.handles.memory import Memory
+    from muniment.handles.runner import AgentTask, Done, Runner
+    from muniment.learning.stored_memory import StoredMemory
+    from muniment.verify.outputs import Output
+
+__all__ = ["show_learning"]
+
+INTENT = {"domain_tag": "shop", "task_family": "lookup"}
+WAYS = ("by_name", "by_number")
+_RUNS_MAX = 12
+
+
+class Shop:
+    """What the agent works in: one way of looking an order up finds it."""
+
+    def __init__(self) -> None:
+        self.works = "by_number"
+        self.ways: Iterator[str] = chain(islice(cycle(WAYS), 6), repeat("by_name"))
+        """What the agent tries where nobody told it anything."""
+
+    def agent(self, task: AgentTask) -> dict[str, Any]:
+        """Goes the way that a tactic names, else one of its own."""
+        told = " ".join(hint.summary or "" for hint in task.hints if hint.source == "ReuseBuffer")
+        way = next((each for each in WAYS if f"way={each}" in told), None) or next(self.ways)
+        found = "found" if way == self.works else "nothing"
+        task.run.observe_tool(way, content=found)
+        return {"text": found, "features": {"way": way}}
+
+    @staticmethod
+    def verify(output: Output, _task: str) -> bool:
+        return output.text == "found"
+
+
+def show_learning(clock: Callable[[], datetime]) -> None:
+    """A tactic is learnt, recalled, and retired when it stops helping."""
+    from muniment.handles.memory import open as open_memory
+
+    click.echo()
+    click.echo(
+        click.style(
+            "9 · Learning: a verified run leaves something for the next, and what stops helping goes", bold=True
+        )
+    )
+    with open_memory(":memory:", clock=clock) as mem:
+        shop, bank = Shop(), mem.bank(user_id="ana")
+        told, alone = _runner(mem, shop, recall=True), _runner(mem, shop, recall=False)
+        _learn(alone, bank)
+        _recall(mem, told)
+        _retire(shop, told, alone, bank)
+        _tell_plans(bank)
+
+
+def _runner(mem: Memory, shop: Shop, *, recall: bool) -> Runner:
+    return mem.runner(shop.agent, shop.verify, {"recall": recall}, user_id="ana", agent_id="clerk")
+
+
+def _look_up(runner: Runner, order: int) -> Done:
+    return runner.run(f"Find order {order}.", intent=INTENT)
+
+
+def _say(label: str, text: str) -> None:
+    click.echo(f"  {label:<10} {text}")
+
+
+def _tactics(bank: Bank) -> list[StoredMemory]:
+    return bank.records(kind="tactic")
+
+
+def _learn(runner: Runner, bank: Bank) -> None:
+    passed = [_look_up(runner, 100 + number).passed for number in range(6)]
+    _say(
+        "runs",
+        f"an agent looks up {len(passed)} orders, by name and by number in turn; {sum(passed)} pass the verifier",
+    )
+    for each in _tactics(bank):
+        _say("learnt", f"{each.record['summary']!r}, from {len(each.sources)} runs that differ in nothing else")
+
+
+def _recall(mem: Memory, runner: Runner) -> None:
+    done = _look_up(runner, 200)
+    recalled = done.learned.event_log.memory_recall
+    used = 0 if recalled is None else len(recalled.used_ids or ())
+    most = mem.policy.learn.injection.total_tokens_max
+    _say(
+        "recalled",
+        f"the next run is handed {used} hints within {most} tokens, goes by number, and passes: {done.passed}",
+    )
+
+
+def _retire(shop: Shop, told: Runner, alone: Runner, bank: Bank) -> None:
+    shop.works = "by_name"
+    (before,) = _tactics(bank)
+    outcomes: list[tuple[bool, bool]] = []
+    for order in range(300, 300 + _RUNS_MAX):
+        done, other = _look_up(told, order), _look_up(alone, order + 100)
+        outcomes.append((done.passed, other.passed))
+        retired = _retirement(done, other)
+        if retired is not None:
+            followed, free = (sum(each) for each in zip(*outcomes, strict=True))
+            _say(
+                "changed",
+                f"numbers stop working: {followed} of {len(outcomes)} pass with the tactic, {free} without it",
+            )
+            _say(
+                "retired",
+                f"{before.id[:12]}…, by its numbers ({', '.join(retired.reason_keys or ())}); it is not recalled again",
+            )
+            break
+    for order in range(500, 500 + _RUNS_MAX):
+        if not _tactics(bank):
+            _look_up(told, order)
+    for each in _tactics(bank):
+        _say("learnt", f"{each.record['summary']!r}, after a few more")
+
+
+def _retirement(*runs: Done) -> MemoryActionRecord | None:
+    return next((each for done in runs for each in done.learned.records if each.op == "RETIRE"), None)
+
+
+def _tell_plans(bank: Bank) -> None:
+    plans = bank.plans()
+    _say(
+        "plans",
+        f"every change was one of {len(plans)} plans, each applied whole, recorded, and open to `muniment learn undo`",
+    )

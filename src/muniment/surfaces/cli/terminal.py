@@ -1,0 +1,197 @@
+"""Words on a terminal: text on one line, counts, times, tables, bars, labelled lines, a bar of progress.
+
+Everything here makes lines and prints none; only the progress bar writes, to stderr, where somebody is looking.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+__all__ = [
+    "Advance",
+    "Cell",
+    "as_is",
+    "bar",
+    "block_bar",
+    "coloured",
+    "counted",
+    "harmless",
+    "labelled",
+    "one_line",
+    "progress_bar",
+    "said",
+    "spanned",
+    "sparkline",
+    "strong",
+    "table",
+    "when",
+]
+
+Cell = str | tuple[str, str]
+"""A text, or a text and its colour."""
+Advance = Callable[[int], None]
+
+_WIDTH_ELSEWHERE = 140
+"""Columns where nobody's terminal says how many there are."""
+_TITLE_CELLS_MIN = 24
+_LABEL_CELLS = 13
+_INDENT = "    "
+_EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+_STEPS = "▁▂▃▄▅▆▇█"
+_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+# -- words --------------------------------------------------------------------------------------------
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """The text for a terminal: on one line, without control characters, cut where it is long."""
+    shown = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= limit and len(text) <= 4 * limit else shown[: limit - 1].rstrip() + "…"
+
+
+def harmless(text: str) -> str:
+    """A text of several lines for a terminal: nothing in it can move the cursor or change colours."""
+    return text.translate(_CONTROLS)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun: `1 event`, `2 events`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def when(ts: str | None) -> str:
+    """The minute of a time stamp; only the day where nothing more was said."""
+    if not ts:
+        return "undated"
+    day, minute = ts[:10], ts[11:16]
+    return day if minute in ("", "00:00") else f"{day} {minute}"
+
+
+def strong(text: str) -> str:
+    return click.style(text, bold=True)
+
+
+def coloured(text: str, colours: dict[str, str]) -> str:
+    """A word in the colour that it has among others of its kind."""
+    return click.style(text, fg=colours.get(text))
+
+
+# -- lines --------------------------------------------------------------------------------------------
+
+
+def labelled(label: str, text: str) -> Iterator[str]:
+    """What it is, and what is said, over as many lines as that takes; without a label, the line before goes on."""
+    head = f"{label + ':' if label else '':<{_LABEL_CELLS}} "
+    return said(text, first=head, rest=" " * len(head))
+
+
+def as_is(label: str, text: str) -> str:
+    """What it is, and a picture or a command, on one line however long."""
+    return f"{label + ':':<{_LABEL_CELLS}} {text}"
+
+
+def said(text: str, *, first: str = "", rest: str = "", most: int = 1_000) -> Iterator[str]:
+    """A text within the width of the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    columns = max(40, shutil.get_terminal_size((_WIDTH_ELSEWHERE, 1)).columns)
+    lines = Text(one_line(text, most)).wrap(Console(), columns - max(len(first), len(rest)))
+    for number, line in enumerate(lines):
+        yield f"{rest if number else first}{line.plain}".rstrip()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    """Columns as wide as they need to be; the last one gets what is left of the line, or a line of its own."""
+    from rich.cells import cell_len, set_cell_size
+
+    texts = [[one_line(each if isinstance(each, str) else each[0], 200) for each in row] for row in (heads, *rows)]
+    widths = [max(map(cell_len, column)) for column in list(zip(*texts, strict=True))[:-1]]
+    before = sum(widths) + 2 * len(widths)
+    columns = shutil.get_terminal_size((_WIDTH_ELSEWHERE, 1)).columns
+    is_beside = columns - before >= _TITLE_CELLS_MIN
+    left = columns - (before if is_beside else len(_INDENT))
+    for at, (*cells, last) in enumerate(texts):
+        line = "  ".join(
+            click.style(text, fg="bright_black" if at == 0 else _colour(rows[at - 1][place]))
+            + " " * (width - cell_len(text))
+            for place, (text, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        title = last if cell_len(last) <= left else set_cell_size(last, left - 1).rstrip() + "…"
+        if is_beside:
+            yield f"{line}  {title}".rstrip()
+        else:
+            yield line.rstrip()
+            if at > 0:
+                yield f"{_INDENT}{title}"
+
+
+def _colour(cell: Cell) -> str | None:
+    return None if isinstance(cell, str) else cell[1]
+
+
+# -- rates --------------------------------------------------------------------------------------------
+
+
+def bar(share: float, width: int = 10) -> str:
+    """A share, as the filled part of a bar, to an eighth of a cell."""
+    full, rest = divmod(round(_within(share) * width * 8), 8)
+    return f"{'█' * full}{_EIGHTHS[rest]}".ljust(width)
+
+
+def block_bar(part: float, whole: float, width: int = 10) -> str:
+    """How much of a whole is there, in whole cells; full only where all of it is."""
+    full = int(_within(part / whole) * width) if whole else 0
+    return "█" * full + "░" * (width - full)
+
+
+def spanned(lower: float, at: float, upper: float, width: int = 20) -> str:
+    """Where a figure lies between nought and one, and between which bounds: `·····├──●─┤····`."""
+    first, place, last = (round(_within(each) * (width - 1)) for each in (lower, at, upper))
+    cells = ["·"] * first + ["─"] * (last - first + 1) + ["·"] * (width - 1 - last)
+    cells[first], cells[last], cells[place] = "├", "┤", "●"
+    return "".join(cells)
+
+
+def sparkline(shares: Sequence[float | None]) -> str:
+    """Shares one after the other, each as a step; a gap where nothing is known."""
+    return "".join(" " if each is None else _STEPS[min(7, int(_within(each) * 8))] for each in shares)
+
+
+def _within(share: float) -> float:
+    return min(1.0, max(0.0, share))
+
+
+# -- progress -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
+    """A bar on stderr; yields `advance(n)`. Shown only on a terminal and not with --json."""
+    if quiet or not sys.stderr.isatty():
+        yield _show_nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def _show_nothing(_count: int) -> None:
+    """Nobody is looking."""
