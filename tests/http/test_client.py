@@ -41,10 +41,13 @@ from muniment.surfaces.http.keys import KeyFile
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-LIBRARY = ("memory", "runtime/test_claims.py", "runtime/test_steps.py", "runtime/test_isolation.py",
-           "runtime/test_bank_handles.py", "runtime/test_corpora.py", "runtime/test_users.py",
-           "runtime/test_aio_face.py",
-           "runtime/test_resume.py::test_the_async_face_tells_the_same_story")  # fmt: skip
+LIBRARY = (
+    "memory/test_candidates.py", "memory/test_corpora.py", "memory/test_document_forgetting.py", "memory/test_facts.py",
+    "memory/test_forgetting.py", "memory/test_hearing.py", "memory/test_insights.py", "memory/test_rebuilding.py",
+    "memory/test_working_state.py", "runs/test_claims.py", "runs/test_steps.py", "store/test_isolation.py",
+    "store/test_users.py", "learning/test_bank_handles.py", "handles/test_aio_face.py",
+    "runs/test_resume.py::test_the_async_face_tells_the_same_story",
+)  # fmt: skip
 
 
 def story(mem: Memory) -> list[Any]:
