@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent
 
 import muniment
 from muniment.handles.memory import Memory
-from muniment.surfaces.mcp.seats import Place, Seats
+from muniment.surfaces.mcp.callers import CallerScope, ToolCallers
 from muniment.surfaces.mcp.server import make_server
 from muniment.surfaces.mcp.settings import McpSettings
 
@@ -59,11 +59,11 @@ def make_store(target: str = ":memory:") -> Memory:
     return muniment.open(target)
 
 
-def served(memory: Memory, place: Place | None = None, **settings: str) -> Server[Any]:
+def served(memory: Memory, place: CallerScope | None = None, **settings: str) -> Server[Any]:
     """A server that serves Ana, or whoever sits at the place."""
-    seats = Seats(memory, McpSettings(**settings))
-    chosen = place or Place("default", "ana", "support")
-    return make_server(seats, lambda _ctx: seats.take(chosen))
+    tool_callers = ToolCallers(memory, McpSettings(**settings))
+    chosen = place or CallerScope("default", "ana", "support")
+    return make_server(tool_callers, lambda _ctx: tool_callers.take(chosen))
 
 
 def at(server: Server[Any], talk: Callable[[Client], Awaitable[None]], mode: str = "auto") -> None:

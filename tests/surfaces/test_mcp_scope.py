@@ -13,7 +13,7 @@ from mcp_room import CANARY, Guarded, at, failure, make_store, protocol_failure,
 
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
-from muniment.surfaces.mcp.seats import RUNS_MAX, Place, Seats
+from muniment.surfaces.mcp.callers import RUNS_MAX, CallerScope, ToolCallers
 from muniment.surfaces.mcp.settings import McpSettings, load_mcp_settings
 
 KINDS = ("event", "fact", "build", "claim", "run")
@@ -111,8 +111,8 @@ def test_a_level_above_the_users_is_configured_and_never_asked_for(memory: Memor
         assert failure(await client.call_tool("forget", {"fact_id": asked[0]}))["code"] == "not_found"
 
     at(served(memory), plain)
-    at(served(memory, Place("default", "zoe", "support"), level="tenant"), shared)
-    at(served(memory, Place("default", "kim", "support")), stranger)
+    at(served(memory, CallerScope("default", "zoe", "support"), level="tenant"), shared)
+    at(served(memory, CallerScope("default", "kim", "support")), stranger)
 
 
 def test_forget_can_be_switched_off(memory: Memory) -> None:
@@ -154,35 +154,35 @@ def test_session_and_run_are_those_that_were_configured(memory: Memory) -> None:
         scope = memory.ledger.get(event, tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id, scope.run_id) == ("ana", "coder", "s9", "r9")
 
-    place = Place("acme", "ana", "coder", "s9", "r9")
+    place = CallerScope("acme", "ana", "coder", "s9", "r9")
     at(served(memory, place), talk)
     at(served(memory, place), talk)
     assert len(memory.runs(user_id="ana", tenant_id="acme")) == 1
 
 
 def test_a_place_keeps_its_run_and_no_more_are_held_than_fit(memory: Memory) -> None:
-    seats = Seats(memory, McpSettings())
-    first = seats.take(Place("default", "u0", "a"))
-    assert seats.take(Place("default", "u0", "a")).run is first.run
+    tool_callers = ToolCallers(memory, McpSettings())
+    first = tool_callers.take(CallerScope("default", "u0", "a"))
+    assert tool_callers.take(CallerScope("default", "u0", "a")).run is first.run
     for number in range(1, RUNS_MAX + 1):
-        seats.take(Place("default", f"u{number}", "a"))
-    assert len(seats._runs) == RUNS_MAX
-    assert seats.take(Place("default", "u0", "a")).run is not first.run
+        tool_callers.take(CallerScope("default", f"u{number}", "a"))
+    assert len(tool_callers._runs) == RUNS_MAX
+    assert tool_callers.take(CallerScope("default", "u0", "a")).run is not first.run
 
 
 @pytest.mark.parametrize(
     "place",
     [
-        Place("default", "", "a"),
-        Place("default", "corpus:x", "a"),
-        Place("", "ana", "a"),
-        Place("default", "ana", "a" * 300),
-        Place("default", "ana\n", "a"),
+        CallerScope("default", "", "a"),
+        CallerScope("default", "corpus:x", "a"),
+        CallerScope("", "ana", "a"),
+        CallerScope("default", "ana", "a" * 300),
+        CallerScope("default", "ana\n", "a"),
     ],
 )
-def test_a_place_that_cannot_be_is_refused(memory: Memory, place: Place) -> None:
+def test_a_place_that_cannot_be_is_refused(memory: Memory, place: CallerScope) -> None:
     with pytest.raises(MunimentError):
-        Seats(memory, McpSettings()).take(place)
+        ToolCallers(memory, McpSettings()).take(place)
 
 
 def test_settings_come_from_arguments_environment_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_settings_come_from_arguments_environment_and_file(tmp_path: Path, monke
 
 def test_an_error_of_a_place_is_told_to_whoever_asks(memory: Memory) -> None:
     memory.run(user_id="bo", session_id="s1", run_id="r1").observe("user", "taken")
-    seats_of_ana = served(memory, Place("default", "ana", "support", "s1", "r1"))
+    seats_of_ana = served(memory, CallerScope("default", "ana", "support", "s1", "r1"))
 
     async def talk(client: Client) -> None:
         answer = await client.call_tool("search", {"query": "taken"})

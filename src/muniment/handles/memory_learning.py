@@ -111,4 +111,4 @@ class MemoryLearning:
 
         state = get_run(self._ctx, tenant_id, run_id)
         run = Run(self._ctx, state.scope, state.task_type, None, None, granted(grants))
-        return learn_from(run._desk(), verifier_result, None, more, task_type=state.task_type, is_final=True)
+        return learn_from(run._writer(), verifier_result, None, more, task_type=state.task_type, is_final=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from muniment.handles.run_memory import RunMemory
     from muniment.memory.extraction.model import Model
     from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
     from muniment.store.context import Context
@@ -116,21 +116,21 @@ class Run:
         """The log of a long run: steps, claims, conflicts, failures, questions, snapshots."""
         from muniment.handles.run_log import RunLogHandle
 
-        return RunLogHandle(self._ctx, self._scope, self._desk)
+        return RunLogHandle(self._ctx, self._scope, self._writer)
 
     @cached_property
     def memory(self) -> RunMemory:
         """What becomes of what was written: facts disputed, insights judged, candidates decided."""
         from muniment.handles.run_memory import RunMemory
 
-        return RunMemory(self._desk)
+        return RunMemory(self._writer)
 
     @cached_property
     def learning(self) -> RunLearning:
         """What earlier runs taught, the rules for this one, its working set, and its fold."""
         from muniment.handles.run_learning import RunLearning
 
-        return RunLearning(self._ctx, self._scope, self._desk, self._task_type)
+        return RunLearning(self._ctx, self._scope, self._writer, self._task_type)
 
     @cached_property
     def ledger(self) -> RunLedger:
@@ -251,7 +251,7 @@ class Run:
             "risks": risks,
         }
         given = {name: _real(value) for name, value in named.items() if value is not None}
-        return states.patch_state(self._desk(), given | extra, expected_version)
+        return states.patch_state(self._writer(), given | extra, expected_version)
 
     def working_state(self) -> WorkingState:
         """The run's working state, at version 0 before its first patch."""
@@ -298,13 +298,13 @@ class Run:
             quote=quote,
             is_preference=is_preference,
         )
-        return facts.remember(self._desk(), request)
+        return facts.remember(self._writer(), request)
 
     def facts(self, key: str | None = None, *, include_all: bool = False, at: Any = None) -> list[Fact]:
         """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is."""
         from muniment.memory import fact_reading
 
-        return fact_reading.list_facts(self._desk(), key, at, include_all=include_all)
+        return fact_reading.list_facts(self._writer(), key, at, include_all=include_all)
 
     def procedure(
         self,
@@ -326,7 +326,7 @@ class Run:
             "sources": sources,
             "applicability": _real(applicability),
         }
-        return insights.write_procedure(self._desk(), given, scope_level)
+        return insights.write_procedure(self._writer(), given, scope_level)
 
     def insight(
         self,
@@ -353,7 +353,7 @@ class Run:
             "expires_at": expires_at,
             "validation_state": validation_state,
         }
-        return insights.suppose(self._desk(), given)
+        return insights.suppose(self._writer(), given)
 
     def propose(
         self,
@@ -372,13 +372,13 @@ class Run:
         request = facts.request_fact(key=key, value=value, sources=sources, quote=quote, confidence=confidence)
         if reason is not None and not isinstance(reason, str):
             raise InvalidInput("reason should be a string", path="$.reason")
-        return candidates.propose(self._desk(), candidates.Proposed(request, "caller", reason))
+        return candidates.propose(self._writer(), candidates.Proposed(request, "caller", reason))
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
         from muniment.memory import extracting as extraction
 
-        return extraction.extract(self._desk(), event_ids, model)
+        return extraction.extract(self._writer(), event_ids, model)
 
     # -- recall ---------------------------------------------------------------------------------------
 
@@ -458,7 +458,7 @@ class Run:
             files=files,
             trace_id=scope.run_id,
         )
-        return verifying.keep_result(self._desk(), verified, given, event, pointers)
+        return verifying.keep_result(self._writer(), verified, given, event, pointers)
 
     def verifications(self) -> list[VerifierResult]:
         """The results that were kept with the run, oldest first."""
@@ -521,17 +521,17 @@ class Run:
     def _fold(self, verifier_result: VerifierResult | Mapping[str, Any], learning: Mapping[str, Any]) -> FoldResult:
         from muniment.handles.run_learning import learn_from
 
-        desk = self._desk()
-        return learn_from(desk, verifier_result, None, learning, task_type=self._task_type, is_final=True).fold
+        writer = self._writer()
+        return learn_from(writer, verifier_result, None, learning, task_type=self._task_type, is_final=True).fold
 
     @cached_property
     def _opening(self) -> Admitted:
         return _opening(self._ctx, self._said)
 
-    def _desk(self) -> Desk:
-        from muniment.memory.patches import Desk
+    def _writer(self) -> Writer:
+        from muniment.memory.patches import Writer
 
-        return Desk(self._ctx, self._scope, self._opening, self._grants, self._repairs)
+        return Writer(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
     def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
         from muniment.store.writing import append
@@ -540,7 +540,7 @@ class Run:
         if self._ctx.policy.memory.extract_on_observe:
             from muniment.memory.extracting import extract_from
 
-            extract_from(self._desk(), entries)
+            extract_from(self._writer(), entries)
         return entries
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muniment.learning.recalling import Recall
     from muniment.learning.run_blocks import RunBlocks
     from muniment.learning.stored_memory import IntentParts, StateParts
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.rules.rule_selecting import RuleSelection
     from muniment.store.context import Context
 
@@ -31,11 +31,11 @@ MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
 class RunLearning:
     """What earlier runs taught this one, and what this one leaves to later ones: `run.learning`."""
 
-    def __init__(self, ctx: Context, scope: Scope, desk: Callable[[], Desk], task_type: str) -> None:
-        """`desk` is what the run writes with, made anew for each write."""
+    def __init__(self, ctx: Context, scope: Scope, writer: Callable[[], Writer], task_type: str) -> None:
+        """`writer` is what the run writes with, made anew for each write."""
         self._ctx = ctx
         self._scope = scope
-        self._desk = desk
+        self._writer = writer
         self._task_type = task_type
 
     def recall(
@@ -59,7 +59,7 @@ class RunLearning:
         from muniment.learning import recalling
 
         return recalling.recall(
-            self._desk(),
+            self._writer(),
             query,
             intent=intent,
             state=state,
@@ -100,7 +100,7 @@ class RunLearning:
             allow_types=allow_types,
             prompt_profile=prompt_profile,
         )
-        return select_for_run(self._desk(), asked, keep=keep)
+        return select_for_run(self._writer(), asked, keep=keep)
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
         """Say which hints of a recall were really used, where that is known; else all that were injected count."""
@@ -110,7 +110,7 @@ class RunLearning:
         request_id = recalled.request.request_id if isinstance(recalled, Recall) else recalled
         if not isinstance(request_id, str):
             raise InvalidInput("wanted a recall, or its request_id", path="$.recalled")
-        tell_used(self._desk(), request_id, texts_of(memory_ids, "$.memory_ids"))
+        tell_used(self._writer(), request_id, texts_of(memory_ids, "$.memory_ids"))
 
     def note(self, **parts: Iterable[str]) -> WorkingSetRecord:
         """Add facts, assumptions, constraints, decisions or open_questions to the working set on top of the stack.
@@ -119,23 +119,23 @@ class RunLearning:
         """
         from muniment.learning import working_sets
 
-        record = working_sets.note(self._desk(), parts)
+        record = working_sets.note(self._writer(), parts)
         if working_sets.set_bytes(record) <= self._ctx.policy.learn.fold.working_set_bytes_max:
             return record
         self.fold("ws_overflow")
-        return working_sets.shrink(self._desk())
+        return working_sets.shrink(self._writer())
 
     def push_working_set(self, *, ttl: str | None = None, **parts: Iterable[str]) -> WorkingSetRecord:
         """Open a working set on top of the stack: for a part of the task."""
         from muniment.learning import working_sets
 
-        return working_sets.push_set(self._desk(), parts, ttl)
+        return working_sets.push_set(self._writer(), parts, ttl)
 
     def pop_working_set(self) -> WorkingSetRecord:
         """Retire the working set on top of the stack; answers it."""
         from muniment.learning import working_sets
 
-        return working_sets.pop_set(self._desk())
+        return working_sets.pop_set(self._writer())
 
     def working_set(self) -> tuple[WorkingSet, tuple[WorkingSetRecord, ...]]:
         """The stack by ids, and its records, bottom first."""
@@ -158,7 +158,7 @@ class RunLearning:
         records = self.working_set()[1]
         ws_id = records[-1].ws_id if records else None
         return learn_from(
-            self._desk(), verifier_result, trigger, learning, task_type=self._task_type, is_final=False, ws_id=ws_id
+            self._writer(), verifier_result, trigger, learning, task_type=self._task_type, is_final=False, ws_id=ws_id
         ).fold
 
     def learn(
@@ -194,7 +194,7 @@ class RunLearning:
             "level": level,
             "wording": wording,
         }
-        return learn_from(self._desk(), verifier_result, None, said, task_type=self._task_type, is_final=True)
+        return learn_from(self._writer(), verifier_result, None, said, task_type=self._task_type, is_final=True)
 
     def learned(self) -> Learned | None:
         """What was learnt of the run at its end, as it was told then; None if it was not learnt from."""
@@ -204,7 +204,7 @@ class RunLearning:
 
 
 def learn_from(
-    desk: Desk,
+    writer: Writer,
     verifier_result: Any,
     trigger: str | None,
     said: Mapping[str, Any],
@@ -226,7 +226,7 @@ def learn_from(
     if unknown:
         raise InvalidInput(f"there is no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(LEARNING))
     asked = learn_request(
-        desk,
+        writer,
         verifier_result,
         is_final=is_final,
         ws_id=ws_id,
@@ -234,8 +234,8 @@ def learn_from(
         task_type=task_type,
         **(dict(LEARNING) | dict(said)),
     )
-    tenant_id, owner = desk.scope.tenant_id, bank_owner(desk.scope, asked.level)
-    since = bank_length(desk.ctx, tenant_id, owner)
-    learned = learn_run(desk.ctx, desk.scope, asked)
-    tidy_sometimes(desk.ctx, tenant_id, owner, since=since)
+    tenant_id, owner = writer.scope.tenant_id, bank_owner(writer.scope, asked.level)
+    since = bank_length(writer.ctx, tenant_id, owner)
+    learned = learn_run(writer.ctx, writer.scope, asked)
+    tidy_sometimes(writer.ctx, tenant_id, owner, since=since)
     return learned

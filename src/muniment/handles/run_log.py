@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.packets.builds import Build
     from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
     from muniment.store.context import Context
@@ -21,11 +21,11 @@ __all__ = ["RunLogHandle"]
 class RunLogHandle:
     """What a long run did and found out, so that it can be compacted and taken up again: `run.log`."""
 
-    def __init__(self, ctx: Context, scope: Scope, desk: Callable[[], Desk]) -> None:
-        """`desk` is what the run writes with, made anew for each write."""
+    def __init__(self, ctx: Context, scope: Scope, writer: Callable[[], Writer]) -> None:
+        """`writer` is what the run writes with, made anew for each write."""
         self._ctx = ctx
         self._scope = scope
-        self._desk = desk
+        self._writer = writer
 
     # -- steps ----------------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ class RunLogHandle:
             raise InvalidInput("wanted a list of builds", path="$.builds", hint="wrap a single one in a list")
         made = [self._build(build, f"$.builds[{index}]") for index, build in enumerate(builds)]
         entry = write_step(
-            self._desk(),
+            self._writer(),
             event,
             content,
             step=step,
@@ -68,7 +68,7 @@ class RunLogHandle:
             ts=ts,
         )
         if self._ctx.policy.compaction.auto and event in ENDS:
-            compact_if_due(self._desk())
+            compact_if_due(self._writer())
         return entry
 
     def _build(self, build: Build | str, path: str) -> Build:
@@ -106,19 +106,19 @@ class RunLogHandle:
         """
         from muniment.runs.claims import make_claim
 
-        return make_claim(self._desk(), statement, evidence, status, id, depends_on)
+        return make_claim(self._writer(), statement, evidence, status, id, depends_on)
 
     def verify_claim(self, claim_id: str, *, evidence: Iterable[Any] = ()) -> RunClaim:
         """A candidate becomes verified, on its own evidence and what is given here."""
         from muniment.runs.claims import verify_claim
 
-        return verify_claim(self._desk(), claim_id, evidence)
+        return verify_claim(self._writer(), claim_id, evidence)
 
     def retract_claim(self, claim_id: str, *, reason: str, evidence: Iterable[Any] = ()) -> RunClaim:
         """Take a claim back; verified claims that depend on it fall back to candidates."""
         from muniment.runs.claims import retract_claim
 
-        return retract_claim(self._desk(), claim_id, reason, evidence)
+        return retract_claim(self._writer(), claim_id, reason, evidence)
 
     def conflict(
         self,
@@ -131,37 +131,37 @@ class RunLogHandle:
         """Two sides that cannot both be right, each with its own evidence."""
         from muniment.runs.claims import record_conflict
 
-        return record_conflict(self._desk(), description, side_a, side_b, claims)
+        return record_conflict(self._writer(), description, side_a, side_b, claims)
 
     def settle_conflict(self, conflict_id: str, *, resolution: str) -> RunConflict:
         """A conflict is settled; it stays on record."""
         from muniment.runs.claims import settle_conflict
 
-        return settle_conflict(self._desk(), conflict_id, resolution)
+        return settle_conflict(self._writer(), conflict_id, resolution)
 
     def failure(self, category: str, where: str, why: str, *, evidence: Iterable[Any] = ()) -> str:
         """Something went wrong; answers the fingerprint it is counted under. A failed tool result counts by itself."""
         from muniment.runs.claims import record_failure
 
-        return record_failure(self._desk(), category, where, why, evidence)
+        return record_failure(self._writer(), category, where, why, evidence)
 
     def question(self, text: str) -> str:
         """Something the run does not know yet; answers its id."""
         from muniment.runs.claims import open_question
 
-        return open_question(self._desk(), text)
+        return open_question(self._writer(), text)
 
     def close_question(self, question: str, *, answer: str | None = None) -> str:
         """A question, named by its id or its words, is open no longer."""
         from muniment.runs.claims import close_question
 
-        return close_question(self._desk(), question, answer)
+        return close_question(self._writer(), question, answer)
 
     def plan_next(self, actions: Iterable[str]) -> tuple[str, ...]:
         """What is to be done next, at most three things."""
         from muniment.runs.claims import plan_actions
 
-        return plan_actions(self._desk(), actions)
+        return plan_actions(self._writer(), actions)
 
     # -- what the log says ----------------------------------------------------------------------------
 
@@ -209,12 +209,12 @@ class RunLogHandle:
         """Snapshot the run: built, validated, kept. Without `force`, only where it is due; None where it is not."""
         from muniment.runs.compacting import compact, compact_if_due
 
-        return compact(self._desk()) if force else compact_if_due(self._desk())
+        return compact(self._writer()) if force else compact_if_due(self._writer())
 
     def unlock(self, reason: str) -> CompactionSnapshot:
         """Open a run that failed its compaction, once it has been put right: only if its snapshot now holds."""
         from muniment.memory.patches import said_of
         from muniment.runs.compacting import unlock
 
-        desk = self._desk()
-        return unlock(desk, said_of(desk, reason, "$.reason"))
+        writer = self._writer()
+        return unlock(writer, said_of(writer, reason, "$.reason"))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState
     from muniment.core.vocabulary import ScopeLevel
     from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
 
 __all__ = ["RunMemory"]
 
@@ -19,9 +19,9 @@ __all__ = ["RunMemory"]
 class RunMemory:
     """What becomes of facts, procedures, insights and candidates once they are written: `run.memory`."""
 
-    def __init__(self, desk: Callable[[], Desk]) -> None:
-        """`desk` is what the run writes with, made anew for each write."""
-        self._desk = desk
+    def __init__(self, writer: Callable[[], Writer]) -> None:
+        """`writer` is what the run writes with, made anew for each write."""
+        self._writer = writer
 
     # -- facts ----------------------------------------------------------------------------------------
 
@@ -29,19 +29,19 @@ class RunMemory:
         """Object to a fact: it is left out until it is remembered anew or retracted."""
         from muniment.memory import fact_writing as facts
 
-        return facts.dispute_fact(self._desk(), fact_id, sources, reason)
+        return facts.dispute_fact(self._writer(), fact_id, sources, reason)
 
     def retract(self, fact_id: str, *, sources: Iterable[str] = (), reason: str | None = None) -> Fact:
         """Take a fact back: it stays as history, deprecated."""
         from muniment.memory import fact_writing as facts
 
-        return facts.retract_fact(self._desk(), fact_id, sources, reason)
+        return facts.retract_fact(self._writer(), fact_id, sources, reason)
 
     def fact_history(self, key: str) -> list[Fact]:
         """Everything that was ever held of a key, oldest first."""
         from muniment.memory import fact_reading
 
-        return fact_reading.fact_history(self._desk(), key)
+        return fact_reading.fact_history(self._writer(), key)
 
     # -- procedures -----------------------------------------------------------------------------------
 
@@ -49,13 +49,13 @@ class RunMemory:
         """No longer to be chosen; kept for the record."""
         from muniment.memory import insight_writing as insights
 
-        return insights.retire_procedure(self._desk(), procedure_id)
+        return insights.retire_procedure(self._writer(), procedure_id)
 
     def use_procedures(self, procedure_ids: Iterable[str]) -> None:
         """Count one use of each procedure."""
         from muniment.memory import insight_writing as insights
 
-        insights.use_procedures(self._desk(), procedure_ids)
+        insights.use_procedures(self._writer(), procedure_ids)
 
     # -- insights -------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ class RunMemory:
         """Move an insight on. Validating it takes evidence; rejecting it is final."""
         from muniment.memory import insight_writing as insights
 
-        return insights.judge_insight(self._desk(), insight_id, state, sources, reason)
+        return insights.judge_insight(self._writer(), insight_id, state, sources, reason)
 
     def promote_insight(
         self,
@@ -81,9 +81,9 @@ class RunMemory:
         if (key is None) == (task_type is None):
             raise InvalidInput("give either key or task_type", path="$.key", hint="key for a fact")
         if key is not None:
-            return insights.promote_to_fact(self._desk(), insight_id, key, scope_level)
+            return insights.promote_to_fact(self._writer(), insight_id, key, scope_level)
         assert task_type is not None
-        return insights.promote_to_procedure(self._desk(), insight_id, task_type, scope_level)
+        return insights.promote_to_procedure(self._writer(), insight_id, task_type, scope_level)
 
     # -- candidates -----------------------------------------------------------------------------------
 
@@ -91,16 +91,16 @@ class RunMemory:
         """This user's candidates and their fates, oldest first."""
         from muniment.memory import candidate_deciding as candidates
 
-        return candidates.list_candidates(self._desk(), status)
+        return candidates.list_candidates(self._writer(), status)
 
     def decide(self, candidate_id: str, accept: bool, reason: str | None = None) -> Candidate:
         """Promote or decline a candidate that waits."""
         from muniment.memory import candidate_deciding as candidates
 
-        return candidates.decide_candidate(self._desk(), candidate_id, accept, reason)
+        return candidates.decide_candidate(self._writer(), candidate_id, accept, reason)
 
     def unheard(self, event_ids: Iterable[str] | None = None) -> list[Unheard]:
         """Whose words `extract` leaves aside in these messages, or all of this run's: not the user's own, and why."""
         from muniment.memory import extracting as extraction
 
-        return extraction.list_unheard(self._desk(), event_ids)
+        return extraction.list_unheard(self._writer(), event_ids)

@@ -321,7 +321,7 @@ class Study:
             for url in wanted:
                 normalize_url(url)
         checks = look_at(view, corpus, checker, wanted, self._ctx.now())
-        keep_checks(self._run._desk(), checks)
+        keep_checks(self._run._writer(), checks)
         return checks
 
     def citations(self, *, expected_revision: int | None = None) -> list[Citation]:
@@ -434,7 +434,7 @@ class Study:
                 return
             directory.mark_pending(view.revision + 1)
             try:
-                commit(self._run._desk(), view, None, step, str(directory.path))
+                commit(self._run._writer(), view, None, step, str(directory.path))
             except MunimentError:
                 if self._view().revision == view.revision:  # nothing came of it: the files are what they should be
                     directory.clear_pending()
@@ -523,7 +523,7 @@ def start_study(
                 hint="choose a directory of its own for each run",
             )
         place.mark_pending(1)
-        commit(run._desk(), None, manifest, Step(what="started", stage="init", reason=mode), str(place.path))
+        commit(run._writer(), None, manifest, Step(what="started", stage="init", reason=mode), str(place.path))
         publish(place, study._view())
         place.clear_pending()
     return study

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.vocabulary import ScopeLevel
     from muniment.learning.fold.wording import Wording
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
 
 __all__ = ["LEARNING", "learn_request"]
 
@@ -51,7 +51,7 @@ _COST_MAX = 10**15
 
 
 def learn_request(
-    desk: Desk,
+    writer: Writer,
     verifier_result: Any,
     *,
     is_final: bool,
@@ -70,13 +70,13 @@ def learn_request(
     task_type: str,
 ) -> LearnRequest:
     """The request, with every part read; the result is kept with the run where it was not yet."""
-    result = None if verifier_result is None else _result(desk, verifier_result)
+    result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
     if level not in ("user", "agent", "tenant"):
         raise InvalidInput(f"{level!r:.40} is not a level", path="$.level", hint="user, agent or tenant")
-    need_grant(desk, level)
-    bank_scope(desk.scope.tenant_id, bank_owner(desk.scope, level))  # such a name may have one
+    need_grant(writer, level)
+    bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # such a name may have one
     if trigger is not None and trigger not in get_args(FoldTriggerKind):
         raise InvalidInput(
             f"{trigger!r:.40} is not a trigger", path="$.trigger", hint=f"one of {', '.join(get_args(FoldTriggerKind))}"
@@ -85,7 +85,7 @@ def learn_request(
         parse_bucket_key(bucket_key)
     if wording is not None and not callable(wording):
         raise InvalidInput("wording is a function of a text", path="$.wording")
-    intended, standing, bucket = _keys(desk, intent, state, bucket_key, task_type)
+    intended, standing, bucket = _keys(writer, intent, state, bucket_key, task_type)
     return LearnRequest(
         result=result,
         intent=intended,
@@ -95,13 +95,13 @@ def learn_request(
         trigger=None if trigger is None else FoldTrigger(kind=trigger),
         is_final=is_final,
         ws_id=ws_id,
-        budgets=_budgets(desk),
-        cfg=None if cfg is None else _small(desk, cfg, RunConfig, "$.cfg"),
-        cost=None if cost is None else _cost(desk, cost),
-        features=cast("dict[str, Any]", cleaned(desk.ctx, features_given(features))),
-        reuse=None if reuse is None else _small(desk, reuse, ReuseSelectMeta, "$.reuse"),
-        blocks=_blocks(desk, blocks, level),
-        verifier_ref=None if result is None else _keep_result(desk, result),
+        budgets=_budgets(writer),
+        cfg=None if cfg is None else _small(writer, cfg, RunConfig, "$.cfg"),
+        cost=None if cost is None else _cost(writer, cost),
+        features=cast("dict[str, Any]", cleaned(writer.ctx, features_given(features))),
+        reuse=None if reuse is None else _small(writer, reuse, ReuseSelectMeta, "$.reuse"),
+        blocks=_blocks(writer, blocks, level),
+        verifier_ref=None if result is None else _keep_result(writer, result),
         wording=None if wording is None else _settled(wording),
     )
 
@@ -130,7 +130,7 @@ def _settled(wording: Wording) -> Wording:
     return said
 
 
-def _result(desk: Desk, given: Any) -> VerifierResult:
+def _result(writer: Writer, given: Any) -> VerifierResult:
     """What the verifier said. Its codes go into a bank, where the door does not look for secrets (LG-10)."""
     result = _record(given, VerifierResult, "$.verifier_result")
     codes = {"reason_codes": result.reason_codes, "violated_constraints": result.violated_constraints}
@@ -138,18 +138,18 @@ def _result(desk: Desk, given: Any) -> VerifierResult:
         {name: list(each) for name, each in codes.items() if each} | {"verifier_id": result.verifier_id},
         "$.verifier_result",
     )
-    clean = {name: tuple(cleaned(desk.ctx, each)) for name, each in codes.items() if each}
-    return result.model_copy(update=clean | {"verifier_id": cleaned(desk.ctx, result.verifier_id)})
+    clean = {name: tuple(cleaned(writer.ctx, each)) for name, each in codes.items() if each}
+    return result.model_copy(update=clean | {"verifier_id": cleaned(writer.ctx, result.verifier_id)})
 
 
-def _small(desk: Desk, given: Any, kind: type[R], path: str) -> R:
+def _small(writer: Writer, given: Any, kind: type[R], path: str) -> R:
     """A record of a few figures and words, without secrets."""
     read = _record(given, kind, path)
     check_small(read.to_wire(), path)
-    return kind.from_wire(cleaned(desk.ctx, read.to_wire()))
+    return kind.from_wire(cleaned(writer.ctx, read.to_wire()))
 
 
-def _blocks(desk: Desk, given: Any, level: ScopeLevel) -> RunBlocks:
+def _blocks(writer: Writer, given: Any, level: ScopeLevel) -> RunBlocks:
     """Blocks of the run's EventLog, each of them small, without secrets; above the user's level, without words."""
     if given is None:
         return RunBlocks()
@@ -158,11 +158,11 @@ def _blocks(desk: Desk, given: Any, level: ScopeLevel) -> RunBlocks:
         check_small(block, f"$.blocks.{name}")
     if level != "user":
         plain.pop("rollout_summary", None)
-    return RunBlocks.from_wire(cleaned(desk.ctx, plain))
+    return RunBlocks.from_wire(cleaned(writer.ctx, plain))
 
 
-def _cost(desk: Desk, given: Any) -> RunCost:
-    cost = _small(desk, given, RunCost, "$.cost")
+def _cost(writer: Writer, given: Any) -> RunCost:
+    cost = _small(writer, given, RunCost, "$.cost")
     for name in RunCost.model_fields:
         value = getattr(cost, name)
         if value is not None and not 0 <= value <= _COST_MAX:
@@ -171,11 +171,11 @@ def _cost(desk: Desk, given: Any) -> RunCost:
 
 
 def _keys(
-    desk: Desk, intent: Any, state: Any, bucket_key: str | None, task_type: str
+    writer: Writer, intent: Any, state: Any, bucket_key: str | None, task_type: str
 ) -> tuple[IntentParts, StateParts, str | None]:
     """What was said; else what the run recalled by; else what its task says."""
-    scope = desk.scope
-    asked = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest_recall(reader, scope))
+    scope = writer.scope
+    asked = writer.ctx.engine.read(scope.tenant_id, lambda reader: latest_recall(reader, scope))
     request = {} if asked is None else asked["request"]
     intended, standing = intent_given(intent), state_given(state)
     if intent is None:
@@ -185,42 +185,42 @@ def _keys(
         intended = known or (IntentParts() if family is None else IntentParts(task_family=family))
     if state is None and request.get("state_key"):
         standing = read_state_key(request["state_key"]) or standing
-    intended = IntentParts.model_validate(cleaned(desk.ctx, intended.to_wire()))
-    standing = StateParts.model_validate(cleaned(desk.ctx, standing.to_wire()))
+    intended = IntentParts.model_validate(cleaned(writer.ctx, intended.to_wire()))
+    standing = StateParts.model_validate(cleaned(writer.ctx, standing.to_wire()))
     return intended, standing, bucket_key or request.get("bucket_key")
 
 
-def _budgets(desk: Desk) -> dict[str, float] | None:
+def _budgets(writer: Writer) -> dict[str, float] | None:
     """What the run was allowed, if it was told."""
-    scope = desk.scope
-    item = desk.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+    scope = writer.scope
+    item = writer.ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
     held = None if item is None or item.body is None else item.plain().get("budgets")
     return held if isinstance(held, dict) else None
 
 
-def _keep_result(desk: Desk, result: VerifierResult) -> str | None:
+def _keep_result(writer: Writer, result: VerifierResult) -> str | None:
     """The id under which the run keeps this result; kept now, where nobody did and the run goes on."""
-    found = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: _kept(reader, desk, result))
+    found = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: _kept(reader, writer, result))
     if found is not None:
         return found
-    said = {"id": desk.ctx.ids.new("vrf"), "result": result.to_wire(), "sources": []}
+    said = {"id": writer.ctx.ids.new("vrf"), "result": result.to_wire(), "sources": []}
 
     def decide(tx: Transaction) -> Decided:  # somebody else may have kept it meanwhile
-        is_new = _kept(tx, desk, result) is None
+        is_new = _kept(tx, writer, result) is None
         return Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)] if is_new else [])
 
     try:
-        return write_patches(desk, decide, lambda reader: _kept(reader, desk, result))
+        return write_patches(writer, decide, lambda reader: _kept(reader, writer, result))
     except RunFinished:  # it has ended: the EventLog alone says what came of it
         return None
 
 
-def _kept(reader: Reader, desk: Desk, result: VerifierResult) -> str | None:
+def _kept(reader: Reader, writer: Writer, result: VerifierResult) -> str | None:
     """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
-    scope, wanted = desk.scope, cleaned(desk.ctx, result.to_wire())
+    scope, wanted = writer.scope, cleaned(writer.ctx, result.to_wire())
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))
     for item in select_items(reader, where):
         is_own = item.body is not None and item.user_id == scope.user_id
-        if is_own and cleaned(desk.ctx, item.plain()["result"]) == wanted:
+        if is_own and cleaned(writer.ctx, item.plain()["result"]) == wanted:
             return item.id
     return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.stored_memory import MemoryKind, StoredMemory
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
 __all__ = [
@@ -185,7 +185,7 @@ def features_of(
 
 
 def recall(
-    desk: Desk,
+    writer: Writer,
     query: Any,
     *,
     intent: Any,
@@ -198,7 +198,7 @@ def recall(
     keep: bool,
 ) -> Recall:
     """Ask the banks; with `keep`, write into the run what was asked and what came."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     most = ctx.policy.learn.top_k if top_k is None else top_k
     query, most, moment = check_search(ctx, query, most, now)
     intended, standing = intent_given(intent), state_given(state)
@@ -211,7 +211,7 @@ def recall(
     asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own)
-        if not keep or _tell(desk, recalled):
+        if not keep or _tell(writer, recalled):
             return recalled
     raise Conflict("what was recalled is being forgotten", hint="recall again")
 
@@ -316,7 +316,7 @@ def _by_words(
 # -- what is told -------------------------------------------------------------------------------------
 
 
-def _tell(desk: Desk, recalled: Recall) -> bool:
+def _tell(writer: Writer, recalled: Recall) -> bool:
     """Write a recall into the run; not where something of it was forgotten meanwhile, which is answered by False."""
     request, response, injection = recalled.request, recalled.response, recalled.injection
     said = {
@@ -332,7 +332,7 @@ def _tell(desk: Desk, recalled: Recall) -> bool:
         "sources": [hint.memory_id for hint in injection.hints],
     }
 
-    owners = owners_seen(desk.scope)
+    owners = owners_seen(writer.scope)
     told: list[bool] = []
 
     def decide(tx: Transaction) -> Decided:
@@ -343,16 +343,16 @@ def _tell(desk: Desk, recalled: Recall) -> bool:
         told.append(None not in held)
         return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if told[-1] else [])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
     return told[-1]
 
 
-def tell_used(desk: Desk, request_id: str, used: Iterable[str]) -> None:
+def tell_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
     """What of a recall the agent says it really used; without a word, what was injected counts as used."""
     wanted = list(dict.fromkeys(used))
 
     def decide(tx: Transaction) -> Decided:
-        held = latest_recall(tx, desk.scope)
+        held = latest_recall(tx, writer.scope)
         if held is None or held["request"]["request_id"] != request_id:
             raise InvalidInput("this run has no such recall", path="$.request_id")
         known = {hint["memory_id"] for hint in held["response"]["items"]}
@@ -361,4 +361,4 @@ def tell_used(desk: Desk, request_id: str, used: Iterable[str]) -> None:
             raise InvalidInput(f"{wrong[0]!r:.60} was not recalled", path="$.used")
         return Decided([draft_patch(MEMORY_RECALLED, "assistant", {"id": request_id, "used_ids": wanted})])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)

@@ -19,7 +19,7 @@ from muniment.store.ledger.memory_events import WORKING_SET_CHANGED
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
 
 __all__ = ["PARTS", "current_set", "live_sets", "note", "pop_set", "push_set", "set_bytes", "shrink", "stack_of"]
 
@@ -61,69 +61,69 @@ def set_bytes(record: WorkingSetRecord) -> int:
     return len(canonical_bytes(record.to_wire()))
 
 
-def push_set(desk: Desk, given: Mapping[str, Any], ttl: str | None) -> WorkingSetRecord:
+def push_set(writer: Writer, given: Mapping[str, Any], ttl: str | None) -> WorkingSetRecord:
     """Open a new record on top of the stack."""
-    parts = _parts(desk, given)
-    lasting = desk.ctx.policy.learn.working_set_ttl if ttl is None else ttl
+    parts = _parts(writer, given)
+    lasting = writer.ctx.policy.learn.working_set_ttl if ttl is None else ttl
     if not isinstance(lasting, str):
         raise InvalidInput("a ttl is text", path="$.ttl", hint='"session", "hours:6" or "days:14"')
     parse_ttl(lasting)
     plain = {
         "schema_version": RULECRAFT_VERSION,
-        "ws_id": desk.ctx.ids.new("ws"),
-        "trace_id": trace_id_of(desk.scope.run_id),
+        "ws_id": writer.ctx.ids.new("ws"),
+        "trace_id": trace_id_of(writer.scope.run_id),
         "status": "active",
         "ttl": lasting,
-        "updated_at": desk.ctx.now(),
+        "updated_at": writer.ctx.now(),
         **parts,
     }
     record = WorkingSetRecord.from_wire(plain)
-    write_patches(desk, lambda _tx: Decided([_draft(record)]), lambda _reader: None)
+    write_patches(writer, lambda _tx: Decided([_draft(record)]), lambda _reader: None)
     return record
 
 
-def note(desk: Desk, given: Mapping[str, Any]) -> WorkingSetRecord:
+def note(writer: Writer, given: Mapping[str, Any]) -> WorkingSetRecord:
     """Add to the record on top; the first note opens one. What is there already is not added again."""
-    parts = _parts(desk, given)
-    now = desk.ctx.now()
+    parts = _parts(writer, given)
+    now = writer.ctx.now()
     written: list[WorkingSetRecord] = []
-    fresh = desk.ctx.ids.new("ws")
+    fresh = writer.ctx.ids.new("ws")
 
     def decide(tx: Transaction) -> Decided:
-        top = current_set(tx, desk.scope, now)
+        top = current_set(tx, writer.scope, now)
         held = {} if top is None else top.to_wire()
         merged = {name: list(dict.fromkeys([*(held.get(name) or ()), *added])) for name, added in parts.items()}
         start = {
             "schema_version": RULECRAFT_VERSION,
             "ws_id": fresh,
-            "trace_id": trace_id_of(desk.scope.run_id),
+            "trace_id": trace_id_of(writer.scope.run_id),
             "status": "active",
-            "ttl": desk.ctx.policy.learn.working_set_ttl,
+            "ttl": writer.ctx.policy.learn.working_set_ttl,
         }
         record = WorkingSetRecord.from_wire((held or start) | merged | {"updated_at": now})
         written.append(record)
         return Decided([_draft(record)])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
     return written[-1]
 
 
-def shrink(desk: Desk) -> WorkingSetRecord:
+def shrink(writer: Writer) -> WorkingSetRecord:
     """Retire the record on top, and go on with a small one: what binds and is open, and the newest of the rest."""
-    now = desk.ctx.now()
-    limit = desk.ctx.policy.learn.fold.working_set_bytes_max // 2
-    fresh = desk.ctx.ids.new("ws")
+    now = writer.ctx.now()
+    limit = writer.ctx.policy.learn.fold.working_set_bytes_max // 2
+    fresh = writer.ctx.ids.new("ws")
     written: list[WorkingSetRecord] = []
 
     def decide(tx: Transaction) -> Decided:
-        top = current_set(tx, desk.scope, now)
+        top = current_set(tx, writer.scope, now)
         if top is None:
             raise NotFound("the working set of this run is empty", path="$.working_set")
         small = _within(top.model_copy(update={"ws_id": fresh, "updated_at": now}), limit)
         written.append(small)
         return Decided([_draft(top.model_copy(update={"status": "retired", "updated_at": now})), _draft(small)])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
     return written[-1]
 
 
@@ -137,20 +137,20 @@ def _within(record: WorkingSetRecord, limit: int) -> WorkingSetRecord:
     return record
 
 
-def pop_set(desk: Desk) -> WorkingSetRecord:
+def pop_set(writer: Writer) -> WorkingSetRecord:
     """Retire the record on top of the stack; answers it."""
-    now = desk.ctx.now()
+    now = writer.ctx.now()
     written: list[WorkingSetRecord] = []
 
     def decide(tx: Transaction) -> Decided:
-        top = current_set(tx, desk.scope, now)
+        top = current_set(tx, writer.scope, now)
         if top is None:
             raise NotFound("the working set of this run is empty", path="$.working_set")
         record = top.model_copy(update={"status": "retired", "updated_at": now})
         written.append(record)
         return Decided([_draft(record)])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
     return written[-1]
 
 
@@ -158,7 +158,7 @@ def _draft(record: WorkingSetRecord) -> Any:
     return draft_patch(WORKING_SET_CHANGED, "assistant", {"id": record.ws_id, "record": record.to_wire()})
 
 
-def _parts(desk: Desk, given: Mapping[str, Any]) -> dict[str, list[str]]:
+def _parts(writer: Writer, given: Mapping[str, Any]) -> dict[str, list[str]]:
     unknown = sorted(set(given) - set(PARTS))
     if unknown:
         raise InvalidInput(f"a working set has no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(PARTS))
@@ -168,5 +168,5 @@ def _parts(desk: Desk, given: Mapping[str, Any]) -> dict[str, list[str]]:
             continue
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InvalidInput(f"{name} is a list of texts", path=f"$.{name}")
-        read[name] = [cleaned(desk.ctx, each) for each in texts_of(value, f"$.{name}")]
+        read[name] = [cleaned(writer.ctx, each) for each in texts_of(value, f"$.{name}")]
     return read

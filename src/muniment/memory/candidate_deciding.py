@@ -14,8 +14,8 @@ from muniment.memory.facts.records import QuoteRef, StoredCandidate
 from muniment.memory.facts.rules import has_less_trust, same_value
 from muniment.memory.patches import (
     Decided,
-    Desk,
     Evidence,
+    Writer,
     check_open,
     cleaned,
     draft_patch,
@@ -51,28 +51,28 @@ class _Fate(NamedTuple):
     explanation: str
 
 
-def propose(desk: Desk, proposed: Proposed) -> Candidate:
+def propose(writer: Writer, proposed: Proposed) -> Candidate:
     """A candidate with its fate; where it qualifies, it becomes a fact in the same transaction.
 
     One that was proposed before, from the same sources, is not proposed again: it is answered as it stands.
     """
-    candidate_id, fact_id = desk.ctx.ids.new("cnd"), desk.ctx.ids.new("fct")
+    candidate_id, fact_id = writer.ctx.ids.new("cnd"), writer.ctx.ids.new("fct")
     made: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        lock_fact(tx, desk.scope, "user", cleaned(desk.ctx, proposed.request.key))
-        evidence = read_evidence(tx, desk.scope, proposed.request.sources)
-        known = _known(tx, desk, proposed.request)
+        lock_fact(tx, writer.scope, "user", cleaned(writer.ctx, proposed.request.key))
+        evidence = read_evidence(tx, writer.scope, proposed.request.sources)
+        known = _known(tx, writer, proposed.request)
         made[:] = [known or candidate_id]
-        return Decided([]) if known else _decided(tx, desk, proposed, evidence, (candidate_id, fact_id))
+        return Decided([]) if known else _decided(tx, writer, proposed, evidence, (candidate_id, fact_id))
 
-    return write_patches(desk, decide, lambda reader: _view(reader, desk, made[0]))
+    return write_patches(writer, decide, lambda reader: _view(reader, writer, made[0]))
 
 
-def _known(tx: Transaction, desk: Desk, request: FactRequest) -> str | None:
-    key = cleaned(desk.ctx, request.key)
-    value = cleaned(desk.ctx, request.value, key)
-    for _, stored in _stored(tx, desk, key):
+def _known(tx: Transaction, writer: Writer, request: FactRequest) -> str | None:
+    key = cleaned(writer.ctx, request.key)
+    value = cleaned(writer.ctx, request.value, key)
+    for _, stored in _stored(tx, writer, key):
         is_same = stored.sources == request.sources and stored.valid_to == request.valid_to
         if is_same and same_value(stored.value, value):
             return stored.candidate_id
@@ -80,16 +80,16 @@ def _known(tx: Transaction, desk: Desk, request: FactRequest) -> str | None:
 
 
 def _decided(
-    tx: Transaction, desk: Desk, proposed: Proposed, evidence: Sequence[Evidence], ids: tuple[str, str]
+    tx: Transaction, writer: Writer, proposed: Proposed, evidence: Sequence[Evidence], ids: tuple[str, str]
 ) -> Decided:
-    request, policy = proposed.request, desk.ctx.policy.memory
+    request, policy = proposed.request, writer.ctx.policy.memory
     trust = trust_of_evidence(evidence)
     if request.confidence is None:
         request = request.model_copy(update={"confidence": getattr(policy.facts.confidence, trust)})
     quote: QuoteRef | None = None
     try:
-        quote = find_quote(tx, desk.scope, request.quote, evidence)
-        fate = _fate(tx, desk, request, evidence, quote)
+        quote = find_quote(tx, writer.scope, request.quote, evidence)
+        fate = _fate(tx, writer, request, evidence, quote)
     except QuoteMismatch:
         if proposed.must_quote:
             raise
@@ -97,16 +97,16 @@ def _decided(
     drafts: list[EntryDraft] = []
     after, fact_id = "", None
     if fate.status == "promoted":
-        planned = plan_fact(tx, desk, request, ids[1], evidence, origin=ids[0])
+        planned = plan_fact(tx, writer, request, ids[1], evidence, origin=ids[0])
         fact_id, after = planned.fact_id, planned.after
         fate = _Fate("promoted", f"{fate.explanation}; as a fact it {_said(planned.outcome.effect, request)}")
         drafts = [planned.draft]
-    key = cleaned(desk.ctx, request.key)
+    key = cleaned(writer.ctx, request.key)
     said = {
         "id": ids[0],
         "sources": list(request.sources),
         "key": key,
-        "value": cleaned(desk.ctx, request.value, key),
+        "value": cleaned(writer.ctx, request.value, key),
         "status": fate.status,
         "explanation": fate.explanation,
         "quote": None if quote is None else quote.to_wire(),
@@ -127,13 +127,13 @@ def _said(effect: str, request: FactRequest) -> str:
 
 
 def _fate(
-    tx: Transaction, desk: Desk, request: FactRequest, evidence: Sequence[Evidence], quote: QuoteRef | None
+    tx: Transaction, writer: Writer, request: FactRequest, evidence: Sequence[Evidence], quote: QuoteRef | None
 ) -> _Fate:
     """What the policy makes of a candidate. Facts are named by id: an explanation must not outlive their words."""
-    policy, trust = desk.ctx.policy.memory.promotion, trust_of_evidence(evidence)
-    key = cleaned(desk.ctx, request.key)
-    value = cleaned(desk.ctx, request.value, key)
-    active = [each.fact for each in read_facts(tx, desk.scope, key) if each.fact.status == "active"]
+    policy, trust = writer.ctx.policy.memory.promotion, trust_of_evidence(evidence)
+    key = cleaned(writer.ctx, request.key)
+    value = cleaned(writer.ctx, request.value, key)
+    active = [each.fact for each in read_facts(tx, writer.scope, key) if each.fact.status == "active"]
     stronger = [
         fact.fact_id for fact in active if has_less_trust(trust, fact.trust) and not same_value(fact.value, value)
     ]
@@ -161,17 +161,17 @@ def _waits(reasons: list[str]) -> _Fate:
     return _Fate("proposed", f"waits for a decision: {'; '.join(reasons)}")
 
 
-def decide_candidate(desk: Desk, candidate_id: str, accept: bool, reason: str | None) -> Candidate:
+def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: str | None) -> Candidate:
     """Someone decides what the policy left open. Accepted, it is remembered under the same rules as any fact."""
     if not isinstance(accept, bool):
         raise InvalidInput("accept should be true or false", path="$.accept")
     if reason is not None and not isinstance(reason, str):
         raise InvalidInput("reason should be a string", path="$.reason")
-    fact_id = desk.ctx.ids.new("fct")
+    fact_id = writer.ctx.ids.new("fct")
 
     def decide(tx: Transaction) -> Decided:
         lock_item(tx, text_of(candidate_id, "$.candidate_id"))
-        item = own_item(tx, desk.scope, "candidate", candidate_id, "$.candidate_id")
+        item = own_item(tx, writer.scope, "candidate", candidate_id, "$.candidate_id")
         check_open(item, ("proposed",), "decided")
         because = "" if reason is None else f": {reason}"
         if not accept:
@@ -189,53 +189,55 @@ def decide_candidate(desk: Desk, candidate_id: str, accept: bool, reason: str | 
             sources=stored.sources,
             confidence=stored.confidence,
             valid_to=stored.valid_to,
-            quote=_quote_of(tx, desk, stored),
+            quote=_quote_of(tx, writer, stored),
         )
-        planned = plan_fact(tx, desk, request, fact_id, read_evidence(tx, desk.scope, stored.sources), origin=item.id)
+        planned = plan_fact(
+            tx, writer, request, fact_id, read_evidence(tx, writer.scope, stored.sources), origin=item.id
+        )
         explanation = f"promoted by decision{because}; as a fact it {_said(planned.outcome.effect, request)}"
         fate = {"id": item.id, "status": "promoted", "explanation": explanation, "fact_id": planned.fact_id}
         drafts = [planned.draft, draft_patch(CANDIDATE_DECIDED, "assistant", fate)]
         return Decided(drafts, max(planned.after, item.created_at))
 
-    return write_patches(desk, decide, lambda reader: _view(reader, desk, candidate_id))
+    return write_patches(writer, decide, lambda reader: _view(reader, writer, candidate_id))
 
 
 # -- reading ------------------------------------------------------------------------------------------
 
 
-def list_candidates(desk: Desk, status: str | None = None) -> list[Candidate]:
+def list_candidates(writer: Writer, status: str | None = None) -> list[Candidate]:
     """This user's candidates, oldest first."""
     if status not in (None, "proposed", "promoted", "declined"):
         raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
 
     def work(reader: Reader) -> list[Candidate]:
-        found = [stored for _, stored in _stored(reader, desk) if status in (None, stored.status)]
+        found = [stored for _, stored in _stored(reader, writer) if status in (None, stored.status)]
         found.sort(key=lambda stored: (stored.proposed_at, stored.candidate_id))
-        return [_candidate(reader, desk, stored) for stored in found]
+        return [_candidate(reader, writer, stored) for stored in found]
 
-    return desk.ctx.engine.read(desk.scope.tenant_id, work)
+    return writer.ctx.engine.read(writer.scope.tenant_id, work)
 
 
-def _stored(reader: Reader, desk: Desk, key: str | None = None) -> list[tuple[Item, StoredCandidate]]:
-    where: tuple[Any, ...] = (("kind", "=", "candidate"), ("user_id", "=", desk.scope.user_id))
+def _stored(reader: Reader, writer: Writer, key: str | None = None) -> list[tuple[Item, StoredCandidate]]:
+    where: tuple[Any, ...] = (("kind", "=", "candidate"), ("user_id", "=", writer.scope.user_id))
     if key is not None:
         where = (*where, ("name", "=", digest_name(key)))
     return [(item, StoredCandidate.from_wire(item.plain())) for item in newest_items(reader, where)]
 
 
-def _view(reader: Reader, desk: Desk, candidate_id: str) -> Candidate:
+def _view(reader: Reader, writer: Writer, candidate_id: str) -> Candidate:
     item = latest(reader, candidate_id)
     assert item is not None
-    return _candidate(reader, desk, StoredCandidate.from_wire(item.plain()))
+    return _candidate(reader, writer, StoredCandidate.from_wire(item.plain()))
 
 
-def _candidate(reader: Reader, desk: Desk, stored: StoredCandidate) -> Candidate:
+def _candidate(reader: Reader, writer: Writer, stored: StoredCandidate) -> Candidate:
     plain = stored.model_dump(exclude={"patch", "decided_by", "quote"})
-    return Candidate.model_validate(plain | {"quote": _quote_of(reader, desk, stored)})
+    return Candidate.model_validate(plain | {"quote": _quote_of(reader, writer, stored)})
 
 
-def _quote_of(reader: Reader, desk: Desk, stored: StoredCandidate) -> str | None:
+def _quote_of(reader: Reader, writer: Writer, stored: StoredCandidate) -> str | None:
     if stored.quote is None:
         return None
-    whole = content_in(reader, desk.scope.tenant_id, stored.quote.event_id, desk.scope.user_id).encode()
+    whole = content_in(reader, writer.scope.tenant_id, stored.quote.event_id, writer.scope.user_id).encode()
     return whole[stored.quote.start : stored.quote.end].decode()

@@ -23,7 +23,7 @@ from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import scope_of
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
-from muniment.memory.document_reading import Shelf
+from muniment.memory.document_reading import CorpusScope
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -96,15 +96,15 @@ class Corpus:
         except ValidationError as error:
             raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
         self._ctx = ctx
-        self._shelf = Shelf(scope.tenant_id, corpus_id, scope.user_id)
+        self._corpus_scope = CorpusScope(scope.tenant_id, corpus_id, scope.user_id)
 
     def __repr__(self) -> str:
-        return f"<Corpus {self._shelf.owner.partition(':')[2]} of {self._shelf.tenant_id}>"
+        return f"<Corpus {self._corpus_scope.owner.partition(':')[2]} of {self._corpus_scope.tenant_id}>"
 
     @property
     def corpus_id(self) -> str:
         """The name of the corpus."""
-        return self._shelf.corpus_id
+        return self._corpus_scope.corpus_id
 
     def add(
         self,
@@ -135,7 +135,7 @@ class Corpus:
     def _keep(self, document: NewDocument) -> CorpusDocument:
         from muniment.memory.document_writing import add_document
 
-        return add_document(self._ctx, self._shelf, document)
+        return add_document(self._ctx, self._corpus_scope, document)
 
     # What integrations ask for: answers without chunks, and many at once. A remote corpus has its own way to them.
 
@@ -144,28 +144,34 @@ class Corpus:
         """`add`, with its arguments, to this and other corpora of the tenant: each document once, one transaction."""
         from muniment.memory.document_writing import add_documents
 
-        add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _shelf, session_id: session_id)
+        add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _corpus_scope, session_id: session_id)
 
     def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
         """Those of some documents that are live, by their ids."""
         from muniment.memory.document_reading import newest_documents
 
-        shelf = self._shelf
-        return self._ctx.engine.read(shelf.tenant_id, lambda reader: newest_documents(reader, shelf, document_ids))
+        corpus_scope = self._corpus_scope
+        return self._ctx.engine.read(
+            corpus_scope.tenant_id, lambda reader: newest_documents(reader, corpus_scope, document_ids)
+        )
 
     def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
         """Those of some hits that are live, by their sessions."""
         from muniment.memory.document_reading import live_documents
 
-        shelf, sessions = self._shelf, list(dict.fromkeys(hit.session_id or "" for hit in hits))
-        return self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf, sessions))
+        corpus_scope, sessions = self._corpus_scope, list(dict.fromkeys(hit.session_id or "" for hit in hits))
+        return self._ctx.engine.read(
+            corpus_scope.tenant_id, lambda reader: live_documents(reader, corpus_scope, sessions)
+        )
 
     def _standing(self) -> Sequence[CorpusDocument | StoredDocument]:
         """All live documents."""
         from muniment.memory.document_reading import live_documents
 
-        shelf = self._shelf
-        return list(self._ctx.engine.read(shelf.tenant_id, lambda reader: live_documents(reader, shelf)).values())
+        corpus_scope = self._corpus_scope
+        return list(
+            self._ctx.engine.read(corpus_scope.tenant_id, lambda reader: live_documents(reader, corpus_scope)).values()
+        )
 
     def add_file(
         self,
@@ -203,28 +209,28 @@ class Corpus:
         """
         from muniment.memory.document_reading import list_documents
 
-        shelf = self._shelf
+        corpus_scope = self._corpus_scope
         if document_ids is not None:
             if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
                 raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
             for index, document_id in enumerate(document_ids):
                 _check_text(document_id, f"$.document_ids[{index}]")
         return self._ctx.engine.read(
-            shelf.tenant_id,
-            lambda reader: list_documents(reader, shelf, include_all=include_all, document_ids=document_ids),
+            corpus_scope.tenant_id,
+            lambda reader: list_documents(reader, corpus_scope, include_all=include_all, document_ids=document_ids),
         )
 
     def get(self, document_id: str, *, revision: int | None = None) -> CorpusDocument:
         """The newest revision of a document, whether or not it is live, or the one that is asked for."""
         from muniment.memory.document_reading import read_document
 
-        shelf = self._shelf
+        corpus_scope = self._corpus_scope
         _check_text(document_id, "$.document_id")
         revision = whole(revision)
         if revision is not None and (type(revision) is not int or revision < 1):
             raise InvalidInput("a revision is a whole number from 1", path="$.revision")
         return self._ctx.engine.read(
-            shelf.tenant_id, lambda reader: read_document(reader, shelf, document_id, revision)
+            corpus_scope.tenant_id, lambda reader: read_document(reader, corpus_scope, document_id, revision)
         )
 
     def chunk(self, chunk_id: str) -> Chunk:
@@ -232,25 +238,33 @@ class Corpus:
         from muniment.memory.document_reading import read_chunk
 
         _check_text(chunk_id, "$.chunk_id")
-        shelf = self._shelf
-        return self._ctx.engine.read(shelf.tenant_id, lambda reader: read_chunk(reader, shelf, chunk_id))
+        corpus_scope = self._corpus_scope
+        return self._ctx.engine.read(corpus_scope.tenant_id, lambda reader: read_chunk(reader, corpus_scope, chunk_id))
 
     def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
         """The best `k` chunks of the live documents for a query, best first, each saying why."""
         from muniment.memory.document_reading import ended_sessions
         from muniment.memory.searching import check_search, find_turns
 
-        ctx, shelf = self._ctx, self._shelf
+        ctx, corpus_scope = self._ctx, self._corpus_scope
         query, k, moment = check_search(ctx, query, k, now)
 
         def work(reader: Reader) -> list[Hit]:
-            ended = ended_sessions(reader, shelf)
+            ended = ended_sessions(reader, corpus_scope)
             found = find_turns(
-                ctx, reader, shelf.tenant_id, shelf.owner, query, k, moment, ctx.policy.recall, without=ended
+                ctx,
+                reader,
+                corpus_scope.tenant_id,
+                corpus_scope.owner,
+                query,
+                k,
+                moment,
+                ctx.policy.recall,
+                without=ended,
             )
             return [_chunk_hit(each) for each in found]
 
-        return ctx.engine.read(shelf.tenant_id, work)
+        return ctx.engine.read(corpus_scope.tenant_id, work)
 
     def retract(self, document_id: str, reason: str) -> CorpusDocument:
         """Take a live document back. Pointers into it still resolve; it is not found, and does not verify a claim."""
@@ -262,19 +276,21 @@ class Corpus:
         _check_text(reason, "$.reason")
         if len(reason) > limit:
             raise TooLarge(f"a reason of {len(reason)} characters is over the limit of {limit}", path="$.reason")
-        return retract_document(self._ctx, self._shelf, document_id, cleaned(self._ctx, reason))
+        return retract_document(self._ctx, self._corpus_scope, document_id, cleaned(self._ctx, reason))
 
     def forget(self, document_id: str | None = None) -> Receipt:
         """Erase a document in all its revisions, or the whole corpus, and all that was derived; answers the receipt."""
         from muniment.memory.document_reading import all_sessions
         from muniment.store.forget import Selector, forget
 
-        ctx, shelf = self._ctx, self._shelf
+        ctx, corpus_scope = self._ctx, self._corpus_scope
         sessions: tuple[str, ...] = ()
         if document_id is not None:
             _check_text(document_id, "$.document_id")
-            sessions = ctx.engine.read(shelf.tenant_id, lambda reader: all_sessions(reader, shelf, document_id))
-        return forget(ctx, shelf.tenant_id, Selector(user_id=shelf.owner, document=sessions))
+            sessions = ctx.engine.read(
+                corpus_scope.tenant_id, lambda reader: all_sessions(reader, corpus_scope, document_id)
+            )
+        return forget(ctx, corpus_scope.tenant_id, Selector(user_id=corpus_scope.owner, document=sessions))
 
 
 # -- adding -------------------------------------------------------------------------------------------
@@ -293,11 +309,11 @@ def add_to_corpora(
     return add_documents(ctx, _read_all(added), view_session) if added else []
 
 
-def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[Shelf, NewDocument]]:
-    documents: list[tuple[Shelf, NewDocument]] = []
+def _read_all(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> list[tuple[CorpusScope, NewDocument]]:
+    documents: list[tuple[CorpusScope, NewDocument]] = []
     for index, (corpus, given) in enumerate(added):
         try:
-            documents.append((corpus._shelf, corpus._read(**given)))
+            documents.append((corpus._corpus_scope, corpus._read(**given)))
         except InvalidInput as error:
             raise error.within(f"$[{index}]") from None
     return documents

@@ -17,7 +17,7 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 
 __all__ = [
-    "Shelf",
+    "CorpusScope",
     "all_sessions",
     "ended_sessions",
     "find_newest",
@@ -38,7 +38,7 @@ ENDED: tuple[DocumentStatus, ...] = ("superseded", "retracted")
 """A revision that is one of these never comes back to life."""
 
 
-class Shelf(NamedTuple):
+class CorpusScope(NamedTuple):
     """Where the documents of one corpus stand."""
 
     tenant_id: str
@@ -56,26 +56,30 @@ class Shelf(NamedTuple):
 # -- revisions ----------------------------------------------------------------------------------------
 
 
-def revisions_named(reader: Reader, shelf: Shelf, name: str | None = None) -> list[Item]:
+def revisions_named(reader: Reader, corpus: CorpusScope, name: str | None = None) -> list[Item]:
     """The newest state of every revision that was not forgotten: of the corpus, or those of one name."""
-    where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", shelf.owner))
+    where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", corpus.owner))
     if name is not None:
         where = (*where, ("name", "=", name))
     return _newest(reader, where)
 
 
-def find_revisions(reader: Reader, shelf: Shelf, document_id: str) -> dict[int, Item]:
+def find_revisions(reader: Reader, corpus: CorpusScope, document_id: str) -> dict[int, Item]:
     """The revisions of a document that were not forgotten. One that came without an id is named by what it says."""
-    return revisions_of(reader, shelf, [document_id])[document_id]
+    return revisions_of(reader, corpus, [document_id])[document_id]
 
 
-def revisions_of(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> dict[str, dict[int, Item]]:
+def revisions_of(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, dict[int, Item]]:
     """The same for several documents."""
     names = {digest_name(document_id): document_id for document_id in document_ids}
-    firsts = {shelf.session_id(document_id, 1): document_id for document_id in document_ids}
+    firsts = {corpus.session_id(document_id, 1): document_id for document_id in document_ids}
     found: dict[str, dict[int, Item]] = {document_id: {} for document_id in document_ids}
     for asked, ids in zip(chunked(tuple(names)), chunked(tuple(firsts)), strict=True):
-        where: tuple[Condition, ...] = (("kind", "=", "document"), ("user_id", "=", shelf.owner), ("name", "in", asked))
+        where: tuple[Condition, ...] = (
+            ("kind", "=", "document"),
+            ("user_id", "=", corpus.owner),
+            ("name", "in", asked),
+        )
         for item in _newest(reader, where) + _newest(reader, (("id", "in", ids),)):
             document_id = firsts.get(item.id) or names[item.name or ""]
             found[document_id][item.plain()["revision"]] = item
@@ -87,56 +91,61 @@ def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
     return newest_of(stream_items(reader, where))
 
 
-def newest_documents(reader: Reader, shelf: Shelf, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
+def newest_documents(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
     """Those of these documents whose newest revision is live."""
-    found = revisions_of(reader, shelf, document_ids)
+    found = revisions_of(reader, corpus, document_ids)
     last = {document_id: revisions[max(revisions)] for document_id, revisions in found.items() if revisions}
     live = {document_id: item.plain() for document_id, item in last.items() if item.status == "live"}
     return {document_id: StoredDocument.from_wire(plain) for document_id, plain in live.items()}
 
 
-def live_documents(reader: Reader, shelf: Shelf, session_ids: Sequence[str] | None = None) -> dict[str, StoredDocument]:
+def live_documents(
+    reader: Reader, corpus: CorpusScope, session_ids: Sequence[str] | None = None
+) -> dict[str, StoredDocument]:
     """What stands, by session: of the whole corpus, or of some of its sessions."""
     if session_ids is None:
-        items = revisions_named(reader, shelf)
+        items = revisions_named(reader, corpus)
     else:
         items = [item for asked in chunked(session_ids) for item in _newest(reader, (("id", "in", asked),))]
     return {item.id: StoredDocument.from_wire(item.plain()) for item in items if item.status == "live"}
 
 
-def find_newest(reader: Reader, shelf: Shelf, document_id: str, revision: int | None = None) -> Item:
+def find_newest(reader: Reader, corpus: CorpusScope, document_id: str, revision: int | None = None) -> Item:
     """The newest revision of a document, or the one that is asked for."""
-    revisions = find_revisions(reader, shelf, document_id)
+    revisions = find_revisions(reader, corpus, document_id)
     wanted = revision if revision is not None else max(revisions, default=1)
-    item = revisions.get(wanted) or latest(reader, shelf.session_id(document_id, wanted))
+    item = revisions.get(wanted) or latest(reader, corpus.session_id(document_id, wanted))
     if item is None:
         what = "document" if revision is None else f"revision {revision} of the document"
-        raise NotFound(f"no {what} {document_id!r:.80} in the corpus {shelf.corpus_id!r}", path="$.document_id")
+        raise NotFound(f"no {what} {document_id!r:.80} in the corpus {corpus.corpus_id!r}", path="$.document_id")
     item.plain()  # one that was forgotten says so
     return item
 
 
-def next_revision(reader: Reader, shelf: Shelf, document_id: str, known: int = 0) -> int:
+def next_revision(reader: Reader, corpus: CorpusScope, document_id: str, known: int = 0) -> int:
     """The first number that no revision had yet: one that was forgotten leaves its name behind."""
     revision = known + 1
-    while get(reader, IDS, (shelf.session_id(document_id, revision),)) is not None:
+    while get(reader, IDS, (corpus.session_id(document_id, revision),)) is not None:
         revision += 1
     return revision
 
 
-def all_sessions(reader: Reader, shelf: Shelf, document_id: str) -> tuple[str, ...]:
+def all_sessions(reader: Reader, corpus: CorpusScope, document_id: str) -> tuple[str, ...]:
     """The sessions of all revisions of a document, forgotten ones included."""
-    numbers = {*find_revisions(reader, shelf, document_id), *range(1, next_revision(reader, shelf, document_id))}
+    numbers = {
+        *find_revisions(reader, corpus, document_id),
+        *range(1, next_revision(reader, corpus, document_id)),
+    }
     if not numbers:
-        raise NotFound(f"no document {document_id!r:.80} in the corpus {shelf.corpus_id!r}", path="$.document_id")
-    return tuple(shelf.session_id(document_id, revision) for revision in sorted(numbers))
+        raise NotFound(f"no document {document_id!r:.80} in the corpus {corpus.corpus_id!r}", path="$.document_id")
+    return tuple(corpus.session_id(document_id, revision) for revision in sorted(numbers))
 
 
-def ended_sessions(reader: Reader, shelf: Shelf) -> frozenset[str]:
+def ended_sessions(reader: Reader, corpus: CorpusScope) -> frozenset[str]:
     """Those of revisions that are not to be found any more."""
     where: tuple[Condition, ...] = (
         ("kind", "=", "document"),
-        ("user_id", "=", shelf.owner),
+        ("user_id", "=", corpus.owner),
         ("status", "in", ENDED),
     )
     return frozenset(texts(reader, ITEMS, "id", where))
@@ -145,36 +154,36 @@ def ended_sessions(reader: Reader, shelf: Shelf) -> frozenset[str]:
 # -- what is answered ---------------------------------------------------------------------------------
 
 
-def read_document(reader: Reader, shelf: Shelf, document_id: str, revision: int | None = None) -> CorpusDocument:
-    return view_document(reader, shelf, find_newest(reader, shelf, document_id, revision))
+def read_document(reader: Reader, corpus: CorpusScope, document_id: str, revision: int | None = None) -> CorpusDocument:
+    return view_document(reader, corpus, find_newest(reader, corpus, document_id, revision))
 
 
-def view_document(reader: Reader, shelf: Shelf, item: Item) -> CorpusDocument:
-    return _view(shelf, item, tuple(_chunk_ids(reader, shelf, item.id).get(item.id, ())))
+def view_document(reader: Reader, corpus: CorpusScope, item: Item) -> CorpusDocument:
+    return _view(corpus, item, tuple(_chunk_ids(reader, corpus, item.id).get(item.id, ())))
 
 
-def view_session(reader: Reader, shelf: Shelf, session_id: str) -> CorpusDocument:
+def view_session(reader: Reader, corpus: CorpusScope, session_id: str) -> CorpusDocument:
     """The revision that a session is, as long as it was not forgotten."""
     item = latest(reader, session_id)
     assert item is not None  # ids are never given up
-    return view_document(reader, shelf, item)
+    return view_document(reader, corpus, item)
 
 
 def list_documents(
-    reader: Reader, shelf: Shelf, *, include_all: bool, document_ids: Sequence[str] | None = None
+    reader: Reader, corpus: CorpusScope, *, include_all: bool, document_ids: Sequence[str] | None = None
 ) -> list[CorpusDocument]:
     """The live documents, or every revision, by id; of all, or of some."""
     if document_ids is None:
-        found = revisions_named(reader, shelf)
+        found = revisions_named(reader, corpus)
     else:
-        named = revisions_of(reader, shelf, list(dict.fromkeys(document_ids)))
+        named = revisions_of(reader, corpus, list(dict.fromkeys(document_ids)))
         found = [item for revisions in named.values() for item in revisions.values()]
     items = [item for item in found if include_all or item.status == "live"]
     if document_ids is None:
-        chunk_ids = _chunk_ids(reader, shelf) if items else {}
-        documents = [_view(shelf, item, tuple(chunk_ids.get(item.id, ()))) for item in items]
+        chunk_ids = _chunk_ids(reader, corpus) if items else {}
+        documents = [_view(corpus, item, tuple(chunk_ids.get(item.id, ()))) for item in items]
     else:
-        documents = [view_document(reader, shelf, item) for item in items]
+        documents = [view_document(reader, corpus, item) for item in items]
     return sorted(documents, key=lambda document: (document.document_id, document.revision))
 
 
@@ -183,9 +192,9 @@ class _ChunkRow(NamedTuple):
     id: str
 
 
-def _chunk_ids(reader: Reader, shelf: Shelf, session_id: str | None = None) -> dict[str, list[str]]:
+def _chunk_ids(reader: Reader, corpus: CorpusScope, session_id: str | None = None) -> dict[str, list[str]]:
     """The chunks of one session or of all, in order, by session."""
-    where: tuple[Condition, ...] = (("user_id", "=", shelf.owner), ("kind", "=", "tool_result"))
+    where: tuple[Condition, ...] = (("user_id", "=", corpus.owner), ("kind", "=", "tool_result"))
     if session_id is not None:
         where = (*where, ("session_id", "=", session_id))
     found: dict[str, list[str]] = {}
@@ -194,10 +203,10 @@ def _chunk_ids(reader: Reader, shelf: Shelf, session_id: str | None = None) -> d
     return found
 
 
-def _view(shelf: Shelf, item: Item, chunk_ids: tuple[str, ...]) -> CorpusDocument:
+def _view(corpus: CorpusScope, item: Item, chunk_ids: tuple[str, ...]) -> CorpusDocument:
     stored = StoredDocument.from_wire(item.plain())
     return CorpusDocument(
-        corpus_id=shelf.corpus_id,
+        corpus_id=corpus.corpus_id,
         document_id=stored.document_id,
         revision=stored.revision,
         title=stored.title,
@@ -213,19 +222,19 @@ def _view(shelf: Shelf, item: Item, chunk_ids: tuple[str, ...]) -> CorpusDocumen
     )
 
 
-def read_chunk(reader: Reader, shelf: Shelf, chunk_id: str) -> Chunk:
+def read_chunk(reader: Reader, corpus: CorpusScope, chunk_id: str) -> Chunk:
     """A chunk of this corpus and of no other."""
     row = get(reader, ENTRIES, (chunk_id,))
-    if row is None or row.user_id != shelf.owner or row.kind != "tool_result":
-        raise NotFound(f"no chunk {chunk_id!r:.80} in the corpus {shelf.corpus_id!r}", path="$.chunk_id")
-    text = content_in(reader, shelf.tenant_id, chunk_id, shelf.owner)
-    entry = entry_of_row(shelf.tenant_id, row)
+    if row is None or row.user_id != corpus.owner or row.kind != "tool_result":
+        raise NotFound(f"no chunk {chunk_id!r:.80} in the corpus {corpus.corpus_id!r}", path="$.chunk_id")
+    text = content_in(reader, corpus.tenant_id, chunk_id, corpus.owner)
+    entry = entry_of_row(corpus.tenant_id, row)
     document = latest(reader, entry.scope.session_id)
     assert document is not None  # written with its chunks, forgotten with them
     said: dict[str, Any] = entry.metadata
     return Chunk(
         chunk_id=chunk_id,
-        corpus_id=shelf.corpus_id,
+        corpus_id=corpus.corpus_id,
         document_id=said["document_id"],
         revision=said["revision"],
         index=said["index"],

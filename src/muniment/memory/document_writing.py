@@ -16,7 +16,7 @@ from muniment.core.ports.engine import KeyTaken, Reader, Transaction
 from muniment.core.scope import Scope
 from muniment.errors import DuplicateId
 from muniment.memory.document_reading import (
-    Shelf,
+    CorpusScope,
     find_newest,
     next_revision,
     revisions_named,
@@ -73,18 +73,18 @@ class _Plan(NamedTuple):
     supersedes: Item | None
 
 
-Added = tuple[Shelf, NewDocument]
+Added = tuple[CorpusScope, NewDocument]
 """A document and where it goes."""
 
 
-def add_document(ctx: Context, shelf: Shelf, new: NewDocument) -> CorpusDocument:
+def add_document(ctx: Context, corpus: CorpusScope, new: NewDocument) -> CorpusDocument:
     """Add the document, or answer the one that is there already."""
 
-    (document,) = _add(ctx, [(shelf, new)], view_session)
+    (document,) = _add(ctx, [(corpus, new)], view_session)
     return document
 
 
-def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
+def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusScope, str], R]) -> list[R]:
     """Add documents of one tenant, of one corpus or of several and each once, in one transaction.
 
     Answers what `look` sees of each in that transaction, by its session.
@@ -95,20 +95,20 @@ def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, 
 
 def _check_once(added: Sequence[Added]) -> None:
     """Of two texts for one document nobody could say which is the later."""
-    seen: dict[tuple[Shelf, str], int] = {}
-    for index, (shelf, new) in enumerate(added):
+    seen: dict[tuple[CorpusScope, str], int] = {}
+    for index, (corpus, new) in enumerate(added):
         is_same = canonical_text([new.said.get(key) for key in _COMPARED]) if new.is_anonymous else new.document_id
-        first = seen.setdefault((shelf, is_same), index)
+        first = seen.setdefault((corpus, is_same), index)
         if first != index:
             what = "the same text" if new.is_anonymous else f"the document {new.document_id!r:.80}"
             raise DuplicateId(
-                f"{what} is given twice for the corpus {shelf.corpus_id!r}, at {first} and {index}",
+                f"{what} is given twice for the corpus {corpus.corpus_id!r}, at {first} and {index}",
                 path=f"$[{index}].document_id",
                 hint="give each document once",
             )
 
 
-def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, str], R]) -> list[R]:
+def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusScope, str], R]) -> list[R]:
     """What takes time is done before the transaction. Answers what `look` sees of each session when it is there."""
     tenant_id = added[0][0].tenant_id
     while True:
@@ -120,57 +120,57 @@ def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, Shelf, st
 
 def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
     """The place of each document, corpus by corpus."""
-    named: dict[Shelf, list[str]] = {}
-    for shelf, new in added:
+    named: dict[CorpusScope, list[str]] = {}
+    for corpus, new in added:
         if not new.is_anonymous:
-            named.setdefault(shelf, []).append(new.document_id)
-    found = {shelf: revisions_of(reader, shelf, ids) for shelf, ids in named.items()}
+            named.setdefault(corpus, []).append(new.document_id)
+    found = {corpus: revisions_of(reader, corpus, ids) for corpus, ids in named.items()}
     return [
-        _anonymous(reader, shelf, new) if new.is_anonymous else _named(reader, shelf, new, found[shelf])
-        for shelf, new in added
+        _anonymous(reader, corpus, new) if new.is_anonymous else _named(reader, corpus, new, found[corpus])
+        for corpus, new in added
     ]
 
 
-def _anonymous(reader: Reader, shelf: Shelf, new: NewDocument) -> _Plan:
-    alike = revisions_named(reader, shelf, digest_name(new.said["digest"]))
+def _anonymous(reader: Reader, corpus: CorpusScope, new: NewDocument) -> _Plan:
+    alike = revisions_named(reader, corpus, digest_name(new.said["digest"]))
     return _Plan(next(filter(new.is_same, alike), None), 1, None)
 
 
-def _named(reader: Reader, shelf: Shelf, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
+def _named(reader: Reader, corpus: CorpusScope, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
     revisions = found[new.document_id]
     last = revisions[max(revisions)] if revisions else None
     if last is not None and new.is_same(last):
         return _Plan(last, max(revisions), None)
-    revision = next_revision(reader, shelf, new.document_id, max(revisions, default=0))
+    revision = next_revision(reader, corpus, new.document_id, max(revisions, default=0))
     return _Plan(None, revision, last if last is not None and last.status == "live" else None)
 
 
 def _add_as(
-    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, Shelf, str], R]
+    ctx: Context, added: Sequence[Added], plans: Sequence[_Plan], look: Callable[[Reader, CorpusScope, str], R]
 ) -> list[R] | None:
     """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
     sessions: list[str] = []
     batches: list[tuple[Batch, str]] = []
     opening = _opening(ctx)
-    for (shelf, new), plan in zip(added, plans, strict=True):
+    for (corpus, new), plan in zip(added, plans, strict=True):
         if plan.same is not None:
             sessions.append(plan.same.id)
             continue
-        session_id = shelf.session_id(new.document_id, plan.revision)
-        scope = _scope(shelf, session_id, short_id("run", [shelf.tenant_id, session_id]))
-        batch = prepare(ctx, scope, _drafts(shelf, new, plan, session_id), opening)
+        session_id = corpus.session_id(new.document_id, plan.revision)
+        scope = _scope(corpus, session_id, short_id("run", [corpus.tenant_id, session_id]))
+        batch = prepare(ctx, scope, _drafts(corpus, new, plan, session_id), opening)
         sessions.append(session_id)
         batches.append((batch, "" if plan.supersedes is None else plan.supersedes.created_at))
 
     def work(tx: Transaction) -> list[R] | None:
-        lock_memory(tx, *(shelf.owner for shelf, _ in added))
+        lock_memory(tx, *(corpus.owner for corpus, _ in added))
         if _plans(tx, added) != plans:
             return None
         append_many(ctx, tx, batches)
         return seen(tx)
 
     def seen(reader: Reader) -> list[R]:
-        return [look(reader, shelf, session_id) for (shelf, _), session_id in zip(added, sessions, strict=True)]
+        return [look(reader, corpus, session_id) for (corpus, _), session_id in zip(added, sessions, strict=True)]
 
     tenant_id = added[0][0].tenant_id
     if not batches:
@@ -184,8 +184,14 @@ def _add_as(
         ) from None
 
 
-def _scope(shelf: Shelf, session_id: str, run_id: str) -> Scope:
-    return Scope(tenant_id=shelf.tenant_id, user_id=shelf.owner, agent_id=TOOL, session_id=session_id, run_id=run_id)
+def _scope(corpus: CorpusScope, session_id: str, run_id: str) -> Scope:
+    return Scope(
+        tenant_id=corpus.tenant_id,
+        user_id=corpus.owner,
+        agent_id=TOOL,
+        session_id=session_id,
+        run_id=run_id,
+    )
 
 
 def _opening(ctx: Context) -> Admitted:
@@ -200,17 +206,17 @@ _END = EntryDraft(
 )
 
 
-def _drafts(shelf: Shelf, new: NewDocument, plan: _Plan, session_id: str) -> list[EntryDraft]:
+def _drafts(corpus: CorpusScope, new: NewDocument, plan: _Plan, session_id: str) -> list[EntryDraft]:
     told = {"id": session_id, "document_id": new.document_id, "revision": plan.revision} | new.said
     told["is_anonymous"] = new.is_anonymous
     if plan.supersedes is not None:
         told["supersedes"] = plan.supersedes.id
     added = draft_patch(DOCUMENT_ADDED, "external", told).model_copy(update={"ts": new.ts})
-    chunks = [_chunk_draft(shelf, new, plan.revision, index) for index in range(len(new.passages))]
+    chunks = [_chunk_draft(corpus, new, plan.revision, index) for index in range(len(new.passages))]
     return [added, *chunks, _END]
 
 
-def _chunk_draft(shelf: Shelf, new: NewDocument, revision: int, index: int) -> EntryDraft:
+def _chunk_draft(corpus: CorpusScope, new: NewDocument, revision: int, index: int) -> EntryDraft:
     passage = new.passages[index]
     span = Span(start=passage.start, end=passage.end)
     return EntryDraft(
@@ -219,7 +225,7 @@ def _chunk_draft(shelf: Shelf, new: NewDocument, revision: int, index: int) -> E
         content=passage.text,
         speaker=new.said.get("title"),
         ts=new.ts,
-        id=shelf.chunk_id(new.document_id, revision, span),
+        id=corpus.chunk_id(new.document_id, revision, span),
         metadata={
             "document_id": new.document_id,
             "revision": revision,
@@ -233,16 +239,16 @@ def _chunk_draft(shelf: Shelf, new: NewDocument, revision: int, index: int) -> E
     )
 
 
-def retract_document(ctx: Context, shelf: Shelf, document_id: str, reason: str) -> CorpusDocument:
+def retract_document(ctx: Context, corpus: CorpusScope, document_id: str, reason: str) -> CorpusDocument:
     """Take a live document back: it stays what pointers point to, and is found no more."""
     run_id = ctx.ids.new("run")
 
     def work(tx: Transaction) -> CorpusDocument:
-        lock_memory(tx, shelf.owner)
-        item = find_newest(tx, shelf, document_id)
+        lock_memory(tx, corpus.owner)
+        item = find_newest(tx, corpus, document_id)
         check_open(item, ("live",), "retracted")
         told = draft_patch(DOCUMENT_RETRACTED, "external", {"id": item.id, "reason": reason})
-        append_in(ctx, tx, _scope(shelf, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
-        return view_document(tx, shelf, find_newest(tx, shelf, document_id))
+        append_in(ctx, tx, _scope(corpus, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
+        return view_document(tx, corpus, find_newest(tx, corpus, document_id))
 
-    return ctx.engine.write(shelf.tenant_id, work)
+    return ctx.engine.write(corpus.tenant_id, work)

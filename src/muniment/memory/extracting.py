@@ -24,7 +24,7 @@ from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import names_value
-from muniment.memory.patches import Desk, texts_of
+from muniment.memory.patches import Writer, texts_of
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in, get_entry
@@ -36,25 +36,25 @@ NAME = "user.name"
 _FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
-def extract(desk: Desk, event_ids: Any, model: Model | None) -> list[Candidate]:
+def extract(writer: Writer, event_ids: Any, model: Model | None) -> list[Candidate]:
     """Candidates from the named events, or from all messages of this run."""
     if model is not None and not callable(getattr(model, "propose", None)):
         raise InvalidInput(
             "a model should be able to propose", path="$.model", hint="see muniment.memory.extraction.model.Model"
         )
-    return extract_from(desk, _entries(desk, event_ids), model)
+    return extract_from(writer, _entries(writer, event_ids), model)
 
 
-def list_unheard(desk: Desk, event_ids: Any) -> list[Unheard]:
+def list_unheard(writer: Writer, event_ids: Any) -> list[Unheard]:
     """Whose words in these messages are left aside, by name."""
-    voices = _Speakers(desk)
-    reasons = [(entry.speaker, voices.why_unheard(entry)) for entry in _entries(desk, event_ids) if _is_said(entry)]
+    voices = _Speakers(writer)
+    reasons = [(entry.speaker, voices.why_unheard(entry)) for entry in _entries(writer, event_ids) if _is_said(entry)]
     found = Counter((speaker, why) for speaker, why in reasons if speaker is not None and why is not None)
     return [Unheard(speaker=speaker, messages=count, why=why) for (speaker, why), count in sorted(found.items())]
 
 
-def _entries(desk: Desk, event_ids: Any) -> list[LedgerEntry]:
-    ctx, scope = desk.ctx, desk.scope
+def _entries(writer: Writer, event_ids: Any) -> list[LedgerEntry]:
+    ctx, scope = writer.ctx, writer.scope
     if event_ids is None:
         return ctx.engine.read(
             scope.tenant_id, lambda reader: _written(reader, scope, scope.session_id, ("run_id", "=", scope.run_id))
@@ -73,33 +73,34 @@ def _is_said(entry: LedgerEntry) -> bool:
     return entry.kind == "message" and not entry.is_forgotten
 
 
-def extract_from(desk: Desk, entries: Iterable[LedgerEntry], model: Model | None = None) -> list[Candidate]:
+def extract_from(writer: Writer, entries: Iterable[LedgerEntry], model: Model | None = None) -> list[Candidate]:
     """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones.
 
     Texts are read in the order of their times, so that what takes a fact back finds it; they are answered as given.
     """
-    voices = _Speakers(desk)
+    voices = _Speakers(writer)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
     for entry in sorted(said, key=lambda entry: entry.ts):
-        found[entry.id] = list(_read(desk, entry, model))
+        found[entry.id] = list(_read(writer, entry, model))
     return [candidate for id_ in dict.fromkeys(entry.id for entry in said) for candidate in found[id_]]
 
 
-def _read(desk: Desk, entry: LedgerEntry, model: Model | None) -> Iterator[Candidate]:
-    text = desk.ctx.engine.read(
-        desk.scope.tenant_id, lambda reader: content_in(reader, desk.scope.tenant_id, entry.id, desk.scope.user_id)
+def _read(writer: Writer, entry: LedgerEntry, model: Model | None) -> Iterator[Candidate]:
+    text = writer.ctx.engine.read(
+        writer.scope.tenant_id,
+        lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
     )
     said = [(each, BY_PATTERNS) for each in patterns.propose(text, entry.role, entry.ts)]
     taken_back = patterns.take_back(text, entry.role)
     taken_back += [back for each, _ in said if (back := opposite_of(each)) is not None]
     for back in taken_back:
-        for value in _ended(desk, back, entry):
-            yield propose(desk, _ending(back, value, entry))
+        for value in _ended(writer, back, entry):
+            yield propose(writer, _ending(back, value, entry))
     if model is not None:
         said += [(each, f"model:{model.name}") for each in model.propose(text, entry.role, entry.ts)]
     for each, proposed_by in said:
-        yield propose(desk, _proposed(each, entry.id, proposed_by))
+        yield propose(writer, _proposed(each, entry.id, proposed_by))
 
 
 def _proposed(proposal: Proposal, event_id: str, proposed_by: str) -> Proposed:
@@ -116,10 +117,10 @@ def _proposed(proposal: Proposal, event_id: str, proposed_by: str) -> Proposed:
 # -- what is taken back -------------------------------------------------------------------------------
 
 
-def _ended(desk: Desk, back: TakenBack, entry: LedgerEntry) -> list[Any]:
+def _ended(writer: Writer, back: TakenBack, entry: LedgerEntry) -> list[Any]:
     """The values that the words take back: those that stand, of facts that were said before and not since."""
-    standing = desk.ctx.engine.read(
-        desk.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, desk.scope, back.key)]
+    standing = writer.ctx.engine.read(
+        writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope, back.key)]
     )
     return [fact.value for fact in standing if _is_taken_back(fact, back, entry)]
 
@@ -160,8 +161,8 @@ def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
 class _Speakers:
     """Who speaks for the user; looks up names and sessions once, and only where a speaker has a name to be judged."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
         self._names: tuple[str, ...] | None = None
         self._heard: dict[str, frozenset[str | None]] = {}
 
@@ -175,11 +176,11 @@ class _Speakers:
     def _known(self) -> tuple[str, ...]:
         """The user's names: as facts, and as those who stated them are called."""
         if self._names is None:
-            self._names = self._desk.ctx.engine.read(self._desk.scope.tenant_id, self._read_names)
+            self._names = self._writer.ctx.engine.read(self._writer.scope.tenant_id, self._read_names)
         return self._names
 
     def _read_names(self, reader: Reader) -> tuple[str, ...]:
-        scope = self._desk.scope
+        scope = self._writer.scope
         facts = [each.fact for each in read_facts(reader, scope, NAME) if each.fact.scope_level == "user"]
         facts = [fact for fact in facts if fact.status == "active"]
         sources = tuple(sorted({id_ for fact in facts for assertion in fact.best for id_ in assertion.sources}))
@@ -193,8 +194,8 @@ class _Speakers:
     def _voices(self, session_id: str) -> frozenset[str | None]:
         """The names under which messages of role `user` stand in a session; None is a message without one."""
         if session_id not in self._heard:
-            scope = self._desk.scope
-            entries = self._desk.ctx.engine.read(
+            scope = self._writer.scope
+            entries = self._writer.ctx.engine.read(
                 scope.tenant_id, lambda reader: _written(reader, scope, session_id, ("kind", "=", "message"))
             )
             self._heard[session_id] = frozenset(

@@ -13,40 +13,40 @@ from muniment.errors import InvalidInput
 from muniment.memory.fact_rows import LEVELS, fact_items, visible_facts
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import is_many_valued
-from muniment.memory.patches import Desk, cleaned, instant_of, text_of
+from muniment.memory.patches import Writer, cleaned, instant_of, text_of
 from muniment.store.items import Item, latest
 
 __all__ = [
-    "Standing",
+    "FactItem",
     "fact_history",
+    "facts_of_level",
     "fallen_of",
     "list_facts",
+    "read_fact_items",
     "read_facts",
-    "standing_facts",
-    "standing_of",
     "view_fact",
 ]
 
 
-class Standing(NamedTuple):
+class FactItem(NamedTuple):
     """A fact as stored, with its row."""
 
     item: Item
     fact: StoredFact
 
 
-def standing_facts(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Standing]:
+def facts_of_level(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[FactItem]:
     """The facts of one level, of all statuses; those that were forgotten are not among them."""
-    return standing_of(fact_items(reader, scope, level, key))
+    return read_fact_items(fact_items(reader, scope, level, key))
 
 
-def standing_of(items: Iterable[Item]) -> list[Standing]:
-    return [Standing(item, StoredFact.model_validate_json(item.body or "")) for item in items]
+def read_fact_items(items: Iterable[Item]) -> list[FactItem]:
+    return [FactItem(item, StoredFact.model_validate_json(item.body or "")) for item in items]
 
 
-def read_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Standing]:
+def read_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[FactItem]:
     """Every fact this run can see: the user's own and those inherited, nearest level first."""
-    return standing_of(visible_facts(reader, scope, key))
+    return read_fact_items(visible_facts(reader, scope, key))
 
 
 def view_fact(reader: Reader, fact_id: str) -> Fact:
@@ -72,30 +72,30 @@ def _stands(reader: Reader, fact_id: str, known: dict[str, bool]) -> bool:
     return known[fact_id]
 
 
-def list_facts(desk: Desk, key: str | None, at: Any, *, include_all: bool) -> list[Fact]:
+def list_facts(writer: Writer, key: str | None, at: Any, *, include_all: bool) -> list[Fact]:
     """What holds now, or held at a point in time, each key by its nearest level; or everything there is."""
     moment = instant_of(at, "$.at")
     if key is not None and not isinstance(key, str):
         raise InvalidInput("key should be a string", path="$.key")
-    wanted = None if key is None else cleaned(desk.ctx, key)
-    now = desk.ctx.now()
-    policy = desk.ctx.policy.memory.facts
+    wanted = None if key is None else cleaned(writer.ctx, key)
+    now = writer.ctx.now()
+    policy = writer.ctx.policy.memory.facts
 
     def work(reader: Reader) -> list[Fact]:
-        found = read_facts(reader, desk.scope, wanted)
+        found = read_facts(reader, writer.scope, wanted)
         if not include_all:
             is_in = _holds if moment is None else _held
             found = _nearest([each for each in found if is_in(each.fact, moment or now)], policy)
         return _viewed(reader, found, lambda each: (each.fact.key, LEVELS.index(each.fact.scope_level), *_age(each)))
 
-    return desk.ctx.engine.read(desk.scope.tenant_id, work)
+    return writer.ctx.engine.read(writer.scope.tenant_id, work)
 
 
-def _age(each: Standing) -> tuple[str, str]:
+def _age(each: FactItem) -> tuple[str, str]:
     return each.fact.since, each.fact.fact_id
 
 
-def _viewed(reader: Reader, found: Iterable[Standing], order: Callable[[Standing], Any]) -> list[Fact]:
+def _viewed(reader: Reader, found: Iterable[FactItem], order: Callable[[FactItem], Any]) -> list[Fact]:
     known: dict[str, bool] = {}
     return [each.fact.to_fact(fallen_of(reader, each.fact, known)) for each in sorted(found, key=order)]
 
@@ -114,7 +114,7 @@ def _held(fact: StoredFact, moment: str) -> bool:
     return (fact.ended_at is None or moment < fact.ended_at) and (fact.until is None or moment <= fact.until)
 
 
-def _nearest(found: Iterable[Standing], policy: FactPolicy) -> list[Standing]:
+def _nearest(found: Iterable[FactItem], policy: FactPolicy) -> list[FactItem]:
     """Each key by its nearest level (MP-08); many-valued keys by all of them. `found` is nearest first."""
     level_of: dict[str, str] = {}
     kept = []
@@ -125,12 +125,12 @@ def _nearest(found: Iterable[Standing], policy: FactPolicy) -> list[Standing]:
     return kept
 
 
-def fact_history(desk: Desk, key: str) -> list[Fact]:
+def fact_history(writer: Writer, key: str) -> list[Fact]:
     """Everything that was ever held of a key, oldest first, of every status and level."""
-    wanted = cleaned(desk.ctx, text_of(key, "$.key"))
+    wanted = cleaned(writer.ctx, text_of(key, "$.key"))
 
     def work(reader: Reader) -> list[Fact]:
-        found = read_facts(reader, desk.scope, wanted)
+        found = read_facts(reader, writer.scope, wanted)
         return _viewed(reader, found, _age)
 
-    return desk.ctx.engine.read(desk.scope.tenant_id, work)
+    return writer.ctx.engine.read(writer.scope.tenant_id, work)

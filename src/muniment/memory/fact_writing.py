@@ -12,14 +12,14 @@ from muniment.core.record import Confidence, Items, JsonValue, Record, Validatio
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.memory.fact_reading import standing_facts, view_fact
+from muniment.memory.fact_reading import facts_of_level, view_fact
 from muniment.memory.fact_rows import LEVELS
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import Outcome, Saying, is_preference, resolve
 from muniment.memory.patches import (
     Decided,
-    Desk,
     Evidence,
+    Writer,
     check_open,
     cleaned,
     draft_patch,
@@ -97,23 +97,23 @@ def request_fact(**given: Any) -> FactRequest:
     return request
 
 
-def remember(desk: Desk, request: FactRequest) -> Fact:
-    need_grant(desk, request.scope_level)
-    fact_id = desk.ctx.ids.new("fct")
+def remember(writer: Writer, request: FactRequest) -> Fact:
+    need_grant(writer, request.scope_level)
+    fact_id = writer.ctx.ids.new("fct")
     made: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        evidence = read_evidence(tx, desk.scope, request.sources)
-        planned = plan_fact(tx, desk, request, fact_id, evidence)
+        evidence = read_evidence(tx, writer.scope, request.sources)
+        planned = plan_fact(tx, writer, request, fact_id, evidence)
         made[:] = [planned.fact_id]
         return Decided([planned.draft], planned.after)
 
-    return write_patches(desk, decide, lambda reader: view_fact(reader, made[0]))
+    return write_patches(writer, decide, lambda reader: view_fact(reader, made[0]))
 
 
 def plan_fact(
     tx: Transaction,
-    desk: Desk,
+    writer: Writer,
     request: FactRequest,
     fact_id: str,
     evidence: Sequence[Evidence],
@@ -122,7 +122,7 @@ def plan_fact(
     is_supposed: bool = False,
 ) -> Planned:
     """Take the key's lock, let the rules speak, and say it in an entry. `origin` is what it was promoted from."""
-    ctx, scope, policy = desk.ctx, desk.scope, desk.ctx.policy.memory.facts
+    ctx, scope, policy = writer.ctx, writer.scope, writer.ctx.policy.memory.facts
     key = cleaned(ctx, request.key)
     value = cleaned(ctx, request.value, key)
     _check_dependencies(tx, scope, request)
@@ -130,7 +130,7 @@ def plan_fact(
     trust = trust_of_evidence(evidence, is_supposed=is_supposed)
     since = request.valid_from or max(each.ts for each in evidence)
     lock_fact(tx, scope, request.scope_level, key)
-    standing = standing_facts(tx, scope, request.scope_level, key)
+    standing = facts_of_level(tx, scope, request.scope_level, key)
     saying = Saying(key, value, trust, since, request.valid_to)
     outcome = resolve(saying, [each.fact for each in standing], policy)
     confidence = request.confidence
@@ -194,30 +194,32 @@ def lock_fact(tx: Transaction, scope: Scope, level: str, key: str) -> None:
 # -- against a fact -----------------------------------------------------------------------------------
 
 
-def dispute_fact(desk: Desk, fact_id: str, sources: Any, reason: str | None) -> Fact:
+def dispute_fact(writer: Writer, fact_id: str, sources: Any, reason: str | None) -> Fact:
     """Someone objects: the fact is left out until it is settled."""
-    return _object(desk, FACT_DISPUTED, fact_id, sources, reason, ("active", "disputed"))
+    return _object(writer, FACT_DISPUTED, fact_id, sources, reason, ("active", "disputed"))
 
 
-def retract_fact(desk: Desk, fact_id: str, sources: Any, reason: str | None) -> Fact:
+def retract_fact(writer: Writer, fact_id: str, sources: Any, reason: str | None) -> Fact:
     """The fact is taken back: kept as history, never shown."""
-    return _object(desk, FACT_RETRACTED, fact_id, sources, reason, ("active", "disputed"))
+    return _object(writer, FACT_RETRACTED, fact_id, sources, reason, ("active", "disputed"))
 
 
-def _object(desk: Desk, event: str, fact_id: str, sources: Any, reason: str | None, statuses: tuple[str, ...]) -> Fact:
+def _object(
+    writer: Writer, event: str, fact_id: str, sources: Any, reason: str | None, statuses: tuple[str, ...]
+) -> Fact:
     named = texts_of(sources, "$.sources")
     if reason is not None and not isinstance(reason, str):
         raise InvalidInput("reason should be a string", path="$.reason")
     doing = "disputed" if event == FACT_DISPUTED else "retracted"
 
     def decide(tx: Transaction) -> Decided:
-        seen = StoredFact.from_wire(own_item(tx, desk.scope, "fact", fact_id, "$.fact_id").plain())
-        need_grant(desk, seen.scope_level)
-        lock_fact(tx, desk.scope, seen.scope_level, seen.key)
-        item = own_item(tx, desk.scope, "fact", fact_id, "$.fact_id")
+        seen = StoredFact.from_wire(own_item(tx, writer.scope, "fact", fact_id, "$.fact_id").plain())
+        need_grant(writer, seen.scope_level)
+        lock_fact(tx, writer.scope, seen.scope_level, seen.key)
+        item = own_item(tx, writer.scope, "fact", fact_id, "$.fact_id")
         check_open(item, statuses, doing)
-        trust = trust_of_evidence(read_evidence(tx, desk.scope, named))
+        trust = trust_of_evidence(read_evidence(tx, writer.scope, named))
         said = {"id": item.id, "sources": list(named), "reason": reason}
         return Decided([draft_patch(event, trust, said)], item.created_at)
 
-    return write_patches(desk, decide, lambda reader: view_fact(reader, fact_id))
+    return write_patches(writer, decide, lambda reader: view_fact(reader, fact_id))

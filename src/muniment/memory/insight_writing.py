@@ -14,7 +14,7 @@ from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.patches import (
     Decided,
-    Desk,
+    Writer,
     check_open,
     draft_patch,
     instant_of,
@@ -54,26 +54,26 @@ _STATES = ("unvalidated", "testing", "validated", "rejected")
 # -- procedures ---------------------------------------------------------------------------------------
 
 
-def write_procedure(desk: Desk, given: dict[str, Any], scope_level: str) -> Procedure:
+def write_procedure(writer: Writer, given: dict[str, Any], scope_level: str) -> Procedure:
     """A new procedure. Without sources it is the agent's own word."""
-    procedure = _procedure(desk, given, scope_level)
+    procedure = _procedure(writer, given, scope_level)
     sources = procedure.sources or ()
 
     def decide(tx: Transaction) -> Decided:
-        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources))
+        trust = trust_of_evidence(read_evidence(tx, writer.scope, sources))
         return Decided([draft_patch(PROCEDURE_WRITTEN, trust, _written(procedure, scope_level, None))])
 
-    return write_patches(desk, decide, lambda reader: _view_procedure(reader, procedure.procedure_id))
+    return write_patches(writer, decide, lambda reader: _view_procedure(reader, procedure.procedure_id))
 
 
-def _procedure(desk: Desk, given: dict[str, Any], scope_level: str) -> Procedure:
+def _procedure(writer: Writer, given: dict[str, Any], scope_level: str) -> Procedure:
     if scope_level not in LEVELS:
         raise InvalidInput(f"{scope_level!r:.40} is not a scope level", path="$.scope_level", hint=", ".join(LEVELS))
-    need_grant(desk, scope_level)
+    need_grant(writer, scope_level)
     plain = given | {"sources": texts_of(given.get("sources", ()), "$.sources")}
     plain = {name: value for name, value in plain.items() if value is not None and (value or name != "sources")}
     try:
-        return Procedure.model_validate(plain | {"procedure_id": desk.ctx.ids.new("prc")})
+        return Procedure.model_validate(plain | {"procedure_id": writer.ctx.ids.new("prc")})
     except ValidationError as error:
         raise InvalidRecord("not a valid procedure", issues_of(error, plain)) from None
 
@@ -88,29 +88,29 @@ def _written(procedure: Procedure, scope_level: str, origin: str | None) -> dict
     }
 
 
-def retire_procedure(desk: Desk, procedure_id: str) -> Procedure:
+def retire_procedure(writer: Writer, procedure_id: str) -> Procedure:
     """The procedure is no longer chosen; it stays for the record."""
 
     def decide(tx: Transaction) -> Decided:
-        item = _locked(tx, desk, "procedure", procedure_id, "$.procedure_id")
-        need_grant(desk, item.plain()["scope_level"])
+        item = _locked(tx, writer, "procedure", procedure_id, "$.procedure_id")
+        need_grant(writer, item.plain()["scope_level"])
         check_open(item, ("active",), "retired")
         return Decided([draft_patch(PROCEDURE_RETIRED, "assistant", {"id": item.id})], item.created_at)
 
-    return write_patches(desk, decide, lambda reader: _view_procedure(reader, procedure_id))
+    return write_patches(writer, decide, lambda reader: _view_procedure(reader, procedure_id))
 
 
-def use_procedures(desk: Desk, procedure_ids: Any) -> None:
+def use_procedures(writer: Writer, procedure_ids: Any) -> None:
     """Count one use of each: among equal priorities the more used comes first (MP-10)."""
     ids = sorted(texts_of(procedure_ids, "$.procedure_ids"))
 
     def decide(tx: Transaction) -> Decided:
         lock_item(tx, *ids)  # all of them before any that is shared, in the order everyone takes them
-        items = [_locked(tx, desk, "procedure", id_, "$.procedure_ids") for id_ in ids]
+        items = [_locked(tx, writer, "procedure", id_, "$.procedure_ids") for id_ in ids]
         after = max((item.created_at for item in items), default="")
         return Decided([draft_patch(PROCEDURE_USED, "assistant", {"ids": ids})] if ids else [], after)
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
 
 
 def _view_procedure(reader: Reader, procedure_id: str) -> Procedure:
@@ -119,20 +119,20 @@ def _view_procedure(reader: Reader, procedure_id: str) -> Procedure:
     return StoredProcedure.from_wire(item.plain()).procedure
 
 
-def _locked(tx: Transaction, desk: Desk, kind: str, item_id: Any, path: str) -> Item:
+def _locked(tx: Transaction, writer: Writer, kind: str, item_id: Any, path: str) -> Item:
     """An item of this scope, which no one else changes until the transaction ends."""
     lock_item(tx, text_of(item_id, path))
-    item = own_item(tx, desk.scope, kind, item_id, path)
+    item = own_item(tx, writer.scope, kind, item_id, path)
     if item.user_id is not None:
         return item
     lock_shared(tx)
-    return own_item(tx, desk.scope, kind, item_id, path)
+    return own_item(tx, writer.scope, kind, item_id, path)
 
 
 # -- insights -----------------------------------------------------------------------------------------
 
 
-def suppose(desk: Desk, given: dict[str, Any]) -> InsightItem:
+def suppose(writer: Writer, given: dict[str, Any]) -> InsightItem:
     """A new insight: a supposition, never more than under test."""
     plain = {name: value for name, value in given.items() if value is not None}
     for name in ("sources", "tests_suggested"):
@@ -141,23 +141,23 @@ def suppose(desk: Desk, given: dict[str, Any]) -> InsightItem:
             del plain[name]
     expires_at = plain.get("expires_at", RUN_END)
     plain["expires_at"] = RUN_END if expires_at == RUN_END else instant_of(expires_at, "$.expires_at")
-    plain.setdefault("confidence", desk.ctx.policy.memory.insight_confidence)
+    plain.setdefault("confidence", writer.ctx.policy.memory.insight_confidence)
     if plain.get("validation_state") not in ("unvalidated", "testing"):
         raise InvalidInput(
             "a new insight is unvalidated or testing", path="$.validation_state", hint="judge_insight moves it on"
         )
     try:
-        insight = InsightItem.model_validate(plain | {"id": desk.ctx.ids.new("ins")})
+        insight = InsightItem.model_validate(plain | {"id": writer.ctx.ids.new("ins")})
     except ValidationError as error:
         raise InvalidRecord("not a valid insight", issues_of(error, plain)) from None
     sources = insight.sources or ()
 
     def decide(tx: Transaction) -> Decided:
-        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources), is_supposed=True)
+        trust = trust_of_evidence(read_evidence(tx, writer.scope, sources), is_supposed=True)
         said = {"id": insight.id, "sources": list(sources), "insight": insight.to_wire()}
         return Decided([draft_patch(INSIGHT_SUPPOSED, trust, said)])
 
-    return write_patches(desk, decide, lambda reader: _view_insight(reader, insight.id))
+    return write_patches(writer, decide, lambda reader: _view_insight(reader, insight.id))
 
 
 def _view_insight(reader: Reader, insight_id: str) -> InsightItem:
@@ -166,7 +166,7 @@ def _view_insight(reader: Reader, insight_id: str) -> InsightItem:
     return StoredInsight.from_wire(item.plain()).insight
 
 
-def judge_insight(desk: Desk, insight_id: str, state: str, sources: Any, reason: str | None) -> InsightItem:
+def judge_insight(writer: Writer, insight_id: str, state: str, sources: Any, reason: str | None) -> InsightItem:
     """Move an insight. Validating takes evidence; rejecting is final."""
     if state not in _STATES:
         said = f"{state!r:.40} is not a validation state"
@@ -178,13 +178,13 @@ def judge_insight(desk: Desk, insight_id: str, state: str, sources: Any, reason:
         raise InvalidInput("validating takes at least one source", path="$.sources", hint="name what showed it")
 
     def decide(tx: Transaction) -> Decided:
-        item, _ = _living(tx, desk, insight_id)
+        item, _ = _living(tx, writer, insight_id)
         check_open(item, ("unvalidated", "testing", "validated"), "judged")
-        trust = trust_of_evidence(read_evidence(tx, desk.scope, named))
+        trust = trust_of_evidence(read_evidence(tx, writer.scope, named))
         said = {"id": item.id, "state": state, "sources": list(named), "reason": reason}
         return Decided([draft_patch(INSIGHT_JUDGED, trust, said)], item.created_at)
 
-    return write_patches(desk, decide, lambda reader: _view_insight(reader, insight_id))
+    return write_patches(writer, decide, lambda reader: _view_insight(reader, insight_id))
 
 
 def is_expired(stored: StoredInsight, run: Item | None, now: str) -> bool:
@@ -193,10 +193,10 @@ def is_expired(stored: StoredInsight, run: Item | None, now: str) -> bool:
     return (run is None or run.status == "finished") if expires_at == RUN_END else expires_at < now
 
 
-def _living(tx: Transaction, desk: Desk, insight_id: str) -> tuple[Item, StoredInsight]:
-    item = _locked(tx, desk, "insight", insight_id, "$.insight_id")
+def _living(tx: Transaction, writer: Writer, insight_id: str) -> tuple[Item, StoredInsight]:
+    item = _locked(tx, writer, "insight", insight_id, "$.insight_id")
     stored = StoredInsight.from_wire(item.plain())
-    if is_expired(stored, latest(tx, stored.run_id), desk.ctx.now()):
+    if is_expired(stored, latest(tx, stored.run_id), writer.ctx.now()):
         raise Conflict(f"the insight {item.id} has expired", details={"id": item.id}, hint="suppose it again")
     return item, stored
 
@@ -204,51 +204,51 @@ def _living(tx: Transaction, desk: Desk, insight_id: str) -> tuple[Item, StoredI
 # -- promotion ----------------------------------------------------------------------------------------
 
 
-def promote_to_fact(desk: Desk, insight_id: str, key: str, scope_level: str) -> Fact:
+def promote_to_fact(writer: Writer, insight_id: str, key: str, scope_level: str) -> Fact:
     """A validated insight's statement as a fact, on all of its evidence."""
-    fact_id = desk.ctx.ids.new("fct")
+    fact_id = writer.ctx.ids.new("fct")
     made: list[str] = []
     checked = request_fact(key=key, value="", sources=("later",), scope_level=scope_level)
-    need_grant(desk, checked.scope_level)
+    need_grant(writer, checked.scope_level)
 
     def decide(tx: Transaction) -> Decided:
-        item, stored = _promotable(tx, desk, insight_id)
+        item, stored = _promotable(tx, writer, insight_id)
         request = FactRequest(
             key=checked.key,
             value=stored.insight.statement,
             sources=_evidence_of(stored),
             scope_level=checked.scope_level,
         )
-        evidence = read_evidence(tx, desk.scope, request.sources)
-        planned = plan_fact(tx, desk, request, fact_id, evidence, origin=item.id, is_supposed=True)
+        evidence = read_evidence(tx, writer.scope, request.sources)
+        planned = plan_fact(tx, writer, request, fact_id, evidence, origin=item.id, is_supposed=True)
         made[:] = [planned.fact_id]
         promoted = draft_patch(INSIGHT_PROMOTED, "assistant", {"id": item.id, "promoted_to": planned.fact_id})
         return Decided([planned.draft, promoted], max(planned.after, item.created_at))
 
-    return write_patches(desk, decide, lambda reader: view_fact(reader, made[0]))
+    return write_patches(writer, decide, lambda reader: view_fact(reader, made[0]))
 
 
-def promote_to_procedure(desk: Desk, insight_id: str, task_type: str, scope_level: str) -> Procedure:
+def promote_to_procedure(writer: Writer, insight_id: str, task_type: str, scope_level: str) -> Procedure:
     """A validated insight's statement as a procedure, on all of its evidence."""
-    empty = _procedure(desk, {"task_type": task_type, "content": {}}, scope_level)
+    empty = _procedure(writer, {"task_type": task_type, "content": {}}, scope_level)
 
     def decide(tx: Transaction) -> Decided:
-        item, stored = _promotable(tx, desk, insight_id)
+        item, stored = _promotable(tx, writer, insight_id)
         sources = _evidence_of(stored)
         content = {"statement": stored.insight.statement}
         procedure = empty.model_copy(update={"content": content, "sources": sources})
-        trust = trust_of_evidence(read_evidence(tx, desk.scope, sources), is_supposed=True)
+        trust = trust_of_evidence(read_evidence(tx, writer.scope, sources), is_supposed=True)
         drafts = [
             draft_patch(PROCEDURE_WRITTEN, trust, _written(procedure, scope_level, item.id)),
             draft_patch(INSIGHT_PROMOTED, "assistant", {"id": item.id, "promoted_to": procedure.procedure_id}),
         ]
         return Decided(drafts, item.created_at)
 
-    return write_patches(desk, decide, lambda reader: _view_procedure(reader, empty.procedure_id))
+    return write_patches(writer, decide, lambda reader: _view_procedure(reader, empty.procedure_id))
 
 
-def _promotable(tx: Transaction, desk: Desk, insight_id: str) -> tuple[Item, StoredInsight]:
-    item, stored = _living(tx, desk, insight_id)
+def _promotable(tx: Transaction, writer: Writer, insight_id: str) -> tuple[Item, StoredInsight]:
+    item, stored = _living(tx, writer, insight_id)
     check_open(item, ("validated",), "promoted")
     if stored.promoted_to is not None:
         raise Conflict(

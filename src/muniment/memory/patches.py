@@ -46,8 +46,8 @@ from muniment.store.writing import append_in
 __all__ = [
     "GRANTS",
     "Decided",
-    "Desk",
     "Evidence",
+    "Writer",
     "check_open",
     "cleaned",
     "draft_patch",
@@ -70,7 +70,7 @@ GRANTS = ("agent", "tenant")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Writer:
     """Who writes: the store, the run's scope, how the run opens, what it was granted."""
 
     ctx: Context
@@ -99,13 +99,13 @@ class Evidence(NamedTuple):
 
 
 def write_patches(
-    desk: Desk, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T], beside: Iterable[str] = ()
+    writer: Writer, decide: Callable[[Transaction], Decided], answer: Callable[[Reader], T], beside: Iterable[str] = ()
 ) -> T:
     """Decide, write, and answer from what then stands, in one transaction under the session's lock.
 
     `beside` are the owners of other memory that is built on: documents that must not be forgotten meanwhile.
     """
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
 
     def work(tx: Transaction) -> T:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
@@ -113,7 +113,7 @@ def write_patches(
         decided = decide(tx)
         if decided.drafts:
             drafts = [_redacted(ctx, draft) for draft in decided.drafts]
-            append_in(ctx, tx, scope, drafts, desk.opening, decided.after, repairs=desk.repairs)
+            append_in(ctx, tx, scope, drafts, writer.opening, decided.after, repairs=writer.repairs)
         return answer(tx)
 
     return ctx.engine.write(scope.tenant_id, work)
@@ -194,8 +194,8 @@ def granted(grants: Any) -> frozenset[str]:
     return frozenset(named)
 
 
-def need_grant(desk: Desk, level: str) -> None:
-    if level != "user" and level not in desk.grants:
+def need_grant(writer: Writer, level: str) -> None:
+    if level != "user" and level not in writer.grants:
         raise Forbidden(
             f"writing at {level} level needs a grant",
             path="$.scope_level",
@@ -265,10 +265,10 @@ def text_of(value: Any, path: str) -> str:
     return value
 
 
-def said_of(desk: Desk, value: Any, path: str) -> str:
+def said_of(writer: Writer, value: Any, path: str) -> str:
     """A line of words without secrets (LG-10), no longer than a snapshot may hold (CS-03)."""
-    said: str = cleaned(desk.ctx, text_of(value, path))
-    limit = desk.ctx.policy.compaction.claim_chars_max
+    said: str = cleaned(writer.ctx, text_of(value, path))
+    limit = writer.ctx.policy.compaction.claim_chars_max
     if not said.strip():
         raise InvalidInput("wanted a non-empty string", path=path)
     if len(said) > limit:

@@ -11,7 +11,7 @@ from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, InvalidRecord, StaleState
 from muniment.memory.facts.records import StoredState
 from muniment.memory.facts.state_projection import state_id
-from muniment.memory.patches import Decided, Desk, draft_patch, read_evidence, write_patches
+from muniment.memory.patches import Decided, Writer, draft_patch, read_evidence, write_patches
 from muniment.store.item_entries import named_events
 from muniment.store.items import latest
 from muniment.store.ledger.memory_events import STATE_PATCHED
@@ -19,7 +19,7 @@ from muniment.store.ledger.memory_events import STATE_PATCHED
 __all__ = ["patch_state", "read_state"]
 
 
-def patch_state(desk: Desk, given: dict[str, Any], expected_version: int | None) -> WorkingState:
+def patch_state(writer: Writer, given: dict[str, Any], expected_version: int | None) -> WorkingState:
     """Merge a patch into the state; where a version is expected, only into that one."""
     if expected_version is not None and (isinstance(expected_version, bool) or not isinstance(expected_version, int)):
         raise InvalidInput("expected_version should be an integer", path="$.expected_version")
@@ -27,7 +27,7 @@ def patch_state(desk: Desk, given: dict[str, Any], expected_version: int | None)
     named = named_events(patch)
 
     def decide(tx: Transaction) -> Decided:
-        current = read_state(tx, desk.scope)
+        current = read_state(tx, writer.scope)
         version = 0 if current is None else current.state_version
         if expected_version is not None and expected_version != version:
             raise StaleState(
@@ -36,10 +36,10 @@ def patch_state(desk: Desk, given: dict[str, Any], expected_version: int | None)
                 hint="read working_state() and patch again",
                 details={"current_version": version, "expected_version": expected_version},
             )
-        read_evidence(tx, desk.scope, named, "$.evidence")
+        read_evidence(tx, writer.scope, named, "$.evidence")
         return Decided([draft_patch(STATE_PATCHED, "assistant", {"patch": patch})])
 
-    return write_patches(desk, decide, lambda reader: cast("WorkingState", read_state(reader, desk.scope)))
+    return write_patches(writer, decide, lambda reader: cast("WorkingState", read_state(reader, writer.scope)))
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.fact_reading import fallen_of, standing_of
+from muniment.memory.fact_reading import fallen_of, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.query import QUERY_CHARS_MAX
@@ -257,7 +257,7 @@ def match_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[F
     """The facts of these rows, best match first, then newest."""
     known: dict[str, bool] = {}
     found = []
-    for item, stored in standing_of(items):
+    for item, stored in read_fact_items(items):
         fallen = fallen_of(reader, stored, known)
         found.append(
             FactCandidate(

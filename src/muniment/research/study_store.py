@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import Trust
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
 __all__ = [
@@ -175,9 +175,11 @@ def no_gates(run_id: str) -> GatesFile:
 # -- writing ------------------------------------------------------------------------------------------
 
 
-def commit(desk: Desk, before: StudyView | None, first: ResearchManifest | None, step: Step, directory: str) -> None:
+def commit(
+    writer: Writer, before: StudyView | None, first: ResearchManifest | None, step: Step, directory: str
+) -> None:
     """Write a step as the next revision; whoever comes second is told (`StaleState`)."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     held = before.manifest if before is not None else first
     assert held is not None
     revision = before.revision + 1 if before is not None else 1
@@ -204,7 +206,7 @@ def commit(desk: Desk, before: StudyView | None, first: ResearchManifest | None,
         if item is not None:
             item.plain()  # one that was forgotten says so
         check_revision(item.version if item is not None else 0, revision - 1)
-        append_in(ctx, tx, scope, drafts, desk.opening, item.created_at if item else "", repairs=desk.repairs)
+        append_in(ctx, tx, scope, drafts, writer.opening, item.created_at if item else "", repairs=writer.repairs)
 
     ctx.engine.write(scope.tenant_id, work)
 
@@ -276,9 +278,9 @@ def _next_gates(
 # -- looks at sources ---------------------------------------------------------------------------------
 
 
-def keep_checks(desk: Desk, checks: Sequence[SourceCheck]) -> None:
+def keep_checks(writer: Writer, checks: Sequence[SourceCheck]) -> None:
     """Keep what came of looking at addresses. It changes no revision: `citations` reads it when it settles them."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     drafts = [
         draft_patch(SOURCE_CHECKED, "tool", {"id": check_id(scope.run_id, check.cid), "check": check.to_wire()})
         for check in checks
@@ -287,7 +289,7 @@ def keep_checks(desk: Desk, checks: Sequence[SourceCheck]) -> None:
     def work(tx: Transaction) -> None:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
         lock_memory(tx, scope.user_id)
-        append_in(ctx, tx, scope, drafts, desk.opening, "", repairs=desk.repairs)
+        append_in(ctx, tx, scope, drafts, writer.opening, "", repairs=writer.repairs)
 
     if drafts:
         ctx.engine.write(scope.tenant_id, work)

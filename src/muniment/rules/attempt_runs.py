@@ -73,7 +73,7 @@ class Bench:
         """A run for an attempt, with the task told to it, and what its agent is handed."""
         asked = self.asked
         run = self.memory.run(**self.scope, run_id=run_id, task_type=asked.family or "generic")
-        need_grant(run._desk(), self.level)  # before the agent works for nothing
+        need_grant(run._writer(), self.level)  # before the agent works for nothing
         run.observe("user", asked.task)
         state = self.state(mode, tier)
         task, reuse = self.hand(run, asked.task, asked.query, asked.intent, state, asked.bucket_key, asked.features)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.vocabulary import Level
     from muniment.learning.stored_memory import IntentParts, StateParts
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
 __all__ = ["RuleSelection", "RulesAsked", "ask_rules", "read_asked", "select_for_run"]
@@ -208,20 +208,20 @@ def _request(ctx: Context, asked: RulesAsked, x_ref: str) -> CandidateSelectRequ
 # -- telling ------------------------------------------------------------------------------------------
 
 
-def select_for_run(desk: Desk, asked: RulesAsked, *, keep: bool) -> RuleSelection:
+def select_for_run(writer: Writer, asked: RulesAsked, *, keep: bool) -> RuleSelection:
     """Choose; with `keep`, write into the run what it was given."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     for _ in range(_TRIES):
         selection, read_at = ask_rules(
             ctx, scope.tenant_id, owners_seen(scope), asked, run_id=scope.run_id, x_ref=scope.run_id
         )
-        if not keep or not any(selection.revisions.values()) or _tell(desk, selection, read_at):
+        if not keep or not any(selection.revisions.values()) or _tell(writer, selection, read_at):
             return selection  # where there never was a rule, there is nothing to tell
         ctx.cache(RuleCache).clear()
     raise Conflict("the rulebook keeps changing while rules are chosen", hint="try again")
 
 
-def _tell(desk: Desk, selection: RuleSelection, read_at: Mapping[str, tuple[str, int]]) -> bool:
+def _tell(writer: Writer, selection: RuleSelection, read_at: Mapping[str, tuple[str, int]]) -> bool:
     """Write a selection into the run; not where a rule of it was changed or forgotten since it was read."""
     said = {
         "id": selection.id,
@@ -236,12 +236,12 @@ def _tell(desk: Desk, selection: RuleSelection, read_at: Mapping[str, tuple[str,
     told: list[bool] = []
 
     def decide(tx: Transaction) -> Decided:
-        if any(owner != owners_seen(desk.scope)[0] for owner, _ in read_at.values()):
+        if any(owner != owners_seen(writer.scope)[0] for owner, _ in read_at.values()):
             lock_shared(tx)
         told.append(all(_stands(tx, rule_id, *at) for rule_id, at in read_at.items()))
         return Decided([draft_patch(RULES_SELECTED, "assistant", said)] if told[-1] else [])
 
-    write_patches(desk, decide, lambda _reader: None)
+    write_patches(writer, decide, lambda _reader: None)
     return told[-1]
 
 

@@ -12,7 +12,7 @@ from muniment.core.ports.rows import get, texts
 from muniment.core.ports.schema import IDS, LINKS
 from muniment.core.trust import lowest_trust
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
-from muniment.memory.patches import Decided, Desk, draft_patch, said_of, text_of, texts_of, write_patches
+from muniment.memory.patches import Decided, Writer, draft_patch, said_of, text_of, texts_of, write_patches
 from muniment.runs.citing import Cited, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
@@ -56,7 +56,7 @@ _REFS = ("evidence_refs", "refuted_by", "side_a_refs", "side_b_refs")
 
 
 def make_claim(
-    desk: Desk, statement: Any, evidence: Any, status: Any, claim_id: str | None, depends_on: Iterable[str]
+    writer: Writer, statement: Any, evidence: Any, status: Any, claim_id: str | None, depends_on: Iterable[str]
 ) -> RunClaim:
     """A new claim, or the one the run has already made in these words."""
     if status not in MADE_AS:
@@ -65,26 +65,26 @@ def make_claim(
             path="$.status",
             hint=f"one of {', '.join(MADE_AS)}; retract_claim takes one back",
         )
-    said = said_of(desk, statement, "$.statement")
+    said = said_of(writer, statement, "$.statement")
     pointers = pointers_of(evidence, "$.evidence")
     basis = texts_of(depends_on, "$.depends_on")
     if claim_id is not None and not is_id(claim_id):
         raise InvalidInput("wanted an id of 1 to 256 characters", path="$.id", hint="leave id out to have one minted")
-    fresh = claim_id if claim_id is not None else desk.ctx.ids.new("clm")
+    fresh = claim_id if claim_id is not None else writer.ctx.ids.new("clm")
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        cited = cite(tx, desk.scope, pointers, "$.evidence")
-        known = _named(tx, desk, "claim", said, "retracted")
+        cited = cite(tx, writer.scope, pointers, "$.evidence")
+        known = _named(tx, writer, "claim", said, "retracted")
         chosen[:] = [fresh if known is None else known.id]
         if known is not None:
             _check_same(known, cited, status, basis, claim_id)
             return Decided([])
         if claim_id is not None and get(tx, IDS, (claim_id,)) is not None:
             raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint="leave id out to have one minted")
-        _check_basis(tx, desk, basis)
+        _check_basis(tx, writer, basis)
         if status == "verified":
-            _check_verified(tx, desk, cited)
+            _check_verified(tx, writer, cited)
         said_of_it = {
             "id": fresh,
             "statement": said,
@@ -95,7 +95,7 @@ def make_claim(
         }
         return Decided([draft_patch(CLAIM_MADE, _trust(cited), said_of_it)])
 
-    return write_patches(desk, decide, lambda reader: _claim(reader, desk, chosen[0])[1], _owners(desk, pointers))
+    return write_patches(writer, decide, lambda reader: _claim(reader, writer, chosen[0])[1], _owners(writer, pointers))
 
 
 def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequence[str], claim_id: str | None) -> None:
@@ -112,25 +112,25 @@ def _check_same(known: Item, cited: Sequence[Cited], status: str, basis: Sequenc
     )
 
 
-def verify_claim(desk: Desk, claim_id: Any, evidence: Any) -> RunClaim:
+def verify_claim(writer: Writer, claim_id: Any, evidence: Any) -> RunClaim:
     """Verify a claim on evidence, its own and what is given; of a verified one, add to its evidence."""
     pointers = pointers_of(evidence, "$.evidence")
 
     def decide(tx: Transaction) -> Decided:
-        item, claim = _claim(tx, desk, claim_id)
+        item, claim = _claim(tx, writer, claim_id)
         if claim.status == "retracted":
             raise Conflict(f"the claim {claim.claim_id} was retracted", path="$.claim_id", hint="make a new claim")
-        cited = cite(tx, desk.scope, pointers, "$.evidence")
-        before = cite_again(tx, desk.scope, claim.evidence_refs, "$.evidence_refs")
-        _check_basis(tx, desk, claim.depends_on)
-        _check_verified(tx, desk, [*before, *cited])
+        cited = cite(tx, writer.scope, pointers, "$.evidence")
+        before = cite_again(tx, writer.scope, claim.evidence_refs, "$.evidence_refs")
+        _check_basis(tx, writer, claim.depends_on)
+        _check_verified(tx, writer, [*before, *cited])
         if claim.status == "verified" and not _added(claim, cited):
             return Decided([])
         said = {"id": claim.claim_id, "evidence_refs": _wire(cited), "sources": sources_of(cited)}
         return Decided([draft_patch(CLAIM_VERIFIED, _trust([*before, *cited]), said)], item.created_at)
 
-    beside = _owners(desk, pointers, "claim", claim_id)
-    return write_patches(desk, decide, lambda reader: _claim(reader, desk, claim_id)[1], beside)
+    beside = _owners(writer, pointers, "claim", claim_id)
+    return write_patches(writer, decide, lambda reader: _claim(reader, writer, claim_id)[1], beside)
 
 
 def _added(claim: RunClaim, cited: Sequence[Cited]) -> bool:
@@ -138,16 +138,16 @@ def _added(claim: RunClaim, cited: Sequence[Cited]) -> bool:
     return any(each.pointer.evidence_id not in held for each in cited)
 
 
-def retract_claim(desk: Desk, claim_id: Any, reason: Any, evidence: Any) -> RunClaim:
+def retract_claim(writer: Writer, claim_id: Any, reason: Any, evidence: Any) -> RunClaim:
     """Take a claim back. Verified claims that depend on it fall back to candidates in the same transaction."""
-    why = said_of(desk, reason, "$.reason")
+    why = said_of(writer, reason, "$.reason")
     pointers = pointers_of(evidence, "$.evidence")
 
     def decide(tx: Transaction) -> Decided:
-        item, claim = _claim(tx, desk, claim_id)
+        item, claim = _claim(tx, writer, claim_id)
         if claim.status == "retracted":
             raise Conflict(f"the claim {claim.claim_id} was retracted already", path="$.claim_id")
-        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        cited = cite(tx, writer.scope, pointers, "$.evidence")
         said = {
             "id": claim.claim_id,
             "reason": why,
@@ -155,16 +155,16 @@ def retract_claim(desk: Desk, claim_id: Any, reason: Any, evidence: Any) -> RunC
             "sources": sources_of(cited),
         }
         drafts = [draft_patch(CLAIM_RETRACTED, _trust(cited), said)]
-        for fallen in _dependents(tx, desk, claim.claim_id):
+        for fallen in _dependents(tx, writer, claim.claim_id):
             reason = f"it depends on {claim.claim_id}, which was retracted"
             drafts.append(draft_patch(CLAIM_DEMOTED, "assistant", {"id": fallen, "reason": reason}))
         return Decided(drafts, item.created_at)
 
-    beside = _owners(desk, pointers, "claim", claim_id)
-    return write_patches(desk, decide, lambda reader: _claim(reader, desk, claim_id)[1], beside)
+    beside = _owners(writer, pointers, "claim", claim_id)
+    return write_patches(writer, decide, lambda reader: _claim(reader, writer, claim_id)[1], beside)
 
 
-def _dependents(reader: Reader, desk: Desk, claim_id: str) -> list[str]:
+def _dependents(reader: Reader, writer: Writer, claim_id: str) -> list[str]:
     """Verified claims of the run that rest on this one, directly or through others."""
     reached = {claim_id}
     frontier, fallen = [claim_id], []
@@ -174,7 +174,7 @@ def _dependents(reader: Reader, desk: Desk, claim_id: str) -> list[str]:
         for id_ in sorted(set(resting) - reached):
             reached.add(id_)
             item = latest(reader, id_)
-            if item is None or item.kind != "claim" or item.run_id != desk.scope.run_id or item.body is None:
+            if item is None or item.kind != "claim" or item.run_id != writer.scope.run_id or item.body is None:
                 continue
             frontier.append(id_)
             if item.status == "verified":
@@ -182,35 +182,35 @@ def _dependents(reader: Reader, desk: Desk, claim_id: str) -> list[str]:
     return fallen
 
 
-def _claim(reader: Reader, desk: Desk, claim_id: Any) -> tuple[Item, RunClaim]:
-    item = _own(reader, desk, "claim", claim_id, "$.claim_id")
+def _claim(reader: Reader, writer: Writer, claim_id: Any) -> tuple[Item, RunClaim]:
+    item = _own(reader, writer, "claim", claim_id, "$.claim_id")
     return item, RunClaim.from_wire(item.plain())
 
 
-def _named(reader: Reader, desk: Desk, kind: str, words: str, but: str | None = None) -> Item | None:
+def _named(reader: Reader, writer: Writer, kind: str, words: str, but: str | None = None) -> Item | None:
     """The record of this run that says this, word for word, unless it was forgotten or is in the state `but`."""
-    name = name_of_words(desk.scope.run_id, words)
-    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", desk.scope.user_id), ("name", "=", name))
+    name = name_of_words(writer.scope.run_id, words)
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", writer.scope.user_id), ("name", "=", name))
     return next((item for item in newest_items(reader, where) if item.status != but), None)
 
 
-def _own(reader: Reader, desk: Desk, kind: str, id_: Any, path: str) -> Item:
+def _own(reader: Reader, writer: Writer, kind: str, id_: Any, path: str) -> Item:
     """A record of this run; one that was forgotten says so."""
     item = latest(reader, text_of(id_, path))
-    if item is None or item.kind != kind or item.run_id != desk.scope.run_id or item.user_id != desk.scope.user_id:
+    if item is None or item.kind != kind or item.run_id != writer.scope.run_id or item.user_id != writer.scope.user_id:
         raise NotFound(f"no {kind} {id_!r:.80} in this run", path=path, hint=f"run.{kind}s() lists those there are")
     item.plain()
     return item
 
 
-def _check_basis(reader: Reader, desk: Desk, basis: Sequence[str]) -> None:
+def _check_basis(reader: Reader, writer: Writer, basis: Sequence[str]) -> None:
     for index, id_ in enumerate(basis):
         path = f"$.depends_on[{index}]"
-        if _own(reader, desk, "claim", id_, path).status == "retracted":
+        if _own(reader, writer, "claim", id_, path).status == "retracted":
             raise Conflict(f"the claim {id_} was retracted", path=path, hint="rest it on a claim that stands")
 
 
-def _check_verified(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
+def _check_verified(reader: Reader, writer: Writer, cited: Sequence[Cited]) -> None:
     """A verified claim has evidence (CS-06) that still stands, and not the agent's own word alone."""
     if not cited:
         raise InvalidInput(
@@ -218,19 +218,19 @@ def _check_verified(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
             path="$.evidence",
             hint="give at least one pointer: an event id, or {event_id, quote}",
         )
-    if not desk.ctx.policy.compaction.own_words_verify and all(each.role == "assistant" for each in cited):
+    if not writer.ctx.policy.compaction.own_words_verify and all(each.role == "assistant" for each in cited):
         raise InvalidInput(
             "what the agent said itself does not verify a claim",
             path="$.evidence",
             hint="point to the user, a tool's result or a document",
         )
-    _check_standing(reader, desk, cited)
+    _check_standing(reader, writer, cited)
 
 
-def _check_standing(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
+def _check_standing(reader: Reader, writer: Writer, cited: Sequence[Cited]) -> None:
     from muniment.memory.corpus import standing_of
 
-    standing = standing_of(reader, desk.scope.tenant_id, sources_of(cited))
+    standing = standing_of(reader, writer.scope.tenant_id, sources_of(cited))
     for index, each in enumerate(cited):
         if standing.get(each.pointer.chunk_id) == "retracted":
             raise Conflict(
@@ -243,22 +243,22 @@ def _check_standing(reader: Reader, desk: Desk, cited: Sequence[Cited]) -> None:
 # -- conflicts, failures, questions -------------------------------------------------------------------
 
 
-def record_conflict(desk: Desk, description: Any, side_a: Any, side_b: Any, claims: Iterable[str]) -> RunConflict:
+def record_conflict(writer: Writer, description: Any, side_a: Any, side_b: Any, claims: Iterable[str]) -> RunConflict:
     """Two sides that cannot both be right, each with its evidence (CS-07)."""
-    said = said_of(desk, description, "$.description")
+    said = said_of(writer, description, "$.description")
     given = {"side_a": pointers_of(side_a, "$.side_a"), "side_b": pointers_of(side_b, "$.side_b")}
     between = texts_of(claims, "$.claims")
-    fresh = desk.ctx.ids.new("cfl")
+    fresh = writer.ctx.ids.new("cfl")
 
     def decide(tx: Transaction) -> Decided:
-        sides = {name: cite(tx, desk.scope, pointers, f"$.{name}") for name, pointers in given.items()}
+        sides = {name: cite(tx, writer.scope, pointers, f"$.{name}") for name, pointers in given.items()}
         for name, cited in sides.items():
             if not cited:
                 raise InvalidInput(
                     "a conflict needs evidence on both sides", path=f"$.{name}", hint="two on one side do not do"
                 )
         for index, claim_id in enumerate(between):
-            _own(tx, desk, "claim", claim_id, f"$.claims[{index}]")
+            _own(tx, writer, "claim", claim_id, f"$.claims[{index}]")
         both = [*sides["side_a"], *sides["side_b"]]
         said_of_it = {
             "id": fresh,
@@ -270,101 +270,101 @@ def record_conflict(desk: Desk, description: Any, side_a: Any, side_b: Any, clai
         }
         return Decided([draft_patch(CONFLICT_RECORDED, _trust(both), said_of_it)])
 
-    beside = _owners(desk, [*given["side_a"], *given["side_b"]])
-    return write_patches(desk, decide, lambda reader: _conflict(reader, desk, fresh)[1], beside)
+    beside = _owners(writer, [*given["side_a"], *given["side_b"]])
+    return write_patches(writer, decide, lambda reader: _conflict(reader, writer, fresh)[1], beside)
 
 
-def settle_conflict(desk: Desk, conflict_id: Any, resolution: Any) -> RunConflict:
-    said = said_of(desk, resolution, "$.resolution")
+def settle_conflict(writer: Writer, conflict_id: Any, resolution: Any) -> RunConflict:
+    said = said_of(writer, resolution, "$.resolution")
 
     def decide(tx: Transaction) -> Decided:
-        item, conflict = _conflict(tx, desk, conflict_id)
+        item, conflict = _conflict(tx, writer, conflict_id)
         if conflict.status == "settled":
             raise Conflict(f"the conflict {conflict.conflict_id} is settled already", path="$.conflict_id")
         patch = draft_patch(CONFLICT_SETTLED, "assistant", {"id": conflict.conflict_id, "resolution": said})
         return Decided([patch], item.created_at)
 
-    beside = _owners(desk, (), "conflict", conflict_id)
-    return write_patches(desk, decide, lambda reader: _conflict(reader, desk, conflict_id)[1], beside)
+    beside = _owners(writer, (), "conflict", conflict_id)
+    return write_patches(writer, decide, lambda reader: _conflict(reader, writer, conflict_id)[1], beside)
 
 
-def _conflict(reader: Reader, desk: Desk, conflict_id: Any) -> tuple[Item, RunConflict]:
-    item = _own(reader, desk, "conflict", conflict_id, "$.conflict_id")
+def _conflict(reader: Reader, writer: Writer, conflict_id: Any) -> tuple[Item, RunConflict]:
+    item = _own(reader, writer, "conflict", conflict_id, "$.conflict_id")
     return item, RunConflict.from_wire(item.plain())
 
 
-def record_failure(desk: Desk, category: Any, where: Any, why: Any, evidence: Any) -> str:
+def record_failure(writer: Writer, category: Any, where: Any, why: Any, evidence: Any) -> str:
     """Something that went wrong; answers its fingerprint, under which the run's log counts it."""
     named = {"category": category, "where": where, "why": why}
-    said = {name: said_of(desk, value, f"$.{name}") for name, value in named.items()}
+    said = {name: said_of(writer, value, f"$.{name}") for name, value in named.items()}
     pointers = pointers_of(evidence, "$.evidence")
     fingerprint = failure_fingerprint(**said)
-    fresh = desk.ctx.ids.new("flr")
+    fresh = writer.ctx.ids.new("flr")
 
     def decide(tx: Transaction) -> Decided:
-        cited = cite(tx, desk.scope, pointers, "$.evidence")
+        cited = cite(tx, writer.scope, pointers, "$.evidence")
         said_of_it = {"id": fresh, "fingerprint": fingerprint, "sources": sources_of(cited)} | said
         return Decided([draft_patch(FAILURE_RECORDED, _trust(cited), said_of_it)])
 
-    return write_patches(desk, decide, lambda _reader: fingerprint, _owners(desk, pointers))
+    return write_patches(writer, decide, lambda _reader: fingerprint, _owners(writer, pointers))
 
 
-def open_question(desk: Desk, text: Any) -> str:
+def open_question(writer: Writer, text: Any) -> str:
     """Something the run does not know yet; answers its id. Asked twice, it is one question."""
-    said = said_of(desk, text, "$.text")
-    fresh = desk.ctx.ids.new("qst")
+    said = said_of(writer, text, "$.text")
+    fresh = writer.ctx.ids.new("qst")
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        known = _named(tx, desk, "question", said)
+        known = _named(tx, writer, "question", said)
         chosen[:] = [fresh if known is None else known.id]
         if known is not None and known.status == "open":
             return Decided([])
         after = "" if known is None else known.created_at
         return Decided([draft_patch(QUESTION_OPENED, "assistant", {"id": chosen[0], "text": said})], after)
 
-    return write_patches(desk, decide, lambda _reader: chosen[0])
+    return write_patches(writer, decide, lambda _reader: chosen[0])
 
 
-def close_question(desk: Desk, question: Any, answer: Any) -> str:
+def close_question(writer: Writer, question: Any, answer: Any) -> str:
     """A question, by its id or its words, is open no longer."""
-    named = said_of(desk, question, "$.question")
-    said = {} if answer is None else {"answer": said_of(desk, answer, "$.answer")}
+    named = said_of(writer, question, "$.question")
+    said = {} if answer is None else {"answer": said_of(writer, answer, "$.answer")}
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        known = _named(tx, desk, "question", named)
-        item = known or _own(tx, desk, "question", named, "$.question")
+        known = _named(tx, writer, "question", named)
+        item = known or _own(tx, writer, "question", named, "$.question")
         if item.status != "open":
             raise Conflict(f"the question {item.id} is closed already", path="$.question")
         chosen[:] = [item.id]
         return Decided([draft_patch(QUESTION_CLOSED, "assistant", {"id": item.id} | said)], item.created_at)
 
-    return write_patches(desk, decide, lambda _reader: chosen[0])
+    return write_patches(writer, decide, lambda _reader: chosen[0])
 
 
-def plan_actions(desk: Desk, actions: Any) -> tuple[str, ...]:
+def plan_actions(writer: Writer, actions: Any) -> tuple[str, ...]:
     """What is to be done next, at most three things; replaces what was planned before."""
     planned = texts_of(actions, "$.actions")
-    limit = desk.ctx.policy.compaction.next_actions_max
+    limit = writer.ctx.policy.compaction.next_actions_max
     if len(planned) > limit:
         raise InvalidInput(
             f"{len(planned)} next actions are over the limit of {limit}", path="$.actions", hint="name the first ones"
         )
-    said = tuple(said_of(desk, each, f"$.actions[{at}]") for at, each in enumerate(planned))
+    said = tuple(said_of(writer, each, f"$.actions[{at}]") for at, each in enumerate(planned))
     draft = draft_patch(ACTIONS_PLANNED, "assistant", {"actions": list(said)})
-    return write_patches(desk, lambda _tx: Decided([draft]), lambda _reader: said)
+    return write_patches(writer, lambda _tx: Decided([draft]), lambda _reader: said)
 
 
-def _owners(desk: Desk, pointers: Iterable[Pointer], kind: str = "", id_: Any = None) -> list[str]:
+def _owners(writer: Writer, pointers: Iterable[Pointer], kind: str = "", id_: Any = None) -> list[str]:
     """Whose documents are cited, by these pointers and by the record that is changed: a forget of them waits."""
     cited = list(pointers)
     if isinstance(id_, str):
-        item = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: latest(reader, id_))
+        item = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: latest(reader, id_))
         if item is not None and item.kind == kind and item.body is not None:
             refs = [ref for name in _REFS for ref in item.plain().get(name) or ()]
             cited += [pointer_to(EvidencePointer.from_wire(ref)) for ref in refs]
-    return owners_of(desk.scope, cited)
+    return owners_of(writer.scope, cited)
 
 
 # -- what all share -----------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.runs.records import RunLog
     from muniment.store.context import Context
     from muniment.store.ledger.records import LedgerEntry
@@ -50,53 +50,53 @@ class _Made(NamedTuple):
     stored: Split
 
 
-def due_in(desk: Desk) -> str | None:
+def due_in(writer: Writer) -> str | None:
     """Why the next snapshot is due; None while it is not."""
-    policy = desk.ctx.policy.compaction
-    log = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: count_tail(reader, desk.scope, policy))
+    policy = writer.ctx.policy.compaction
+    log = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: count_tail(reader, writer.scope, policy))
     return due(log, policy)
 
 
-def compact_if_due(desk: Desk) -> CompactionSnapshot | None:
-    return compact(desk) if due_in(desk) is not None else None
+def compact_if_due(writer: Writer) -> CompactionSnapshot | None:
+    return compact(writer) if due_in(writer) is not None else None
 
 
-def compact(desk: Desk, *, unlocks: str | None = None) -> CompactionSnapshot:
+def compact(writer: Writer, *, unlocks: str | None = None) -> CompactionSnapshot:
     """Snapshot the run as it stands. Of two at once one wins, and both answer with what it kept.
 
     Everything is read, built and validated without a lock; only what changed is written under one.
     """
-    ctx, tenant_id = desk.ctx, desk.scope.tenant_id
+    ctx, tenant_id = writer.ctx, writer.scope.tenant_id
     for _ in range(TRIES):
-        reads = ctx.engine.read(tenant_id, lambda reader: _read(desk, reader))
+        reads = ctx.engine.read(tenant_id, lambda reader: _read(writer, reader))
         if reads.previous is not None and unlocks is None and reads.tail <= 1:
             return reads.previous  # nothing happened since but that it was taken
-        made, checks = ctx.engine.read(tenant_id, lambda reader, at=reads: _make(desk, reader, at, "NONE"))  # type: ignore[misc]
+        made, checks = ctx.engine.read(tenant_id, lambda reader, at=reads: _make(writer, reader, at, "NONE"))  # type: ignore[misc]
         if made is None:  # once more, from the same inputs, read anew
             made, checks = ctx.engine.read(
                 tenant_id,
-                lambda reader, at=reads: _make(desk, reader, _read_again(desk, reader, at), "RETRY"),  # type: ignore[misc]
+                lambda reader, at=reads: _make(writer, reader, _read_again(writer, reader, at), "RETRY"),  # type: ignore[misc]
             )
         if made is None:
-            _lock(desk, validation_of(checks, "SYSTEM_ERROR"))
-        kept = _keep(desk, made, unlocks)
+            _lock(writer, validation_of(checks, "SYSTEM_ERROR"))
+        kept = _keep(writer, made, unlocks)
         if kept is not None:
             return kept
-    raise Conflict(f"the run {desk.scope.run_id} changed while it was compacted", path="$.run_id", hint="try again")
+    raise Conflict(f"the run {writer.scope.run_id} changed while it was compacted", path="$.run_id", hint="try again")
 
 
-def _read(desk: Desk, reader: Reader) -> Loaded:
+def _read(writer: Writer, reader: Reader) -> Loaded:
     """The run as it stands; one that is locked is for repairs alone."""
-    run = run_item(reader, desk.scope.run_id)
-    if run.status == "locked" and not desk.repairs:
+    run = run_item(reader, writer.scope.run_id)
+    if run.status == "locked" and not writer.repairs:
         raise locked(run)
-    return load_log(reader, desk.scope, desk.ctx.policy.compaction)
+    return load_log(reader, writer.scope, writer.ctx.policy.compaction)
 
 
-def _read_again(desk: Desk, reader: Reader, reads: Loaded) -> Loaded:
+def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
     """The same inputs once more, whatever was written or snapshot meanwhile."""
-    policy, sequence = desk.ctx.policy.compaction, reads.sequence
-    loaded = load_log(reader, desk.scope, policy, reads.log.seq, before=sequence + 1)
+    policy, sequence = writer.ctx.policy.compaction, reads.sequence
+    loaded = load_log(reader, writer.scope, policy, reads.log.seq, before=sequence + 1)
     return replace(loaded, log=loaded.log.model_copy(update={"sequence": sequence}), sequence=sequence)
 
 
@@ -104,10 +104,10 @@ def _read_again(desk: Desk, reader: Reader, reads: Loaded) -> Loaded:
 
 
 def _make(
-    desk: Desk, reader: Reader, loaded: Loaded, action: Literal["NONE", "RETRY"]
+    writer: Writer, reader: Reader, loaded: Loaded, action: Literal["NONE", "RETRY"]
 ) -> tuple[_Made | None, list[SnapshotCheck]]:
     """Build the snapshot that follows, validate it, and take it apart for keeping."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     now = max(ctx.now(), loaded.wire["created_at"] if loaded.wire else "")  # the clock may have stepped back a little
     snapshot = snapshot_of(
         loaded.log,
@@ -222,12 +222,12 @@ class _Stock:
 # -- keeping ------------------------------------------------------------------------------------------
 
 
-def _keep(desk: Desk, made: _Made, unlocks: str | None) -> CompactionSnapshot | None:
+def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapshot | None:
     """Seal the snapshot in the ledger and keep what of it is new, unless another was first: then that one.
 
     None where something of what it was made of was forgotten meanwhile: then it is kept nowhere (LG-07).
     """
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
     owner = snapshots_id(scope.run_id)
     entry_id = ctx.ids.new("evt")
     digest = head_digest(made.stored.head, made.salt)
@@ -250,7 +250,7 @@ def _keep(desk: Desk, made: _Made, unlocks: str | None) -> CompactionSnapshot | 
         drafts = [draft_patch(SNAPSHOT_TAKEN, "assistant", said).model_copy(update={"id": entry_id})]
         if unlocks is not None:
             drafts = [_system(RUN_UNLOCKED, {"reason": unlocks}), *drafts]
-        append_in(ctx, tx, scope, drafts, desk.opening, "", repairs=desk.repairs)
+        append_in(ctx, tx, scope, drafts, writer.opening, "", repairs=writer.repairs)
         body = {"head": made.stored.head, "salt": made.salt.hex(), "entry_id": entry_id}
         write_changes(tx, [_change(scope, owner, body, made.created_at, entry_id)])
         _insert_parts(tx, owner, made.stored.parts)
@@ -292,9 +292,9 @@ def _system(event: str, said: dict[str, Any]) -> EntryDraft:
     return EntryDraft(kind="system", role="system", content="", metadata={"event": event} | said)
 
 
-def _lock(desk: Desk, validation: SnapshotValidation) -> NoReturn:
+def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
     """Stop the run with SYSTEM_ERROR and say what does not hold. Nothing that was stored is touched."""
-    ctx, scope = desk.ctx, desk.scope
+    ctx, scope = writer.ctx, writer.scope
 
     def work(tx: Transaction) -> MunimentError:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
@@ -303,7 +303,7 @@ def _lock(desk: Desk, validation: SnapshotValidation) -> NoReturn:
             return RunFinished(f"the run {scope.run_id} has ended", path="$.run_id")
         diagnosis = validation.to_wire()
         if run.status != "locked" or run.plain().get("diagnosis") != diagnosis:
-            append_in(ctx, tx, scope, [_system(RUN_LOCKED, {"diagnosis": diagnosis})], desk.opening, "", repairs=True)
+            append_in(ctx, tx, scope, [_system(RUN_LOCKED, {"diagnosis": diagnosis})], writer.opening, "", repairs=True)
         return locked(run_item(tx, scope.run_id))
 
     raise ctx.engine.write(scope.tenant_id, work)
@@ -325,9 +325,9 @@ def check_snapshot(ctx: Context, scope: Scope, sequence: int | None) -> Snapshot
     return ctx.engine.read(scope.tenant_id, work)
 
 
-def unlock(desk: Desk, reason: str) -> CompactionSnapshot:
+def unlock(writer: Writer, reason: str) -> CompactionSnapshot:
     """Open a locked run again: only if its snapshot now holds."""
-    state = desk.ctx.engine.read(desk.scope.tenant_id, lambda reader: run_item(reader, desk.scope.run_id))
+    state = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: run_item(reader, writer.scope.run_id))
     if state.status != "locked":
-        raise Conflict(f"the run {desk.scope.run_id} is not locked", path="$.run_id")
-    return compact(desk, unlocks=reason)
+        raise Conflict(f"the run {writer.scope.run_id} is not locked", path="$.run_id")
+    return compact(writer, unlocks=reason)

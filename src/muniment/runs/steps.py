@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.compaction import CompactionPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
 __all__ = ["ENDS", "Window", "window_of", "write_step"]
@@ -70,7 +70,7 @@ class Window(NamedTuple):
 
 
 def write_step(
-    desk: Desk,
+    writer: Writer,
     event: Any,
     content: Any,
     *,
@@ -88,7 +88,7 @@ def write_step(
         raise InvalidInput("step should be a whole number from 1", path="$.step")
     if window is not None and event != "COMPILE_DONE":
         raise InvalidInput("a window is told with COMPILE_DONE", path="$.event", hint="leave builds and context out")
-    id_ = desk.ctx.ids.new("evt")
+    id_ = writer.ctx.ids.new("evt")
     said: dict[str, Any] = {"event": event}
     if action is not None:
         said["action"] = dict(action) if isinstance(action, Mapping) else action
@@ -100,26 +100,26 @@ def write_step(
     plain["ts"] = instant_of(ts, "$.ts")
     if metadata is not None:
         plain["metadata"] = dict(metadata) if isinstance(metadata, Mapping) else metadata
-    scope = desk.scope
+    scope = writer.scope
 
     def work(tx: Transaction) -> LedgerEntry:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
         _check_selected(tx, scope, () if window is None else window.told)
         number = None if event in ENDS else _going_on(tx, scope, phase)
         if number is None or step not in (None, number):
-            number = _number(_place(tx, scope, desk.ctx.policy.compaction), phase, step, ends=event in ENDS)
-        draft = _draft(desk, plain, said | {"step": number})
-        return append_in(desk.ctx, tx, scope, [draft], desk.opening, "", repairs=desk.repairs)[0]
+            number = _number(_place(tx, scope, writer.ctx.policy.compaction), phase, step, ends=event in ENDS)
+        draft = _draft(writer, plain, said | {"step": number})
+        return append_in(writer.ctx, tx, scope, [draft], writer.opening, "", repairs=writer.repairs)[0]
 
-    return desk.ctx.engine.write(scope.tenant_id, work)
+    return writer.ctx.engine.write(scope.tenant_id, work)
 
 
-def _draft(desk: Desk, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:
+def _draft(writer: Writer, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:
     """The entry, without secrets (LG-10); ids of its manifest stay as they are."""
     kept = {key: said[key] for key in ("event", "step", "tokens", "manifest") if key in said}
     rest = {key: value for key, value in said.items() if key not in kept}
     words = {key: plain[key] for key in ("content", "metadata") if key in plain}
-    clean = cleaned(desk.ctx, [rest, words])
+    clean = cleaned(writer.ctx, [rest, words])
     whole = plain | clean[1] | {"step": clean[0] | kept}
     try:
         return EntryDraft.model_validate(whole)

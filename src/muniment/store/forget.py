@@ -17,7 +17,7 @@ from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts,
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, NotFound, UnknownScope
 from muniment.store.context import Context
-from muniment.store.item_entries import carriers_of, origins_of
+from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
     Change,
     Item,
@@ -68,7 +68,7 @@ class Selector:
 
 
 @dataclass(slots=True)
-class _Haul:
+class _Erasure:
     """What one forget touches."""
 
     entries: dict[str, tuple[bytes, bytes | None]]
@@ -88,11 +88,11 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
     with ExitStack() as held:
-        haul, receipt = ctx.engine.write(
+        erasure, receipt = ctx.engine.write(
             tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
         )
     ctx.clear_caches()
-    receipt, change = scrubbed(receipt, ctx.engine.scrub(haul.needles))
+    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles))
     ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [change]))
     return receipt
 
@@ -105,22 +105,22 @@ def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
 
 def _erase(
     ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, held: ExitStack
-) -> tuple[_Haul, Receipt]:
-    haul = _Haul(entries={}, items={}, kept=[], counts={}, needles=[])
+) -> tuple[_Erasure, Receipt]:
+    erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
-    _collect(ctx, tx, selector, haul)
-    _close(ctx, tx, haul)
-    _sample_needles(haul)
-    haul.counts["files"] = _erase_files(ctx, tx, haul, held)
-    touched = [*haul.ids, *(change.id for change in haul.kept)]
+    _collect(ctx, tx, selector, erasure)
+    _close(ctx, tx, erasure)
+    _sample_needles(erasure)
+    erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
+    touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     for spec in TABLES:
         if spec.subject is not None:
-            haul.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
-    haul.counts |= ctx.derived.index.remove(tx, list(haul.entries))
-    write_changes(tx, haul.kept)
+            erasure.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
+    erasure.counts |= ctx.derived.index.remove(tx, list(erasure.entries))
+    write_changes(tx, erasure.kept)
     erased = (
-        *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in haul.entries.items()),
-        *(Erased(kind=item.kind, id=item.id) for item in haul.items.values()),
+        *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in erasure.entries.items()),
+        *(Erased(kind=item.kind, id=item.id) for item in erasure.items.values()),
     )
     receipt = Receipt(
         receipt_id=receipt_id,
@@ -128,22 +128,22 @@ def _erase(
         requested_at=now,
         selector=selector.shown(tenant_id),
         erased=erased,
-        counts={name: count for name, count in haul.counts.items() if count},
+        counts={name: count for name, count in erasure.counts.items() if count},
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
     write_changes(tx, [receipt_change(receipt, SCRUB_DUE)])
-    return haul, receipt
+    return erasure, receipt
 
 
-def _erase_files(ctx: Context, tx: Transaction, haul: _Haul, held: ExitStack) -> int:
+def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitStack) -> int:
     """Files first: were the store to fail after them, they could be written anew, and the forget was not answered.
 
     `held` keeps their directories locked until the store has forgotten too.
     """
     held.close()  # of an attempt that the engine makes again
     removed = 0
-    for id_, item in haul.items.items():
+    for id_, item in erasure.items.items():
         derivation = ctx.derivations.get(item.kind)
         if derivation is not None and derivation.erase_files is not None:
             removed += derivation.erase_files(_versions(tx, id_), held)
@@ -189,13 +189,13 @@ def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     lock_shared(tx)
 
 
-def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> None:
+def _collect(ctx: Context, tx: Transaction, selector: Selector, erasure: _Erasure) -> None:
     if selector.event is not None:
         entry = get(tx, ENTRIES, (selector.event,))
         if entry is None or (selector.user_id is not None and entry.user_id != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
-            _collect(ctx, tx, Selector(session_id=entry.session_id, user_id=entry.user_id), haul)
+            _collect(ctx, tx, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
             return
         entries = [] if entry.receipt_id is not None else [_Sealed(entry.id, entry.hash, entry.salt)]
     elif selector.item is not None:
@@ -204,14 +204,14 @@ def _collect(ctx: Context, tx: Transaction, selector: Selector, haul: _Haul) -> 
         if item is None or item.kind != kind or (selector.user_id is not None and item.user_id != selector.user_id):
             raise NotFound(f"no {kind} {id_!r} in this scope", path=f"$.{kind}")
         if item.body is not None:
-            haul.items[id_] = item
+            erasure.items[id_] = item
         return
     else:
         where = _scope_of(tx, selector)
-        entries = _take_scope(tx, haul, where)
+        entries = _take_scope(tx, erasure, where)
         if owners := _owners_of(ctx, tx, where):
-            entries += _take_scope(tx, haul, (("user_id", "in", owners),))
-    haul.entries = {each.id: (each.hash, each.salt) for each in entries}
+            entries += _take_scope(tx, erasure, (("user_id", "in", owners),))
+    erasure.entries = {each.id: (each.hash, each.salt) for each in entries}
 
 
 class _Sealed(NamedTuple):
@@ -222,11 +222,11 @@ class _Sealed(NamedTuple):
     salt: bytes | None
 
 
-def _take_scope(tx: Transaction, haul: _Haul, where: tuple[Condition, ...]) -> list[_Sealed]:
+def _take_scope(tx: Transaction, erasure: _Erasure, where: tuple[Condition, ...]) -> list[_Sealed]:
     """Add the items of a scope; answers its entries."""
     for item in select_items(tx, where):
         if item.kind != "receipt" and item.body is not None:
-            haul.items[item.id] = item
+            erasure.items[item.id] = item
     whole = (*where, ("receipt_id", "=", None))
     return select(tx, ENTRIES, whole, into=_Sealed, order=("user_id", "session_id", "seq"))
 
@@ -270,24 +270,24 @@ def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
     return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
 
 
-def _close(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+def _close(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
-    _add_origins(tx, haul)
-    _close_over_links(ctx, tx, haul)
-    while _add_of_runs(ctx, tx, haul):
-        _close_over_links(ctx, tx, haul)
+    _add_origins(tx, erasure)
+    _close_over_links(ctx, tx, erasure)
+    while _add_of_runs(ctx, tx, erasure):
+        _close_over_links(ctx, tx, erasure)
 
 
-def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
+def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     """Follow lineage: an item that cannot stand without what it lost is lost too, and so on.
 
     One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
     The `state_patch` entries that carried what went go with it.
     """
-    lost = set(haul.ids)
+    lost = set(erasure.ids)
     own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
-    frontier = [*lost, *_take_carriers(tx, haul, lost, own, haul.items)]
+    frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
     while frontier:
         reached = derived_from(tx, frontier, users_of(tx, frontier))
         frontier = []
@@ -301,53 +301,53 @@ def _close_over_links(ctx: Context, tx: Transaction, haul: _Haul) -> None:
             if left is None:
                 lost.add(id_)
                 kept.pop(id_, None)
-                haul.items[id_] = item
+                erasure.items[id_] = item
                 frontier.append(id_)
             else:
                 if id_ not in kept:
                     frontier.append(id_)
                 kept[id_] = _rewritten(item, left)
-        frontier += _take_carriers(tx, haul, lost, own, asked)
-    haul.kept = list(kept.values())
+        frontier += _take_item_entries(tx, erasure, lost, own, asked)
+    erasure.kept = list(kept.values())
 
 
-def _add_origins(tx: Transaction, haul: _Haul) -> None:
+def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
     """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
-    for item in list(haul.items.values()):
+    for item in list(erasure.items.values()):
         for id_ in origins_of(item):
             origin = latest(tx, id_)
             if origin is not None and origin.body is not None:
-                haul.items.setdefault(id_, origin)
+                erasure.items.setdefault(id_, origin)
 
 
 class _Run(NamedTuple):
     run_id: str
 
 
-def _add_of_runs(ctx: Context, tx: Transaction, haul: _Haul) -> bool:
+def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
     """Add the items that tell of a whole run that lost an event; says whether there were any."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    runs = {entry.run_id for entry in by_ids(tx, ENTRIES, list(haul.entries), into=_Run)}
+    runs = {entry.run_id for entry in by_ids(tx, ENTRIES, list(erasure.entries), into=_Run)}
     fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs) for id_of in ids_of]
     items = {item.id: item for item in fallen if item is not None and item.body is not None}
-    new = items.keys() - haul.items.keys()
-    haul.items |= items
-    for carrier in carriers_of(tx, items):
-        haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
+    new = items.keys() - erasure.items.keys()
+    erasure.items |= items
+    for entry_of_item in entries_of_items(tx, items):
+        erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
     return bool(new)
 
 
-def _take_carriers(
-    tx: Transaction, haul: _Haul, lost: set[str], own: dict[str, set[str]], item_ids: Iterable[str]
+def _take_item_entries(
+    tx: Transaction, erasure: _Erasure, lost: set[str], own: dict[str, set[str]], item_ids: Iterable[str]
 ) -> list[str]:
     """Add the entries that carried what these items lost; `own` has them by item, which is judged without them."""
     taken: list[str] = []
-    for carrier in carriers_of(tx, item_ids):
-        if carrier.entry_id not in lost and (carrier.item_id in lost or carrier.has_lost(lost)):
-            haul.entries[carrier.entry_id] = (carrier.hash, carrier.salt)
-            lost.add(carrier.entry_id)
-            own.setdefault(carrier.item_id, set()).add(carrier.entry_id)
-            taken.append(carrier.entry_id)
+    for entry_of_item in entries_of_items(tx, item_ids):
+        if entry_of_item.entry_id not in lost and (entry_of_item.item_id in lost or entry_of_item.has_lost(lost)):
+            erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
+            lost.add(entry_of_item.entry_id)
+            own.setdefault(entry_of_item.item_id, set()).add(entry_of_item.entry_id)
+            taken.append(entry_of_item.entry_id)
     return taken
 
 
@@ -376,11 +376,11 @@ def _rewritten(item: Item, left: Rewritten) -> Change:
     )
 
 
-def _sample_needles(haul: _Haul) -> None:
+def _sample_needles(erasure: _Erasure) -> None:
     """Byte strings that stood beside the content and nowhere else: the salts."""
-    salts = [salt for _, salt in haul.entries.values() if salt is not None]
+    salts = [salt for _, salt in erasure.entries.values() if salt is not None]
     step = max(1, len(salts) // NEEDLES_MAX)
-    haul.needles = salts[::step][:NEEDLES_MAX]
+    erasure.needles = salts[::step][:NEEDLES_MAX]
 
 
 # -- how it goes --------------------------------------------------------------------------------------

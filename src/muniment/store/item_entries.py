@@ -12,12 +12,12 @@ from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 
-__all__ = ["CITING", "Carrier", "carriers_of", "named_events", "origins_of"]
+__all__ = ["CITING", "ItemEntry", "entries_of_items", "named_events", "origins_of"]
 
 _CARRYING = ("state_patch", "tool_result")
 
 
-class Carrier(NamedTuple):
+class ItemEntry(NamedTuple):
     """An entry that said what an item holds."""
 
     item_id: str
@@ -37,7 +37,7 @@ class Carrier(NamedTuple):
         )
 
 
-def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
+def entries_of_items(tx: Transaction, item_ids: Iterable[str]) -> Iterator[ItemEntry]:
     """The patches that carried these items' words and are not erased yet; not those that only touched them."""
     for asked in chunked(sorted(item_ids)):
         links = select(tx, LINKS, (("item_id", "in", asked),))
@@ -46,7 +46,7 @@ def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
             if source in entries:
                 hash_, salt, metadata = entries[source]
                 if metadata.get("id") == item_id or metadata.get("event") == STATE_PATCHED:
-                    yield Carrier(item_id, source, hash_, salt, metadata)
+                    yield ItemEntry(item_id, source, hash_, salt, metadata)
 
 
 class _Patch(NamedTuple):

@@ -37,7 +37,7 @@ from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
-from muniment.store.item_entries import carriers_of
+from muniment.store.item_entries import entries_of_items
 from muniment.store.items import latest, links_of, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
@@ -380,9 +380,9 @@ def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
     wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
-    for carrier in carriers_of(tx, gone):
-        emptied.setdefault(gone[carrier.item_id], {})[carrier.entry_id] = carrier.hash
-        salts.append(carrier.salt)
+    for entry_of_item in entries_of_items(tx, gone):
+        emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
+        salts.append(entry_of_item.salt)
     for receipt_id, entries in emptied.items():
         values = {"body": None, "salt": None, "receipt_id": receipt_id}
         for id_ in entries:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.memory.patches import Desk
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
     from muniment.verify.outputs import Finding
     from muniment.verify.sandbox.harness import Harness, HarnessResult
@@ -129,19 +129,19 @@ def _silenced(unit: FGFCUnit) -> FGFCUnit:
 
 
 def keep_result(
-    desk: Desk, verified: Verified, output: Output, event: str | None, evidence: Sequence[Pointer]
+    writer: Writer, verified: Verified, output: Output, event: str | None, evidence: Sequence[Pointer]
 ) -> VerifierResult:
     """Write a result into the run's ledger, joined to the event it judges and to the evidence that it quotes.
 
     Of an execution, what it did in the sandbox is kept as well (RC-25): digests and figures, no text.
     """
-    id_ = desk.ctx.ids.new("vrf")
+    id_ = writer.ctx.ids.new("vrf")
 
     def decide(tx: Transaction) -> Decided:
         judged = [] if event is None else [text_of(event, "$.event")]
-        read_evidence(tx, desk.scope, judged, "$.event")
-        _check_judged(tx, desk, output, judged)
-        cited = [source_row(tx, pointer, desk.scope.user_id).id for pointer in evidence]
+        read_evidence(tx, writer.scope, judged, "$.event")
+        _check_judged(tx, writer, output, judged)
+        cited = [source_row(tx, pointer, writer.scope.user_id).id for pointer in evidence]
         said: dict[str, Any] = {
             "id": id_,
             "result": verified.result.to_wire(),
@@ -152,13 +152,13 @@ def keep_result(
             said["traces"] = [trace.to_wire() for trace in verified.ran.traces]
         return Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)])
 
-    return write_patches(desk, decide, lambda _reader: verified.result, owners_of(desk.scope, evidence))
+    return write_patches(writer, decide, lambda _reader: verified.result, owners_of(writer.scope, evidence))
 
 
-def _check_judged(reader: Reader, desk: Desk, output: Output, judged: Sequence[str]) -> None:
+def _check_judged(reader: Reader, writer: Writer, output: Output, judged: Sequence[str]) -> None:
     """A result is of the event it names: that must be what was judged."""
     for event in judged:
-        if content_in(reader, desk.scope.tenant_id, event, desk.scope.user_id) != cleaned(desk.ctx, output.text):
+        if content_in(reader, writer.scope.tenant_id, event, writer.scope.user_id) != cleaned(writer.ctx, output.text):
             raise InvalidInput(
                 f"the event {event} says something else than this output",
                 path="$.event",

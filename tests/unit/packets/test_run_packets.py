@@ -43,10 +43,10 @@ def test_a_claim_that_came_without_evidence_is_not_shown_as_verified(mem: Memory
     """No run writes such a one; an imported ledger may hold it."""
     run = mem.run(user_id="ana", session_id="s1", run_id="r1")
     run.observe("user", "begin")
-    desk = run._desk()
+    writer = run._writer()
     said = {"id": "clm_foreign", "status": "verified", "statement": "Paris is the capital", "evidence_refs": []}
     draft = draft_patch(CLAIM_MADE, "assistant", said)
-    mem._ctx.engine.write("default", lambda tx: append_in(desk.ctx, tx, desk.scope, [draft], desk.opening, ""))
+    mem._ctx.engine.write("default", lambda tx: append_in(writer.ctx, tx, writer.scope, [draft], writer.opening, ""))
     assert [claim.claim_id for claim in run.log.claims("verified")] == ["clm_foreign"]
     assert "Paris" not in run.compose("planner", query="capital").text
     with pytest.raises(RunLocked, match="clm_foreign"):

@@ -619,8 +619,8 @@ def test_a_retry_in_a_race_is_made_from_the_same_inputs(
     run = told(mem)
     original, tries = compacting._make, []
 
-    def make_one(desk: Any, reader: Any, loaded: Any, action: Any) -> Any:
-        made, checks = original(desk, reader, loaded, action)
+    def make_one(writer: Any, reader: Any, loaded: Any, action: Any) -> Any:
+        made, checks = original(writer, reader, loaded, action)
         tries.append(loaded.sequence)
         return (None, checks) if len(tries) == 1 else (made, checks)
 

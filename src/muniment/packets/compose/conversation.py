@@ -197,7 +197,7 @@ class Quotes:
     """The hits still to be placed, best first."""
 
     def __init__(self, draft: PacketDraft) -> None:
-        self._desk = draft
+        self._draft = draft
         self._days: set[str] = set()
         self._left: list[Named] = []
         self._placed: dict[str, Placed] = {}
@@ -205,7 +205,7 @@ class Quotes:
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
-        draft, waiting = self._desk, []
+        draft, waiting = self._draft, []
         quote_max = draft.share(draft.policy.quote_share)
         room = draft.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
@@ -234,7 +234,7 @@ class Quotes:
 
     def finish(self) -> None:
         """Cut what still waits to the room that is left, or leave it out and say so."""
-        draft = self._desk
+        draft = self._draft
         for at, (name, hit) in enumerate(self._pending):
             room = draft.purse.room("quotes")
             if room < draft.policy.cut_tokens_min:
@@ -247,14 +247,14 @@ class Quotes:
 
     def retry(self) -> bool:
         """A second chance for what had no room, when the page turned out shorter than feared. Was there one?"""
-        room = self._desk.purse.room("quotes")
-        if room < self._desk.policy.cut_tokens_min:
+        room = self._draft.purse.room("quotes")
+        if room < self._draft.policy.cut_tokens_min:
             return False
         if not any(self._price(hit, hit.turn.text) <= room for _, hit in self._left):
             return False
         self._pending = self._left
         for name, _ in self._left:
-            self._desk.tally.forget(name)
+            self._draft.tally.forget(name)
         self.fill()
         self._left = self._pending
         self._leave_out()
@@ -263,12 +263,12 @@ class Quotes:
     def _leave_out(self) -> None:
         """Without room: an outdated turn says that it was outdated, any other that there was no room."""
         for name, hit in self._left:
-            self._desk.tally.omit(name, "superseded" if hit.superseded_by else "over_budget")
+            self._draft.tally.omit(name, "superseded" if hit.superseded_by else "over_budget")
 
     # -- choosing --------------------------------------------------------------------------------------
 
     def _eligible(self) -> list[Named]:
-        draft = self._desk
+        draft = self._draft
         fit: list[Named] = []
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
@@ -314,7 +314,7 @@ class Quotes:
 
     def _price(self, hit: HitCandidate, text: str) -> int:
         day = _day(hit.turn.ts)
-        purse = self._desk.purse
+        purse = self._draft.purse
         if day in self._days:
             return purse.price(self._line(hit, text))
         year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
@@ -329,17 +329,17 @@ class Quotes:
         if placed is None:
             return False
         older: Turn = placed.item.turn
-        if older.id in self._desk.shown:
+        if older.id in self._draft.shown:
             is_echo = older.role == "user" and hit.turn.role != "user"
             if is_echo or hit.superseded_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
                 return False
-            self._desk.take_back(placed, "near_duplicate", of=name)
+            self._draft.take_back(placed, "near_duplicate", of=name)
         del self._placed[other]
-        self._desk.said.rename(other, name)
+        self._draft.said.rename(other, name)
         return True
 
     def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
-        draft = self._desk
+        draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
         text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, draft.terms)
@@ -360,8 +360,8 @@ class Quotes:
         said_at = instant_order(turn.ts)
         order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
         placed = self._placed[name] = Placed(name, "quotes", price, Said(turn, text), order)
-        self._desk.place(placed, hit.score, hit.reasons)
-        self._desk.said.add(text, name, turn.words if text is turn.text else None)
+        self._draft.place(placed, hit.score, hit.reasons)
+        self._draft.said.add(text, name, turn.words if text is turn.text else None)
 
 
 @lru_cache(maxsize=1024)

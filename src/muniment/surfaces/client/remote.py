@@ -202,7 +202,7 @@ class RemoteRun(_Remote, Run):
             self._unsaid = {}
 
     def _desk(self) -> Any:
-        """As much of a desk as asks for a grant."""
+        """As much of a writer as asks for a grant."""
         return SimpleNamespace(grants=self._grants)
 
     def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
@@ -257,8 +257,8 @@ class RemoteCorpus(_Remote, Corpus):
         return "tenant" if self._user_id is None else "user"
 
     def _names(self) -> dict[str, Any]:
-        shelf = self._shelf
-        return {"tenant_id": shelf.tenant_id, "user_id": self._user_id, "corpus_id": shelf.corpus_id}
+        corpus_scope = self._corpus_scope
+        return {"tenant_id": corpus_scope.tenant_id, "user_id": self._user_id, "corpus_id": corpus_scope.corpus_id}
 
     @staticmethod
     def _add_many(added: Sequence[tuple[Corpus, Mapping[str, Any]]]) -> None:

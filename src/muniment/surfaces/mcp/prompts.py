@@ -15,7 +15,7 @@ from muniment.surfaces.mcp.tools import compose
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Purpose
     from muniment.core.record import Record
-    from muniment.surfaces.mcp.seats import Seat
+    from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["PROMPTS", "Offered", "get_prompt", "list_prompts"]
 
@@ -26,22 +26,22 @@ class Offered(NamedTuple):
     title: str
     description: str
     takes: type[Record]
-    say: Callable[[Seat, Any], str]
+    say: Callable[[ToolCaller, Any], str]
 
     @property
     def arguments(self) -> Mapping[str, str]:
         return {name: field.description or "" for name, field in self.takes.model_fields.items()}
 
 
-def _with_context(purpose: Purpose) -> Callable[[Seat, Any], str]:
-    def say(seat: Seat, asked: QuestionArguments) -> str:
-        text = compose(seat, ComposeArguments(purpose=purpose, query=asked.query)).record.to_wire()["text"]
+def _with_context(purpose: Purpose) -> Callable[[ToolCaller, Any], str]:
+    def say(tool_caller: ToolCaller, asked: QuestionArguments) -> str:
+        text = compose(tool_caller, ComposeArguments(purpose=purpose, query=asked.query)).record.to_wire()["text"]
         return f"{asked.query}\n\n{NOTICE}\n\n{text}" if text else asked.query
 
     return say
 
 
-def _keep(_seat: Seat, asked: KeepArguments) -> str:
+def _keep(_seat: ToolCaller, asked: KeepArguments) -> str:
     return (
         "Keep this in memory: record it with `observe` as my words, unchanged, then `remember` each fact in it under "
         "a key such as `user.city`, with the id of that event as its source and the decisive words as its quote.\n\n"
@@ -66,8 +66,8 @@ PROMPTS: Mapping[str, Offered] = {
 }
 
 
-def list_prompts(seat: Seat) -> list[Prompt]:
-    return [_prompt(name, each) for name, each in PROMPTS.items()] if seat.writes else []
+def list_prompts(tool_caller: ToolCaller) -> list[Prompt]:
+    return [_prompt(name, each) for name, each in PROMPTS.items()] if tool_caller.writes else []
 
 
 def _prompt(name: str, offered: Offered) -> Prompt:
@@ -75,12 +75,12 @@ def _prompt(name: str, offered: Offered) -> Prompt:
     return Prompt(name=name, title=offered.title, description=offered.description, arguments=arguments)
 
 
-def get_prompt(seat: Seat, name: str, arguments: Mapping[str, str] | None) -> GetPromptResult:
-    offered = PROMPTS.get(name) if seat.writes else None
+def get_prompt(tool_caller: ToolCaller, name: str, arguments: Mapping[str, str] | None) -> GetPromptResult:
+    offered = PROMPTS.get(name) if tool_caller.writes else None
     if offered is None:
         raise InvalidInput(
             f"there is no prompt {name!r:.80}", path="$.name", hint="`prompts/list` says which there are"
         )
-    text = offered.say(seat, offered.takes.from_wire(dict(arguments or {})))
+    text = offered.say(tool_caller, offered.takes.from_wire(dict(arguments or {})))
     message = PromptMessage(role="user", content=TextContent(text=text))
     return GetPromptResult(description=offered.description, messages=[message])

@@ -1,4 +1,4 @@
-"""Resources: packets of builds, narratives of runs, events; listed in pages, newest first, of the seat's user alone."""
+"""Resources: packets of builds, narratives of runs, events; in pages, newest first, of the caller's user alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.uris import TEMPLATES, build_uri, narrative_uri, parts_of
 
 if TYPE_CHECKING:
-    from muniment.surfaces.mcp.seats import Seat
+    from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["PAGE", "list_resources", "list_templates", "read_resource"]
 
@@ -29,10 +29,10 @@ def list_templates() -> list[ResourceTemplate]:
     ]
 
 
-def list_resources(seat: Seat, cursor: str | None) -> ListResourcesResult:
+def list_resources(tool_caller: ToolCaller, cursor: str | None) -> ListResourcesResult:
     """One page. Events are read by address alone: there may be any number of them, and `search` finds them."""
     after = None if cursor is None else _place(cursor)
-    found = list_readables(seat.memory._ctx, seat.tenant, seat.user, after, PAGE + 1)
+    found = list_readables(tool_caller.memory._ctx, tool_caller.tenant, tool_caller.user, after, PAGE + 1)
     shown = found[:PAGE]
     more = _cursor(shown[-1]) if len(found) > PAGE else None
     return ListResourcesResult(resources=[_resource(each) for each in shown], next_cursor=more)
@@ -64,28 +64,28 @@ def _resource(each: Readable) -> Resource:
     return Resource(name=name, title=title, uri=narrative_uri(each.run_id, each.sequence), mime_type="text/markdown")
 
 
-def read_resource(seat: Seat, uri: str) -> ReadResourceResult:
+def read_resource(tool_caller: ToolCaller, uri: str) -> ReadResourceResult:
     match parts_of(uri):
         case ["builds", build_id]:
-            return _text(uri, "application/json", seat.build(build_id).packet_bytes.decode())
+            return _text(uri, "application/json", tool_caller.build(build_id).packet_bytes.decode())
         case ["events", event_id]:
-            return _text(uri, "application/json", _event(seat, event_id))
+            return _text(uri, "application/json", _event(tool_caller, event_id))
         case ["runs", run_id, "narrative"]:
-            return _text(uri, "text/markdown", seat.narrative(run_id, None))
+            return _text(uri, "text/markdown", tool_caller.narrative(run_id, None))
         case ["runs", run_id, "narrative", number] if number.isascii() and number.isdigit() and len(number) < 10:
-            return _text(uri, "text/markdown", seat.narrative(run_id, int(number)))
+            return _text(uri, "text/markdown", tool_caller.narrative(run_id, int(number)))
         case _:
             raise NotFound(
                 f"no resource {uri!r:.120}", path="$.uri", hint="`resources/templates/list` says which there are"
             )
 
 
-def _event(seat: Seat, event_id: str) -> str:
+def _event(tool_caller: ToolCaller, event_id: str) -> str:
     """The entry, with its content in place wherever it lies."""
-    entry = seat.run.ledger.get(event_id)
+    entry = tool_caller.run.ledger.get(event_id)
     plain = entry.to_wire()
     if entry.body is not None and entry.body.blob is not None:
-        plain["body"] = plain["body"] | {"content": seat.run.ledger.content(event_id)}
+        plain["body"] = plain["body"] | {"content": tool_caller.run.ledger.content(event_id)}
     return canonical_text(plain)
 
 

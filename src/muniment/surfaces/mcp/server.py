@@ -1,4 +1,4 @@
-"""The server: requests of the protocol carried out at a seat, in a worker thread; refusals in the one error shape."""
+"""The server: requests of the protocol carried out for a caller in a worker thread; refusals in the one error shape."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import muniment
 from muniment.core.canonical import canonical_bytes, canonical_text
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound, RunFinished, TooLarge
 from muniment.surfaces.mcp.arguments import ARGUMENTS_BYTES_MAX
+from muniment.surfaces.mcp.callers import ToolCaller, ToolCallers
 from muniment.surfaces.mcp.prompts import get_prompt, list_prompts
 from muniment.surfaces.mcp.resources import list_resources, list_templates, read_resource
 from muniment.surfaces.mcp.schemas import schema_of
-from muniment.surfaces.mcp.seats import Seat, Seats
 from muniment.surfaces.mcp.tools import TOOLS, Tool
 
 __all__ = ["INSTRUCTIONS", "SeatOf", "make_server"]
@@ -36,79 +36,79 @@ THREADS = 16
 LOGGER = logging.getLogger("muniment.mcp")
 
 Ctx = ServerRequestContext[Any, Any]
-SeatOf = Callable[[Ctx], Seat]
+SeatOf = Callable[[Ctx], ToolCaller]
 """Who asks decides where they sit. Called in a worker thread."""
 T = TypeVar("T")
 
 
-def make_server(seats: Seats, seat_of: SeatOf, *, threads: int = THREADS) -> Server[Any]:
+def make_server(tool_callers: ToolCallers, tool_caller_of: SeatOf, *, threads: int = THREADS) -> Server[Any]:
     """The server, to be run over any transport."""
-    desk = _Desk(seats, seat_of, threads)
+    handlers = _Handlers(tool_callers, tool_caller_of, threads)
     return Server(
         "muniment",
         version=muniment.__version__,
         title="muniment",
         description="Evidence-first memory: what an agent is told, and the deed for it.",
         instructions=INSTRUCTIONS,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
-        on_list_prompts=desk.list_prompts,
-        on_get_prompt=desk.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-class _Desk:
+class _Handlers:
     """Takes requests, one method for each of the protocol's."""
 
-    def __init__(self, seats: Seats, seat_of: SeatOf, threads: int) -> None:
-        self._seats, self._seat_of, self._threads = seats, seat_of, threads
+    def __init__(self, tool_callers: ToolCallers, tool_caller_of: SeatOf, threads: int) -> None:
+        self._seats, self._seat_of, self._threads = tool_callers, tool_caller_of, threads
         self._limiter: CapacityLimiter | None = None
 
     async def list_tools(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        def work(seat: Seat) -> list[types.Tool]:
+        def work(tool_caller: ToolCaller) -> list[types.Tool]:
             _check_one_page(params)
-            return [_described(tool) for tool in TOOLS.values() if tool.is_offered(seat)]
+            return [_described(tool) for tool in TOOLS.values() if tool.is_offered(tool_caller)]
 
         return types.ListToolsResult(tools=await self._answer(ctx, work))
 
     async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            return await self._at_seat(ctx, lambda seat: _call(seat, params.name, params.arguments))
+            return await self._at_seat(ctx, lambda tool_caller: _call(tool_caller, params.name, params.arguments))
         except MunimentError as error:
             return _refusal(error)
 
     async def list_resources(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         cursor = None if params is None else params.cursor
-        return await self._answer(ctx, lambda seat: list_resources(seat, cursor))
+        return await self._answer(ctx, lambda tool_caller: list_resources(tool_caller, cursor))
 
     async def list_templates(
         self, ctx: Ctx, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        def work(_seat: Seat) -> list[types.ResourceTemplate]:
+        def work(_seat: ToolCaller) -> list[types.ResourceTemplate]:
             _check_one_page(params)
             return list_templates()
 
         return types.ListResourceTemplatesResult(resource_templates=await self._answer(ctx, work))
 
     async def read_resource(self, ctx: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return await self._answer(ctx, lambda seat: read_resource(seat, params.uri))
+        return await self._answer(ctx, lambda tool_caller: read_resource(tool_caller, params.uri))
 
     async def list_prompts(self, ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        def work(seat: Seat) -> list[types.Prompt]:
+        def work(tool_caller: ToolCaller) -> list[types.Prompt]:
             _check_one_page(params)
-            return list_prompts(seat)
+            return list_prompts(tool_caller)
 
         return types.ListPromptsResult(prompts=await self._answer(ctx, work))
 
     async def get_prompt(self, ctx: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return await self._answer(ctx, lambda seat: get_prompt(seat, params.name, params.arguments))
+        return await self._answer(ctx, lambda tool_caller: get_prompt(tool_caller, params.name, params.arguments))
 
     # -- carrying out ---------------------------------------------------------------------------------
 
-    async def _answer(self, ctx: Ctx, work: Callable[[Seat], T]) -> T:
+    async def _answer(self, ctx: Ctx, work: Callable[[ToolCaller], T]) -> T:
         """What is no tool fails as the protocol has it, with our error as its data."""
         try:
             return await self._at_seat(ctx, work)
@@ -117,17 +117,17 @@ class _Desk:
             code = types.INVALID_PARAMS if is_asked else types.INTERNAL_ERROR
             raise MCPError(code=code, message=error.message, data=_shape(error)) from None
 
-    async def _at_seat(self, ctx: Ctx, work: Callable[[Seat], T]) -> T:
+    async def _at_seat(self, ctx: Ctx, work: Callable[[ToolCaller], T]) -> T:
         if self._limiter is None:  # belongs to the event loop
             self._limiter = CapacityLimiter(self._threads)
 
         def at_seat() -> T:
             with _Wall():
-                seat = self._seat_of(ctx)
+                tool_caller = self._seat_of(ctx)
                 try:
-                    return work(seat)
+                    return work(tool_caller)
                 except RunFinished:
-                    self._seats.leave(seat.run)
+                    self._seats.leave(tool_caller.run)
                     raise
 
         return await to_thread.run_sync(at_seat, limiter=self._limiter)
@@ -164,14 +164,14 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _call(seat: Seat, name: str, arguments: dict[str, Any] | None) -> types.CallToolResult:
+def _call(tool_caller: ToolCaller, name: str, arguments: dict[str, Any] | None) -> types.CallToolResult:
     tool = TOOLS.get(name)
-    if tool is None or not tool.is_offered(seat):
+    if tool is None or not tool.is_offered(tool_caller):
         unknown = InvalidInput(
             f"there is no tool {name!r:.80}", path="$.name", hint="`tools/list` says which there are"
         )
         raise MCPError(code=types.INVALID_PARAMS, message=unknown.message, data=_shape(unknown))
-    answered = tool.call(seat, _read(tool, arguments or {}))
+    answered = tool.call(tool_caller, _read(tool, arguments or {}))
     return types.CallToolResult(
         content=[types.TextContent(text=answered.text)], structured_content=answered.record.to_wire()
     )

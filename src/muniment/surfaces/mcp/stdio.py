@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 from mcp.server.stdio import stdio_server
 
-from muniment.surfaces.mcp.seats import Place, Seats
+from muniment.surfaces.mcp.callers import CallerScope, ToolCallers
 from muniment.surfaces.mcp.server import make_server
 
 if TYPE_CHECKING:
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["place_told", "serve_stdio"]
 
 
-def place_told(store: Settings, settings: McpSettings) -> Place:
+def place_told(store: Settings, settings: McpSettings) -> CallerScope:
     """The place that the configuration names."""
-    return Place(store.tenant, store.user, store.agent, settings.session, settings.run)
+    return CallerScope(store.tenant, store.user, store.agent, settings.session, settings.run)
 
 
-def serve_stdio(memory: Memory, place: Place, settings: McpSettings) -> None:
+def serve_stdio(memory: Memory, place: CallerScope, settings: McpSettings) -> None:
     """Serve until the client closes its end. What a request has begun to write is written."""
-    seats = Seats(memory, settings)
-    seats.take(place)  # what is wrong with the place is said before anyone asks
-    server = make_server(seats, lambda _ctx: seats.take(place))
+    tool_callers = ToolCallers(memory, settings)
+    tool_callers.take(place)  # what is wrong with the place is said before anyone asks
+    server = make_server(tool_callers, lambda _ctx: tool_callers.take(place))
 
     async def main() -> None:
         async with stdio_server() as (read, write):

@@ -25,7 +25,7 @@ from muniment.surfaces.http.app import Beside
 from muniment.surfaces.http.bodies import read_bytes
 from muniment.surfaces.http.gateway import problem_response
 from muniment.surfaces.http.settings import is_loopback
-from muniment.surfaces.mcp.seats import Place, Seat, Seats
+from muniment.surfaces.mcp.callers import CallerScope, ToolCaller, ToolCallers
 from muniment.surfaces.mcp.server import Ctx, make_server
 
 if TYPE_CHECKING:
@@ -50,18 +50,18 @@ class Mounted(NamedTuple):
 
 def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: McpSettings) -> Mounted:
     """MCP over a store, for a server of these settings."""
-    seats = Seats(memory, settings)
+    tool_callers = ToolCallers(memory, settings)
 
-    def seat_of(ctx: Ctx) -> Seat:
+    def tool_caller_of(ctx: Ctx) -> ToolCaller:
         request = cast("Request", ctx.request)
         caller = _caller(request)
         if settings.level != "user":
             check_grants(caller, {"grants": [settings.level]})
         place = place_asked(caller, request.headers, store, settings)
-        return seats.take(place, reads_only=not caller.may("write"))
+        return tool_callers.take(place, reads_only=not caller.may("write"))
 
     manager = StreamableHTTPSessionManager(
-        app=make_server(seats, seat_of, threads=server.threads),
+        app=make_server(tool_callers, tool_caller_of, threads=server.threads),
         json_response=True,
         stateless=True,
         security_settings=_security(server),
@@ -98,7 +98,7 @@ def _caller(request: Request) -> Caller:
     return caller
 
 
-def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, settings: McpSettings) -> Place:
+def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, settings: McpSettings) -> CallerScope:
     """Where a caller sits: as its headers say, within what its key is for; else as the key or the settings say."""
     told = {name: unquote(headers.get(header, "")) for name, header in HEADERS.items()}
     tenant = told["tenant"] or (store.tenant if caller.tenant == "*" else caller.tenant)
@@ -106,7 +106,7 @@ def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, set
     user = told["user"] or (own if caller.user is None else caller.user)
     if tenant == "*":
         raise InvalidInput(
-            "a seat is in one tenant", path="$.tenant", hint=f"name it in the header {HEADERS['tenant']}"
+            "a tool_caller is in one tenant", path="$.tenant", hint=f"name it in the header {HEADERS['tenant']}"
         )
     if caller.tenant not in ("*", tenant):
         raise Forbidden("this key is for another tenant", hint="use a key of that tenant")
@@ -118,7 +118,7 @@ def place_asked(caller: Caller, headers: Mapping[str, str], store: Settings, set
             path="$.user",
             hint=f"use a key of one user, or have the client send the header {HEADERS['user']}",
         )
-    return Place(tenant, user, told["agent"] or store.agent, told["session"] or settings.session)
+    return CallerScope(tenant, user, told["agent"] or store.agent, told["session"] or settings.session)
 
 
 def _security(server: ServerSettings) -> TransportSecuritySettings:

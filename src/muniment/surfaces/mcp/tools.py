@@ -33,7 +33,7 @@ from muniment.surfaces.mcp.uris import build_uri, event_uri
 
 if TYPE_CHECKING:
     from muniment.memory.recall.records import Hit
-    from muniment.surfaces.mcp.seats import Seat
+    from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["TOOLS", "Answered", "Tool", "compose"]
 
@@ -61,24 +61,24 @@ class Tool:
     description: str
     takes: type[Record]
     answers: type[Record]
-    call: Callable[[Seat, Any], Answered]
+    call: Callable[[ToolCaller, Any], Answered]
     access: Literal["read", "write"] = "write"
     destroys: bool = False
     is_idempotent: bool = False
 
-    def is_offered(self, seat: Seat) -> bool:
-        if self.destroys and seat.settings.forget == "off":
+    def is_offered(self, tool_caller: ToolCaller) -> bool:
+        if self.destroys and tool_caller.settings.forget == "off":
             return False
-        return self.access == "read" or seat.writes
+        return self.access == "read" or tool_caller.writes
 
 
-def observe(seat: Seat, asked: ObserveArguments) -> Answered:
+def observe(tool_caller: ToolCaller, asked: ObserveArguments) -> Answered:
     more: dict[str, Any] = {
         "ts": asked.ts,
         "tags": asked.tags,
         "entities": asked.entities,
         "idempotency_key": asked.idempotency_key,
-        "trust": seat.trust(asked.role, asked.trust),
+        "trust": tool_caller.trust(asked.role, asked.trust),
     }
     if (asked.role == "tool") != (asked.tool is not None):
         raise InvalidInput("a tool's result, and nothing else, names its tool", path="$.tool")
@@ -86,11 +86,11 @@ def observe(seat: Seat, asked: ObserveArguments) -> Answered:
         if asked.speaker is not None:
             raise InvalidInput("a tool has no speaker", path="$.speaker")
         ok = True if asked.ok is None else asked.ok
-        entry = seat.run.observe_tool(asked.tool, content=asked.content, ok=ok, **more)
+        entry = tool_caller.run.observe_tool(asked.tool, content=asked.content, ok=ok, **more)
     else:
         if asked.ok is not None:
             raise InvalidInput("only a tool's result is ok or not", path="$.ok")
-        entry = seat.run.observe(asked.role, asked.content, speaker=asked.speaker, **more)
+        entry = tool_caller.run.observe(asked.role, asked.content, speaker=asked.speaker, **more)
     seen = _observed(entry)
     return Answered(seen, words.say_observed(seen))
 
@@ -109,21 +109,21 @@ def _observed(entry: LedgerEntry) -> Observed:
     )
 
 
-def remember(seat: Seat, asked: RememberArguments) -> Answered:
+def remember(tool_caller: ToolCaller, asked: RememberArguments) -> Answered:
     sources = list(asked.sources)
     if not sources and asked.said is None:
         raise InvalidInput(
             "a fact needs evidence", path="$.sources", hint="give ids from observe or search, or `said`: the words"
         )
     if asked.said is not None:
-        sources.append(seat.run.observe("user", asked.said, trust=seat.trust("user")).id)
-    fact = seat.run.remember(
+        sources.append(tool_caller.run.observe("user", asked.said, trust=tool_caller.trust("user")).id)
+    fact = tool_caller.run.remember(
         asked.key,
         asked.value,
         sources=sources,
         quote=asked.quote,
         confidence=asked.confidence,
-        scope_level=seat.settings.level,  # type: ignore[arg-type]  # one of CHOICES
+        scope_level=tool_caller.settings.level,  # type: ignore[arg-type]  # one of CHOICES
         valid_from=asked.valid_from,
         valid_to=asked.valid_to,
         notes=asked.notes,
@@ -131,16 +131,16 @@ def remember(seat: Seat, asked: RememberArguments) -> Answered:
     return Answered(fact, words.say_fact(fact))
 
 
-def search(seat: Seat, asked: SearchArguments) -> Answered:
+def search(tool_caller: ToolCaller, asked: SearchArguments) -> Answered:
     k = check_count(asked.k, 1, K_MAX, "k")
-    hits = tuple(_found(seat, hit) for hit in seat.run.search(asked.query, k=k, now=asked.now))
+    hits = tuple(_found(tool_caller, hit) for hit in tool_caller.run.search(asked.query, k=k, now=asked.now))
     found = Found(notice=NOTICE, hits=hits)
     return Answered(found, words.say_found(found))
 
 
-def _found(seat: Seat, hit: Hit) -> FoundHit:
+def _found(tool_caller: ToolCaller, hit: Hit) -> FoundHit:
     """The hit with what it counts for: no more than the least of what it rests on (LG-08)."""
-    entries = [_entry(seat, id_) for id_ in hit.sources[:SOURCES_MAX]]
+    entries = [_entry(tool_caller, id_) for id_ in hit.sources[:SOURCES_MAX]]
     known = [entry for entry in entries if entry is not None]
     trust = lowest_trust(entry.trust for entry in known) if len(known) == len(entries) else "external"
     flags = sorted({flag for entry in known for flag in entry.flags})
@@ -153,17 +153,17 @@ def _found(seat: Seat, hit: Hit) -> FoundHit:
     return FoundHit.from_wire(plain | {"flags": flags})
 
 
-def _entry(seat: Seat, event_id: str) -> LedgerEntry | None:
+def _entry(tool_caller: ToolCaller, event_id: str) -> LedgerEntry | None:
     """An event a hit rests on; that of a fact the user inherits may be another's, and is not theirs to see."""
     try:
-        return seat.run.ledger.get(event_id)
+        return tool_caller.run.ledger.get(event_id)
     except NotFound:
         return None
 
 
-def compose(seat: Seat, asked: ComposeArguments) -> Answered:
+def compose(tool_caller: ToolCaller, asked: ComposeArguments) -> Answered:
     tokens = asked.max_tokens
-    build = seat.run.compose(
+    build = tool_caller.run.compose(
         asked.purpose,
         query=asked.query,
         max_tokens=None if tokens is None else check_count(tokens, TOKENS_MIN, TOKENS_MAX, "max_tokens"),
@@ -183,14 +183,14 @@ def compose(seat: Seat, asked: ComposeArguments) -> Answered:
     return Answered(composed, words.say_composed(composed))
 
 
-def recall(seat: Seat, asked: RecallArguments) -> Answered:
+def recall(tool_caller: ToolCaller, asked: RecallArguments) -> Answered:
     most = None if asked.top_k is None else check_count(asked.top_k, 1, HINTS_MAX, "top_k")
-    found = seat.run.learning.recall(asked.query, intent=asked.intent, state=asked.state, top_k=most)
+    found = tool_caller.run.learning.recall(asked.query, intent=asked.intent, state=asked.state, top_k=most)
     recalled = Recalled(notice=NOTICE, response=found.response, text=found.text, tokens=found.injection.tokens)
     return Answered(recalled, words.say_recalled(recalled))
 
 
-def claim(seat: Seat, asked: ClaimArguments) -> Answered:
+def claim(tool_caller: ToolCaller, asked: ClaimArguments) -> Answered:
     evidence = [each.to_wire() for each in asked.evidence]
     if (asked.statement is None) == (asked.claim_id is None):
         raise InvalidInput("give either a statement or a claim_id", path="$.statement")
@@ -199,43 +199,47 @@ def claim(seat: Seat, asked: ClaimArguments) -> Answered:
     if asked.statement is not None:
         if asked.status == "retracted":
             raise InvalidInput("what is retracted is named by claim_id", path="$.claim_id")
-        made = seat.run.log.claim(asked.statement, evidence=evidence, status=asked.status)
+        made = tool_caller.run.log.claim(asked.statement, evidence=evidence, status=asked.status)
     else:
-        made = _change_claim(seat, str(asked.claim_id), asked, evidence)
+        made = _change_claim(tool_caller, str(asked.claim_id), asked, evidence)
     return Answered(made, words.say_claim(made))
 
 
-def _change_claim(seat: Seat, claim_id: str, asked: ClaimArguments, evidence: list[dict[str, Any]]) -> RunClaim:
+def _change_claim(
+    tool_caller: ToolCaller, claim_id: str, asked: ClaimArguments, evidence: list[dict[str, Any]]
+) -> RunClaim:
     if asked.status == "retracted":
-        return seat.run.log.retract_claim(claim_id, reason=str(asked.reason), evidence=evidence)
+        return tool_caller.run.log.retract_claim(claim_id, reason=str(asked.reason), evidence=evidence)
     if asked.status == "verified":
-        return seat.run.log.verify_claim(claim_id, evidence=evidence)
+        return tool_caller.run.log.verify_claim(claim_id, evidence=evidence)
     raise InvalidInput("a claim that was made is verified or retracted", path="$.status")
 
 
-def forget(seat: Seat, asked: ForgetArguments) -> Answered:
+def forget(tool_caller: ToolCaller, asked: ForgetArguments) -> Answered:
     if (asked.event_id is None) == (asked.fact_id is None):
         raise InvalidInput("name one event or one fact", path="$.event_id")
     if asked.event_id is not None:
-        kind = seat.run.ledger.get(asked.event_id).kind
+        kind = tool_caller.run.ledger.get(asked.event_id).kind
         if kind not in ("message", "tool_result"):
             raise InvalidInput(
                 f"the event is a {kind}, which the store itself wrote", path="$.event_id", hint="name what it speaks of"
             )
-    receipt = seat.memory.forget(event=asked.event_id, fact=asked.fact_id, user_id=seat.user, tenant_id=seat.tenant)
+    receipt = tool_caller.memory.forget(
+        event=asked.event_id, fact=asked.fact_id, user_id=tool_caller.user, tenant_id=tool_caller.tenant
+    )
     if len(receipt.erased) > ERASED_MAX:  # the whole of it stays in the store
         receipt = receipt.model_copy(update={"erased": receipt.erased[:ERASED_MAX]})
     return Answered(receipt, words.say_receipt(receipt))
 
 
-def explain(seat: Seat, asked: ExplainArguments) -> Answered:
+def explain(tool_caller: ToolCaller, asked: ExplainArguments) -> Answered:
     if (asked.build_id is None) == (asked.text is None):
         raise InvalidInput("name a build or give a text", path="$.build_id")
     if asked.text is not None:
-        told = seat.memory.why(asked.text, user_id=seat.user, tenant_id=seat.tenant)
+        told = tool_caller.memory.why(asked.text, user_id=tool_caller.user, tenant_id=tool_caller.tenant)
         explanation = Explanation(notice=NOTICE, tellings=tuple(_short(each) for each in told[:LISTED_MAX]))
     else:
-        explanation = Explanation(notice=NOTICE, build=_explained(seat, str(asked.build_id)))
+        explanation = Explanation(notice=NOTICE, build=_explained(tool_caller, str(asked.build_id)))
     return Answered(explanation, words.say_explanation(explanation))
 
 
@@ -243,10 +247,10 @@ def _short(telling: Any) -> Any:
     return telling.model_copy(update={"line": telling.line[:TEXT_CHARS_MAX]})
 
 
-def _explained(seat: Seat, build_id: str) -> Explained:
+def _explained(tool_caller: ToolCaller, build_id: str) -> Explained:
     from muniment.surfaces.cli.explained import explained
 
-    plain = explained(seat.build(build_id))
+    plain = explained(tool_caller.build(build_id))
     return Explained(
         build_id=plain["build_id"],
         purpose=plain["meta"]["purpose"],

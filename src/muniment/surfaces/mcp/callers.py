@@ -1,4 +1,4 @@
-"""Seats: the place in the store that a caller was given, and the run it writes to. Nothing reaches past it (LG-02)."""
+"""Callers of the tools: the scope in the store that each was given, the run it writes to. Nothing reaches past it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import Role
     from muniment.surfaces.mcp.settings import McpSettings
 
-__all__ = ["Place", "Seat", "Seats"]
+__all__ = ["CallerScope", "ToolCaller", "ToolCallers"]
 
 RUNS_MAX = 1000
 """How many places have their run at hand; of more, those unused the longest begin a new one."""
 
 
-class Place(NamedTuple):
+class CallerScope(NamedTuple):
     """Whose memory, for which agent; session and run are minted where they are empty."""
 
     tenant: str
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class ToolCaller:
     """What one request may see and do."""
 
     memory: Memory
@@ -73,22 +73,22 @@ class Seat:
         return self.memory.log.narrative(run_id, sequence, tenant_id=self.tenant)
 
 
-class Seats:
-    """Hands out seats. A place keeps its run until the server ends or the run does."""
+class ToolCallers:
+    """Hands them out. A scope keeps its run until the server ends or the run does."""
 
     def __init__(self, memory: Memory, settings: McpSettings) -> None:
         self.memory, self.settings = memory, settings
-        self._runs: OrderedDict[Place, Run] = OrderedDict()
+        self._runs: OrderedDict[CallerScope, Run] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, place: Place, *, reads_only: bool = False) -> Seat:
-        """A seat at a place; its run is opened with the first."""
+    def take(self, place: CallerScope, *, reads_only: bool = False) -> ToolCaller:
+        """The caller of a scope; its run is opened with the first."""
         with self._lock:
             run = self._runs.pop(place, None) or self._open(place)
             self._runs[place] = run
             if len(self._runs) > RUNS_MAX:
                 self._runs.popitem(last=False)
-        return Seat(self.memory, run, self.settings, reads_only)
+        return ToolCaller(self.memory, run, self.settings, reads_only)
 
     def leave(self, run: Run) -> None:
         """The run has ended: who comes to its place next begins another, unless it was named."""
@@ -96,7 +96,7 @@ class Seats:
             for place in [each for each, held in self._runs.items() if held is run and not each.run]:
                 del self._runs[place]
 
-    def _open(self, place: Place) -> Run:
+    def _open(self, place: CallerScope) -> Run:
         if not place.user:
             raise InvalidInput(
                 "whose memory is not said", path="$.user", hint="the server's configuration names a user"
