@@ -32,6 +32,7 @@ KNOWN = {
     ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
     ("learning/plans.py", "ended_draft"): "of a plan: applied, aborted, undone",
     ("rules/rule_drafting.py", "_next"): "evidence added to a rule, whose status stays",
+    ("surfaces/cli/commands/rules_view.py", ""): "what the option --stage is for",
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 
