@@ -75,6 +75,8 @@ class Walk(ast.NodeVisitor):
                 self._given(node, word, given[word])
         if name in ("Insert", "Put") and node.args and getattr(node.args[0], "value", None) == "items":
             self.item_writes += 1
+        if name in ("insert", "put") and len(node.args) > 1 and getattr(node.args[1], "id", None) == "ITEMS":
+            self.item_writes += 1
         if name == "setattr" and len(node.args) == 3 and getattr(node.args[1], "value", None) in WORDS:
             self._given(node, "status", node.args[2])
         self.generic_visit(node)

@@ -28,7 +28,7 @@ from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.cli.commands.serving import _beside
-from muniment.surfaces.http.access import OPEN, ToolCaller
+from muniment.surfaces.http.access import OPEN, Caller
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings
@@ -187,14 +187,14 @@ def test_writing_above_the_users_level_takes_an_administrators_key(memory: Memor
         (OPEN, {}, CallerScope("default", "ana", "support")),
         (OPEN, {"muniment-tenant": "t2"}, None),  # the configured user is one of the configured tenant
         (OPEN, {"muniment-tenant": "t2", "muniment-user": "x"}, CallerScope("t2", "x", "support")),
-        (ToolCaller("k", "t2", None, "write"), {}, None),
-        (ToolCaller("k", "t2", "zoe", "write"), {}, CallerScope("t2", "zoe", "support")),
-        (ToolCaller("k", "t2", "zoe", "write"), {"muniment-user": "ana"}, None),
-        (ToolCaller("k", "t2", None, "admin"), {"muniment-tenant": "default"}, None),
-        (ToolCaller("k", "*", None, "admin"), {"muniment-tenant": "*"}, None),
+        (Caller("k", "t2", None, "write"), {}, None),
+        (Caller("k", "t2", "zoe", "write"), {}, CallerScope("t2", "zoe", "support")),
+        (Caller("k", "t2", "zoe", "write"), {"muniment-user": "ana"}, None),
+        (Caller("k", "t2", None, "admin"), {"muniment-tenant": "default"}, None),
+        (Caller("k", "*", None, "admin"), {"muniment-tenant": "*"}, None),
     ],
 )
-def test_where_a_caller_sits(caller: ToolCaller, headers: dict[str, str], place: CallerScope | None) -> None:
+def test_where_a_caller_sits(caller: Caller, headers: dict[str, str], place: CallerScope | None) -> None:
     if place is None:
         with pytest.raises(MunimentError):
             place_asked(caller, headers, STORE, McpSettings())

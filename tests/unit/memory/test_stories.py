@@ -103,6 +103,28 @@ def test_dates_in_questions_meet_what_was_said_then() -> None:
     assert ask(index, "What happened in July 2023?")[0].ordinal == 1
 
 
+def test_what_was_said_at_the_time_that_is_asked_for_is_found_by_the_time_alone() -> None:
+    """Mutation: a turn is a hit by its words alone, though it was said within the time that the question names."""
+    index = story(
+        ("2023-06-30", "Ann", "We repainted the hall."),
+        ("2023-07-01", "Ann", "The cherry trees are in bloom."),
+        ("2023-07-31", "Ann", "It rained all week."),
+        ("2023-08-01", "Ann", "My puppy chewed the lamp."),
+    )
+    time = RecallPolicy().time
+    for asked, expected in (
+        ("Anything before July?", [0]),
+        ("Anything after July?", [3]),
+        ("Anything since 31 July?", [2, 3]),
+        ("Anything after June?", [1, 2, 3]),
+    ):
+        found = ask(index, asked)
+        assert [(hit.ordinal, dict(hit.parts)) for hit in found] == [(each, {"time": time}) for each in expected], asked
+    both = ask(index, "Which hall after July?")
+    assert [(hit.ordinal, dict(hit.parts)) for hit in both] == [(0, {"words": 1.0}), (3, {"time": time})]
+    assert ask(index, "Anything?") == []
+
+
 def test_the_user_and_the_assistant_are_told_apart() -> None:
     index = story(
         ("2023-01-01", "user", "Which tent should I take to the mountains?"),

@@ -317,6 +317,8 @@ def test_a_responder_hears_an_insight_only_if_every_door_is_open(
     {"facts": [make_fact("f1", "user.diet", f"We think {SECRET}.")]},
     {"facts": [make_fact("f1", "user.diet", {"statement": "x", "validation_state": "testing"})]},
     {"facts": [make_fact("f1", "user.diet", "x", notes=SECRET.title())]},
+    {"facts": [make_fact("f1", "user.diet", {SECRET: True})]},
+    {"facts": [make_fact("f1", "user.diet", [{"told": {f"We think {SECRET}.": 0.4}}])]},
     {"hits": [make_hit("e1", f"Note: {SECRET.upper()}!", role="assistant")]},
     {"hits": [make_hit("e1", f"Note: {SECRET}", role="tool", kind="tool_result", trust="tool")]},
     {"hits": [make_hit("i1", "vegetarian, it seems")]},
@@ -328,12 +330,15 @@ def test_a_responder_hears_an_insight_only_if_every_door_is_open(
     {"working_state": {"goal": f"cook, since {SECRET}"}},
     {"working_state": {"slots": {"diet": {"maybe": SECRET}}}},
     {"working_state": {"slots": {SECRET: True}}},
+    {"working_state": {"slots": {"diet": {SECRET: True}}}},
+    {"working_state": {"constraints": {"diet": [{SECRET: {}}]}}},
     {"working_state": {"constraints": {"x": {"statement": "vegetarian", "validation_state": "unvalidated"}}}},
     {"working_state": {"decisions": [{"statement": "buy tofu: vegetarian", "evidence_id": "i1"}]}},
     {"loops": [{"question": f"{SECRET}?", "status": "open"}]},
     {"insights": [make_insight("i9", "other", validation_state="validated"), make_insight("i1", SECRET)]},
 ])  # fmt: skip
 def test_an_insight_comes_through_no_other_door(smuggled: dict[str, Any]) -> None:
+    """Mutation: the wall does not look at the keys of a value."""
     from muniment.contracts.memory_packet import OpenLoop
 
     pool = {"insights": [make_insight("i1", SECRET)], **smuggled}

@@ -158,6 +158,26 @@ def test_a_value_that_says_it_is_unvalidated_is_refused_wherever_it_stands(path:
     assert error.value.issues[0].code == "MP-12"
 
 
+@pytest.mark.req("MP-12")
+@pytest.mark.parametrize("state", ["testing", "Validated", "", None, 0, ["validated"]])
+@pytest.mark.parametrize("key", ["diet", "may be vegetarian", "0", ""])
+@pytest.mark.parametrize("section", ["slots", "own_key", "facts"])
+def test_whatever_key_an_unvalidated_value_stands_under_the_second_guard_finds_it(
+    section: str, key: str, state: Any
+) -> None:
+    """Mutation: the renderer looks under the first key only, or takes a state that is empty or no text for none."""
+    held: Any = {"colour": "red", key: [1, {"first": 2, "deep": {"statement": "x", "validation_state": state}}]}
+    path = f"short_term__working_state__{section}"
+    if section == "facts":
+        path, held = "long_term__facts", [{**PACKET["long_term"]["facts"][0], "value": held}]
+    with pytest.raises(InvalidRecord) as error:
+        render(packet(meta__purpose="responder", **{path: held}))
+    (issue,) = error.value.issues
+    assert issue.code == "MP-12"
+    assert issue.path.endswith("[1].deep.validation_state")
+    assert render(packet(meta__purpose="planner", **{path: held})).text
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -85,6 +85,21 @@ def test_a_test_that_did_not_run_to_its_end_did_not_pass(status: str) -> None:
 
 
 @pytest.mark.req("RC-18")
+def test_a_test_that_was_not_graded_is_not_counted() -> None:
+    """Mutation: `not_graded` counts towards the tests that a rule must have; of one that was graded, any end counts."""
+    made = Gated()
+    graded = made.outcomes()
+    kinds = {"d1-regression": "regressions", "d1-cluster": "cluster counterexamples"}
+    for test_id, check in kinds.items():
+        for status, expected in (("not_graded", [check, "every test passes"]), ("error", ["every test passes"])):
+            told = {"status": status, "ok": False}
+            changed = [one.model_copy(update=told) if one.test_id == test_id else one for one in graded]
+            report = made.gate(outcomes=changed)
+            assert failing_checks(report) == expected
+            assert {one.name: one.found for one in report.checks}[check] == str(int(status != "not_graded"))
+
+
+@pytest.mark.req("RC-18")
 def test_a_vacuous_test_is_refused_by_name() -> None:
     made = Gated()
     first, *rest = made.outcomes()

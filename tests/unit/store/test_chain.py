@@ -26,13 +26,13 @@ SCOPE_NAMES = ("user_id", "agent_id", "session_id", "run_id")
 SCOPE = Scope(tenant_id="default", user_id="ana", agent_id="support", session_id="s1", run_id="run_1")
 
 
-def sealed(count: int = 3, scope: Scope = SCOPE) -> tuple[list[EntryRow], Head]:
+def sealed(count: int = 3, scope: Scope = SCOPE, start: Head | None = None) -> tuple[list[EntryRow], Head]:
     drafts = [EntryDraft(role="user", content=f"word {number}") for number in range(count)]
     admitted = [admit(draft, LedgerPolicy()) for draft in drafts]
     ids = CountingIds()
-    start = genesis(scope.tenant_id, scope.user_id, scope.session_id)
+    head = start or genesis(scope.tenant_id, scope.user_id, scope.session_id)
     return seal(
-        scope, start, admitted, [ids.new("evt") for _ in drafts], ids.salts(count), "2026-01-01T00:00:00.000000Z"
+        scope, head, admitted, [ids.new("evt") for _ in drafts], ids.salts(count), "2026-01-01T00:00:00.000000Z"
     )
 
 
@@ -100,6 +100,32 @@ def test_every_bit_of_every_column_is_covered() -> None:
             changed = row._replace(**{name: value})
             assert link_fault("default", changed, start) is not None, (name, value)
     assert link_fault("other", row, start) is not None
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize("skipped", [1, 2, 1000])
+def test_a_gap_in_seq_is_a_fault_though_every_hash_is_right(skipped: int) -> None:
+    """Mutation: a seq need only be larger than the one before. Whoever seals the chain himself can leave one out."""
+    (first,), head = sealed(1)
+    (row,), _ = sealed(1, start=Head(head.seq + skipped, head.hash, head.recorded_at))
+    assert link_fault("default", first, genesis("default", "ana", "s1")) is None
+    assert (row[13], row[14]) == (first[14], header_hash("default", row))
+    assert link_fault("default", row, head) == f"expected seq 2, found {2 + skipped}"
+    repeated = sealed(1, start=Head(head.seq - 1, head.hash, head.recorded_at))[0][0]
+    assert link_fault("default", repeated, head) == "expected seq 2, found 1"
+
+
+@pytest.mark.req("LG-05", "LG-07")
+@pytest.mark.parametrize("left", ["body", "salt"])
+def test_a_forgotten_entry_holds_neither_body_nor_salt(left: str) -> None:
+    """Mutation: a tombstone is sound if its body is gone. With the salt left, guesses of the content can be checked."""
+    (row, *_), _ = sealed(1)
+    at = dict(zip(NAMES, row, strict=True)) | {"receipt_id": "rcp_1"}
+    start = genesis("default", "ana", "s1")
+    assert link_fault("default", EntryRow(**at | {"body": None, "salt": None}), start) is None
+    kept = at | {name: None for name in ("body", "salt") if name != left}
+    assert link_fault("default", EntryRow(**kept), start) == "a forgotten entry still holds content"
+    assert link_fault("default", EntryRow(**at), start) == "a forgotten entry still holds content"
 
 
 @pytest.mark.req("LG-05")
@@ -171,6 +197,39 @@ def test_a_deleted_row_is_missed(mem: Memory, gone: int) -> None:
     rows = rows_of(mem)
     (broken,) = tamper(mem, lambda tx: tx.do(Delete("entries", (("id", "=", rows[gone][0]),))))
     assert (broken.user_id, broken.seq) == ("ana", gone + 2 if gone < 5 else 6)
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_a_number_left_out_is_found_though_all_behind_it_was_sealed_anew(mem: Memory, place: int) -> None:
+    """Mutation: `verify` takes any chain whose hashes are right, whether or not its numbers follow each other."""
+    rows = [EntryRow(*row) for row in rows_of(mem)]  # type: ignore[arg-type]
+    before = rows[place - 1]
+    head = Head(before.seq, before.hash, "") if place else genesis("default", "ana", "s1")
+    moved: list[EntryRow] = []
+    for row in rows[place:]:
+        changed = row._replace(seq=row.seq + 1, prev_hash=head.hash)
+        changed = changed._replace(hash=header_hash("default", changed))
+        moved.append(changed)
+        head = Head(changed.seq, changed.hash, changed.recorded_at)
+
+    def work(tx: Transaction) -> None:
+        tx.do(Delete("entries", (("id", "in", tuple(row.id for row in moved)),)))
+        tx.do(Insert("entries", moved))
+        tx.do(Patch("sessions", (("user_id", "=", "ana"),), {"head_seq": head.seq, "head_hash": head.hash}))
+
+    (broken,) = tamper(mem, work)
+    assert (broken.seq, broken.reason) == (place + 2, f"expected seq {place + 1}, found {place + 2}")
+
+
+@pytest.mark.req("LG-05", "LG-07")
+def test_a_salt_put_back_beside_a_tombstone_is_found(mem: Memory) -> None:
+    """Mutation: `verify` asks of a forgotten entry only that its body is gone."""
+    row = rows_of(mem)[1]
+    mem.forget(event=str(row[0]))
+    assert mem.verify().ok
+    (broken,) = tamper(mem, lambda tx: tx.do(Patch("entries", (("id", "=", row[0]),), {"salt": row[15]})))
+    assert (broken.seq, broken.reason) == (2, "a forgotten entry still holds content")
 
 
 @pytest.mark.req("LG-05")

@@ -181,6 +181,26 @@ def test_no_content_column_of_any_table_survives(tmp_path: Path, how: str) -> No
         assert word not in bytes_of(tmp_path)
 
 
+@pytest.mark.req("LG-07")
+def test_what_was_made_from_words_is_emptied_with_them(any_mem: Memory) -> None:
+    """Mutation: a forget leaves the digest of an item's name, so that whoever guesses a key can confirm it."""
+    emptied = [(spec, column.name) for spec in TABLES for column in spec.columns if column.cleared]
+    assert [(spec.name, name) for spec, name in emptied] == [("items", "name")]
+    run = any_mem.run(user_id="ana", session_id="s1")
+    said = run.observe("user", "I live in Berlin.")
+    fact = run.remember("user.city", "Berlin", sources=[said.id])
+
+    def rows(reader: Any) -> list[Any]:
+        return reader.do(Select("items", where=(("id", "=", fact.fact_id),), columns=("name", "receipt_id")))
+
+    before = any_mem._ctx.engine.read("default", rows)
+    assert before
+    assert all(name is not None for name, _ in before)
+    receipt = any_mem.forget(event=said.id)
+    after = any_mem._ctx.engine.read("default", rows)
+    assert after == [(None, receipt.receipt_id)] * len(before)
+
+
 # -- what a forget does
 
 
