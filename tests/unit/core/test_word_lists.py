@@ -90,7 +90,7 @@ def test_every_list_says_where_it_comes_from_and_holds_something(path: Path) -> 
     text = path.read_text("utf-8")
     assert text.startswith("# Where from: ")
     assert text.endswith("\n")
-    names = re.findall(r"(?m)^\[(.*)\]$", text)
+    names = re.findall(r"(?m)^\[([^\]]*)\]$", text)
     assert len(names) == len(set(names))
     package = ".".join(("muniment", *path.parent.parent.relative_to(PACKAGE).parts))
     importlib.import_module(package)

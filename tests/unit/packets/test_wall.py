@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from makers import make_insight
-from muniment.packets.compose.draft import Wall
 
 from muniment.contracts.memory_packet import Purpose
+from muniment.packets.compose.draft import Wall
 
 SECRET = "she may be vegetarian"
 INSIGHTS = [

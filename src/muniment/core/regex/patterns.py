@@ -2,8 +2,9 @@
 
 The syntax is Python's without what no linear search can do: back references, look-around, possessive and atomic groups,
 conditionals. Where the worst that backtracking could do is small, `re` searches; otherwise the pattern runs as an
-automaton built as the text is read. Both are exact, so which of the two ran never shows. Limits are counted in
-steps, not in seconds: the same pattern and text give the same answer on every machine.
+automaton built as the text is read. Both find the same; where a match ends the automaton tells of the earliest place.
+Limits are counted in steps, not in seconds: the same pattern and text give the same answer on every machine. Why no
+library does this is in `docs/decisions/0014-linear-patterns.md`.
 """
 
 from __future__ import annotations
@@ -43,17 +44,12 @@ def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
 
 
 class Pattern:
-    """A compiled pattern. `search` says where the first match that can be told of ends, or None."""
+    """A compiled pattern. `search` gives the place behind a match, or None where there is none."""
 
     def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
         self._tree = tree
         self._compiled = compiled
-        self._program = _Program(tree)
-        self._automaton = _Automaton(self._program)
-
-    @property
-    def source(self) -> str:
-        return self._compiled.pattern
+        self._automaton = _Automaton(_Program(tree))
 
     def search(self, text: str) -> int | None:
         work, _ = _worst(self._tree, len(text) + 1)
@@ -224,17 +220,14 @@ class _Automaton:
         return _State(frozenset(reached), before), len(seen) + 1
 
 
+_BEFORE = {"start": (_EDGE,), "line_start": (_EDGE, _LINE)}
+_AFTER = {"end": (_EDGE,), "end_or_last_line": (_EDGE, _LAST_LINE), "line_end": (_EDGE, _LINE, _LAST_LINE)}
+"""What an anchor wants to stand before its place, or after it."""
+
+
 def _holds(anchor: str, before: int, after: int) -> bool:
-    if anchor == "start":
-        return before == _EDGE
-    if anchor == "line_start":
-        return before in (_EDGE, _LINE)
-    if anchor == "end":
-        return after == _EDGE
-    if anchor == "end_or_last_line":
-        return after in (_EDGE, _LAST_LINE)
-    if anchor == "line_end":
-        return after in (_EDGE, _LINE, _LAST_LINE)
+    if anchor in _BEFORE or anchor in _AFTER:
+        return before in _BEFORE.get(anchor, (before,)) and after in _AFTER.get(anchor, (after,))
     is_edge = (before == _WORD) != (after == _WORD)
     if anchor == "word_edge":
         return is_edge

@@ -56,11 +56,14 @@ class WordList:
                 continue
             if line[0] == " ":
                 section[-1] += f"\n{line.strip()}"
-            elif line[0] == "[" and line[-1] == "]":
+            elif line[0] == "[" and line.find("]") == len(line) - 1:
                 section = found.setdefault(line[1:-1], [])
             else:
                 section.append(line)
         return found
+
+    def __contains__(self, section: str) -> bool:
+        return section in self._sections
 
     def entries(self, section: str = "") -> tuple[str, ...]:
         """The entries of a section in order; one that goes over several lines keeps its line breaks."""

@@ -93,7 +93,7 @@ def _unit(analysis: QuestionAnalysis, part: Part) -> _Unit:
     bare = subject.rstrip("?")
     if part.text.startswith(bare) or part.text.endswith(bare):
         return _Unit(_view(part.kind, subject, analysis)[analysis.language], (part.text,), part.topics, about=subject)
-    leans = part.leans or _strange(part.text, subject)
+    leans = part.leans or _shares_no_word(part.text, subject)
     fits = len(part.text) + len(subject) <= _LEANT_MAX[analysis.language]
     return _Unit(part.text, (part.text,), part.topics, part.head, about=subject if leans and fits else "")
 
@@ -105,7 +105,7 @@ def _says_all(part: Part) -> bool:
     )
 
 
-def _strange(text: str, subject: str) -> bool:
+def _shares_no_word(text: str, subject: str) -> bool:
     """Whether two phrases share no word, which in Chinese is a pair of signs."""
     one, other = ({term for term in analyze(phrase) if len(term) > 1} for phrase in (text, subject))
     return one.isdisjoint(other)
@@ -160,10 +160,18 @@ def _merged(units: list[_Unit], language: Written) -> list[_Unit]:
     about = one.about or other.about
     twice = about and any(sign in title for sign in (": ", "："))
     if twice or len(title) + len(about) > _MERGED_MAX[language]:
-        plain = one.title in one.asks and other.title in other.asks and len(title) <= _MERGED_MAX[language]
+        plain = (
+            _says_its_asks(one, language) and _says_its_asks(other, language) and len(title) <= _MERGED_MAX[language]
+        )
         title, about = (title, "") if plain else (one.title, one.about)
     both = _Unit(title, (*one.asks, *other.asks), once((*one.topics, *other.topics), 24), about=about)
     return [*units[:at], both, *units[at + 2 :]]
+
+
+def _says_its_asks(unit: _Unit, language: Written) -> bool:
+    """Whether the title is what is asked, and no name for it."""
+    asks = ("；" if language == "zh" else "; ").join(unit.asks)
+    return unit.title.replace("?", "").casefold() == asks.replace("?", "").casefold()
 
 
 def _split(units: list[_Unit], analysis: QuestionAnalysis) -> list[_Unit] | None:

@@ -10,30 +10,27 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.script import Written
 from muniment.research.questions.words import Kind
 
-__all__ = ["Part", "clip", "cut_clause", "join", "on_one_line", "once", "tidy", "title_case", "without_brackets"]
+__all__ = ["Part", "clip", "join", "on_one_line", "once", "tidy", "title_case", "unquoted", "without_brackets"]
 
 _CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff]+")
 _BRACKETS = lazy_pattern(r"\s*(?:\([^()（）]{0,300}\)|（[^()（）]{0,300}）|\[[^\[\]]{0,300}\])")
+_CLOSING = {"'": "'", '"': '"', "“": "”", "‘": "’"}
 _EDGES = " \t,.;:!¿¡-–—/，。；：！、·~"
 _ENDS = {
     "en": (
         lazy_pattern(
-            r"(?<=[\w)'\"%’”])(?=[,;:]\s|\s[-–—]\s|\s\(|\s(?:such as|including|based on|in terms of"
-            r"|so that|while|which)\s)"
+            r"(?<=[\w)'\"%’”])(?=[,;:]\s|\s[-–—]\s|\s\("
+            r"|\s(?:such as|including|based on|in terms of|so that|while|which)\s)"
         ),
         lazy_pattern(r"(?<=[\w)'\"%’”])(?=\s(?:that|with|through|under|by|across|for|from|in|of|on|as)\s)"),
     ),
     "zh": (lazy_pattern(r"(?=[，；：（(—])"), lazy_pattern(r"(?=、)|(?<=的)")),
 }
 """Where a phrase may end: first between its clauses, else before a preposition."""
-_LOOSE = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    a an the of in on for to by with and or as at from into its their this that these those is are be than via
-    such various focused used operating driven related taken drawn capable
-        """,
-    )
+_LIST_END = lazy_pattern(r",\s(?:and|or)\s")
+_HANGING = lazy_pattern(
+    r"(?i)(?:\s(?:an?|the|of|in|on|for|to|by|with|and|or|as|at|from|into|its|their|this|that|these|those|is|are|be|than"
+    r"|via|such|various|focused|used|operating|driven|related|taken|drawn|capable))+$"
 )
 
 
@@ -61,7 +58,17 @@ def on_one_line(text: str) -> bool:
     return _CONTROL.search(text) is None
 
 
+def unquoted(text: str) -> str:
+    """Without the quotes around it, and without one that opens it and is never closed."""
+    text = text.strip(" ,:，：、。")
+    close, rest = _CLOSING.get(text[:1], ""), text[1:].rstrip(" .,")
+    if close and rest.endswith(close):
+        return rest[:-1].strip(" ,.")
+    return rest if close and not re.search(rf"{close}(?!\w)", rest) else text
+
+
 def without_brackets(text: str) -> str:
+    """Without what stands in brackets, brackets in brackets aside."""
     return _BRACKETS.sub("", text)
 
 
@@ -70,7 +77,8 @@ def clip(text: str, chars_max: int, language: Written) -> str:
     if len(text) <= chars_max:
         return text
     for pattern in _ENDS[language]:
-        ends = [at for at in _ends(pattern, text, chars_max) if at >= chars_max // 3]
+        ends = [found.start() for found in pattern.finditer(text, chars_max // 3, chars_max)]
+        ends = [at for at in ends if at >= chars_max // 3 and not _is_in_list(text, at)]
         if ends:
             return _whole(text[: ends[-1]], language)
     if language == "en" and " " in text[: chars_max + 1]:
@@ -78,38 +86,22 @@ def clip(text: str, chars_max: int, language: Written) -> str:
     return text[:chars_max]
 
 
-def cut_clause(text: str, language: Written) -> str:
-    """Without the clause that follows the main one, where that stands alone."""
-    ends = [at for at in _ends(_ENDS[language][0], text, 200) if at >= 40]
-    return _whole(text[: ends[0]], language) if ends else text
-
-
-def _ends(pattern: re.Pattern[str], text: str, chars_max: int) -> list[int]:
-    return [found.start() for found in pattern.finditer(text, 0, chars_max) if not _in_list(text, found.start())]
-
-
-def _in_list(text: str, at: int) -> bool:
+def _is_in_list(text: str, at: int) -> bool:
     """Whether a comma stands between items: others before it or after it, and the last behind ", and"."""
-    if text[at : at + 1] != ",":
-        return False
-    last = re.search(r",\s(?:and|or)\s", text[at : at + 300])
-    return last is not None and (last.start() > 0 or ", " in text[:at])
+    last = _LIST_END.search(text, at, at + 300) if text[at : at + 1] == "," else None
+    return last is not None and (last.start() > at or ", " in text[:at])
 
 
 def _whole(text: str, language: Written) -> str:
-    """Without what hangs at the end: prepositions and articles, an opened quote."""
-    text = text.rstrip(_EDGES + "的" if language == "zh" else _EDGES)
-    words = text.split(" ")
-    while language == "en" and len(words) > 1 and words[-1].lower() in _LOOSE:
-        words.pop()
-    return " ".join(words).rstrip(_EDGES)
+    """Without what hangs at its end: prepositions, articles, an opened quote."""
+    if language == "zh":
+        return text.rstrip(f"{_EDGES}的")
+    return _HANGING.sub("", text.rstrip(_EDGES)).rstrip(_EDGES)
 
 
 def join(items: Sequence[str], language: Written) -> str:
-    """A, B and C · A、B与C"""
-    if len(items) < 2:
-        return "".join(items)
-    if language == "zh":
+    """A, B and C · A、B、C"""
+    if language == "zh" or len(items) < 2:
         return "、".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 

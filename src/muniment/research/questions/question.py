@@ -7,8 +7,7 @@ from typing import NamedTuple
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.script import Written, written_in
 from muniment.errors import InvalidInput
-from muniment.research.questions import chinese as question_zh
-from muniment.research.questions import english as question_en
+from muniment.research.questions.grammar import Grammar
 from muniment.research.questions.phrases import Part, clip, once, tidy
 from muniment.research.questions.words import CONTROVERSY, SETS, Domain, Kind, domains_of, kind_of, times_of
 
@@ -18,7 +17,6 @@ _PARTS_MAX = 12
 _TOPICS_MAX = 24
 _WORD = lazy_pattern(r"\w")
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
-_RULES = {"en": question_en, "zh": question_zh}
 
 
 class QuestionAnalysis(NamedTuple):
@@ -60,11 +58,11 @@ def analyse(question: str) -> QuestionAnalysis:
             "the question holds lone surrogates", path="$.question", hint="pass text that can be written as UTF-8"
         )
     language = written_in(question)
-    rules = _RULES[language]
-    parts = rules.parts_in(question)[:_PARTS_MAX] or (_whole(question, language),)
+    grammar = Grammar(language)
+    parts = grammar.parts_in(question)[:_PARTS_MAX] or (_whole(question, language),)
     topics = once([topic for part in parts for topic in part.topics], _TOPICS_MAX)
-    compared = rules.compared_in(question)
-    subject = rules.subject_in(question, parts) or parts[0].text
+    compared = grammar.compared_in(question)
+    subject = grammar.subject_in(question, parts) or parts[0].text
     time = times_of(question, language)
     controversy = CONTROVERSY[language].search(question) is not None
     strands = (
@@ -81,12 +79,12 @@ def analyse(question: str) -> QuestionAnalysis:
         kinds=tuple(dict.fromkeys(part.kind for part in parts)),
         parts=parts,
         topics=topics,
-        entities=rules.entities_in(question),
+        entities=grammar.names_in(question),
         compared=compared,
         open_set=SETS[language].search(f"{subject} {parts[0].text}") is not None,
         time=time,
         controversy=controversy,
-        constraints=rules.constraints_in(question),
+        constraints=grammar.demands_in(question),
         domains=domains_of(question),
         complexity=strands,
     )
