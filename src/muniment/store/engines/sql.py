@@ -13,7 +13,7 @@ from typing import Any
 from muniment.core.ports.engine import Condition, Delete, Patch, Select, Value
 from muniment.store.engines.checks import Shape
 
-__all__ = ["Statements", "quoted"]
+__all__ = ["Question", "Statements", "quoted"]
 
 Question = tuple[str, list[Any]]
 """A statement and its parameters."""

@@ -1,25 +1,20 @@
-"""Operations on one PostgreSQL transaction that is bound to one tenant.
-
-The transaction is begun and ended by `engine`; nothing here commits. Every failure leaves in the words of
-`errors`, or as `KeyTaken`.
-"""
+"""Operations on one PostgreSQL transaction of one tenant: how PostgreSQL runs statements, streams, locks and fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import psycopg
 
-from muniment.core.ports.engine import Count, Delete, Get, Insert, KeyTaken, Lock, Patch, Put, Row, Select
+from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
 from muniment.errors import MunimentError
-from muniment.store.engines.checks import check_key, check_rows, shape_of
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.opening import Connection, lock_number
 from muniment.store.engines.sql import Statements
-from muniment.store.engines.turns import View
+from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 
 __all__ = ["PostgresReader", "PostgresTransaction"]
 
@@ -27,17 +22,14 @@ _STREAM_ROWS = 500
 _numbers = count(1)
 
 
-class PostgresReader(View):
+class PostgresReader(SqlReader):
     def __init__(
         self, connection: Connection, tenant_id: str, *, statements: Statements, schema: str, location: str
     ) -> None:
-        super().__init__()
+        super().__init__(tenant_id, location, statements)
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
-        self._tenant_id = tenant_id
-        self._statements = statements
         self._schema = schema
-        self._location = location
 
     def _run(self, table: str, statement: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
         try:
@@ -50,29 +42,8 @@ class PostgresReader(View):
             return KeyTaken(table)
         return translate(error, self._location)
 
-    def _get(self, op: Get) -> Row | None:
-        shape = shape_of(op.table)
-        check_key(shape, op.key)
-        return self._run(op.table, self._statements.get(shape), (self._tenant_id, *op.key)).fetchone()
-
-    def _select(self, op: Select) -> list[Row]:
-        question = self._question(op)
-        return cast("list[Row]", self._run(op.table, *question).fetchall()) if question else []
-
-    def _question(self, op: Select) -> tuple[str, list[Any]] | None:
-        shape = shape_of(op.table)
-        shape.check_select(op)
-        possible = shape.check_where(op.where)
-        question = self._statements.select(shape, self._tenant_id, op)
-        return question if possible else None
-
-    def _count(self, op: Count) -> int:
-        shape = shape_of(op.table)
-        if not shape.check_where(op.where):
-            return 0
-        row = self._run(op.table, *self._statements.count(shape, self._tenant_id, op.where)).fetchone()
-        assert row is not None
-        return int(row[0])
+    def _fetch(self, table: str, statement: str, parameters: Sequence[Any]) -> list[Row]:
+        return cast("list[Row]", self._run(table, statement, parameters).fetchall())
 
     def _rows(self, select: Select) -> Iterator[Row]:
         question = self._question(select)
@@ -89,27 +60,8 @@ class PostgresReader(View):
             with suppress(psycopg.Error):  # the transaction is over or failed, and the cursor gone with it
                 cursor.close()
 
-    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {Get: _get, Select: _select, Count: _count}
 
-
-class PostgresTransaction(PostgresReader):
-    def _insert(self, op: Insert) -> None:
-        shape = shape_of(op.table)
-        check_rows(shape, op.rows)
-        self._run_many(op.table, self._statements.insert(shape), op.rows)
-
-    def _put(self, op: Put) -> None:
-        shape = shape_of(op.table)
-        check_rows(shape, op.rows)
-        rows = shape.last_of_each_key(op.rows)
-        if not shape.spec.global_key:
-            self._run_many(op.table, self._statements.put(shape), rows)
-            return
-        for row in rows:  # a conflict with another tenant's key must be a refusal, not an update
-            where = (self._tenant_id, *shape.key_of(row))
-            if self._run(op.table, self._statements.overwrite(shape), (*row, *where)).rowcount == 0:
-                self._run(op.table, self._statements.insert(shape), (self._tenant_id, *row))
-
+class PostgresTransaction(PostgresReader, SqlTransaction):
     def _run_many(self, table: str, statement: str, rows: Sequence[Row]) -> None:
         """Pipelined by psycopg, and measured as the fastest way: COPY does not work under row-level security,
         and arrays through unnest are slower for a thousand rows and much slower for fifty."""
@@ -129,27 +81,6 @@ class PostgresTransaction(PostgresReader):
         if failure is not None:
             raise self._failed(failure, table) from failure
 
-    def _patch(self, op: Patch) -> int:
-        shape = shape_of(op.table)
-        if not shape.check_patch(op.where, dict(op.values)):
-            return 0
-        return self._run(op.table, *self._statements.patch(shape, self._tenant_id, op)).rowcount
-
-    def _delete(self, op: Delete) -> int:
-        shape = shape_of(op.table)
-        if not shape.check_where(op.where, needed=True):
-            return 0
-        return self._run(op.table, *self._statements.delete(shape, self._tenant_id, op)).rowcount
-
     def _lock(self, op: Lock) -> None:
         number = lock_number("lock", self._schema, self._tenant_id, *op.parts)
         self._run("", "SELECT pg_advisory_xact_lock(%s)", (number,))
-
-    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
-        **PostgresReader.ops,
-        Insert: _insert,
-        Put: _put,
-        Patch: _patch,
-        Delete: _delete,
-        Lock: _lock,
-    }
