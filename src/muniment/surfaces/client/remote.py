@@ -201,7 +201,7 @@ class RemoteRun(_Remote, Run):
             self._connection.ask(Ask(operation, operation.routes["user"], self._names(), said))
             self._unsaid = {}
 
-    def _desk(self) -> Any:
+    def _writer(self) -> Any:
         """As much of a writer as asks for a grant."""
         return SimpleNamespace(grants=self._grants)
 
