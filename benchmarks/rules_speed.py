@@ -37,7 +37,7 @@ from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
 from muniment.rules.rule_cache import RuleCache
 from muniment.rules.rulebook_reading import names_for
-from muniment.rules.rulebook_writing import Book, Turn, report_draft, turn_page
+from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, report_draft
 
 USER = "ana"
 OWNER = f"bank:user:{USER}"
@@ -102,8 +102,8 @@ def fill(mem: muniment.Memory, count: int, families: int) -> None:
     for at in range(0, count, BATCH):
         rules = [make_rule(number, families, random) for number in range(at, min(count, at + BATCH))]
         gates = [report_draft("gate", make_gate(rule)) for rule in rules]
-        turn = Turn("canary", rules, gates, reason="written for a benchmark")
-        turn_page(book, lambda _tx, turn=turn: turn)  # type: ignore[misc]
+        edit = RulebookEdit(action="canary", answer=None, rules=rules, drafts=gates, reason="written for a benchmark")
+        edit_rulebook(book, lambda _tx, edit=edit: edit)  # type: ignore[misc]
         print(f"{at + len(rules):,} of {count:,} rules", file=sys.stderr, flush=True)
 
 
@@ -143,7 +143,8 @@ class Bench:
         rule = make_rule(10_000_001 + 5 * round_, 1, Random(round_))
         rule.record["applicability"] = {"domain_tag": "elsewhere", "task_family": "elsewhere"}
         gates = [report_draft("gate", make_gate(rule))]
-        turn_page(self.book, lambda _tx: Turn("canary", [rule], gates, reason="written for a benchmark"))
+        edit = RulebookEdit(action="canary", answer=None, rules=[rule], drafts=gates, reason="written for a benchmark")
+        edit_rulebook(self.book, lambda _tx: edit)
         return self.select(round_)
 
     def told(self, round_: int) -> Callable[[], object]:

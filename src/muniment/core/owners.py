@@ -32,6 +32,7 @@ __all__ = [
     "is_visible",
     "owner_of",
     "owners_seen",
+    "user_bank",
 ]
 
 CORPUS_PREFIX = "corpus:"
@@ -73,11 +74,16 @@ AGENT = "bank"
 """Who writes into a bank: the learning itself."""
 
 
+def user_bank(user_id: str) -> str:
+    """The name of a user's bank."""
+    return f"{_USER}{user_id}"
+
+
 def bank_owner(scope: Scope, level: ScopeLevel) -> str:
     """The bank of this level that a run's scope may write to."""
     match level:
         case "user":
-            return f"{_USER}{scope.user_id}"
+            return user_bank(scope.user_id)
         case "agent":
             return f"{BANK_PREFIX}agent:{scope.agent_id}"
         case "tenant":

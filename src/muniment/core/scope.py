@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from muniment.core.record import Record
 
-__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "scope_of"]
+__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "UserScope", "scope_of"]
 
 DEFAULT_TENANT = "default"
 ID_MAX_CHARS = 256
@@ -39,6 +39,13 @@ class Scope(Record):  # LG-02
     agent_id: IdText
     session_id: IdText
     run_id: IdText
+
+
+class UserScope(Record):
+    """The address of a user, whatever agent, session and run something of theirs belongs to."""
+
+    tenant_id: IdText
+    user_id: IdText
 
 
 def scope_of(names: dict[str, Any]) -> Scope:

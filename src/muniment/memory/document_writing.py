@@ -32,7 +32,7 @@ from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.store.ledger.records import EntryDraft, ToolCall
 from muniment.store.ledger.run_events import RUN_FINISHED
-from muniment.store.writing import Batch, append_in, append_many, opening_draft, prepare
+from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage
@@ -150,7 +150,7 @@ def _add_as(
 ) -> list[R] | None:
     """Write what was planned; None where a corpus has changed meanwhile and it has to be planned again."""
     sessions: list[str] = []
-    batches: list[tuple[Batch, str]] = []
+    batches: list[Batch] = []
     opening = _opening(ctx)
     for (corpus, new), plan in zip(added, plans, strict=True):
         if plan.same is not None:
@@ -158,15 +158,15 @@ def _add_as(
             continue
         session_id = corpus.session_id(new.document_id, plan.revision)
         scope = _scope(corpus, session_id, short_id("run", [corpus.tenant_id, session_id]))
-        batch = prepare(ctx, scope, _drafts(corpus, new, plan, session_id), opening)
+        after = "" if plan.supersedes is None else plan.supersedes.created_at
         sessions.append(session_id)
-        batches.append((batch, "" if plan.supersedes is None else plan.supersedes.created_at))
+        batches.append(prepare_batch(ctx, scope, _drafts(corpus, new, plan, session_id), opening, after=after))
 
     def work(tx: Transaction) -> list[R] | None:
         lock_memory(tx, *(corpus.owner for corpus, _ in added))
         if _plans(tx, added) != plans:
             return None
-        append_many(ctx, tx, batches)
+        append_batches(ctx, tx, batches)
         return seen(tx)
 
     def seen(reader: Reader) -> list[R]:

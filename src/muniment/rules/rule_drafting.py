@@ -27,7 +27,7 @@ from muniment.rules.promotion.user_rules import user_memory, user_rule
 from muniment.rules.rule_trying import Trial, replay_pairs, try_tests
 from muniment.rules.rulebook.lint import is_clean, lint_rule
 from muniment.rules.rulebook_reading import list_tests, newest_report, standing_rules
-from muniment.rules.rulebook_writing import Book, Turn, find_rule, report_draft, spec_draft, turn_page
+from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule, report_draft, spec_draft
 from muniment.store.items import latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import DRAFT_MADE
@@ -91,9 +91,8 @@ def submit(book: Book, given: Any) -> Submitted:
     draft = _draft(book, given)
     _check_draft(book, draft)
     now = ctx.now()
-    made: list[Submitted] = []
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[Submitted]:
         rule_id = short_id("rule", [tenant_id, owner, draft.draft_id])
         if find_memory(tx, (owner,), rule_id) is not None:
             raise Conflict(f"the draft {draft.draft_id!r:.80} was submitted already", details={"rule_id": rule_id})
@@ -107,13 +106,18 @@ def submit(book: Book, given: Any) -> Submitted:
         rules = _written(book, draft, found, existing, now)
         findings = lint(book, found.record)
         waiting = tuple(cut.rule_id for cut in found.cuts if cut.is_active)
-        made[:] = [Submitted(found.kind, rules[0], found.reasons, findings, waiting)]
-        before = {one.id: existing.get(one.id) for one in rules}
         is_new = latest(tx, draft.draft_id) is None
-        return Turn("submit", rules, [_kept(draft)] if is_new else (), before=before, reason="; ".join(found.reasons))
+        return RulebookEdit(
+            action="submit",
+            answer=Submitted(found.kind, rules[0], found.reasons, findings, waiting),
+            rules=rules,
+            before={one.id: existing.get(one.id) for one in rules},
+            drafts=[_kept(draft)] if is_new else (),
+            reason="; ".join(found.reasons),
+        )
 
-    turn_page(book, decide)
-    return made[0]
+    _, submitted = edit_rulebook(book, decide)
+    return submitted
 
 
 def _written(
@@ -224,15 +228,15 @@ def add_user_rule(
     )
     findings = lint(book, rule)
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         existing = [held.memory for held in list_memories(tx, book.owner, "rule")]
         promote = ctx.policy.rules.promote
         kept = user_memory(
             rule, existing, lint=findings, policy=promote, level=bank_level(book.owner), now=now, ttl=ttl
         )
-        return Turn("submit", [kept], reason="submitted by a person")
+        return RulebookEdit(action="submit", answer=None, rules=[kept], reason="submitted by a person")
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
     return ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule.rule_id))
 
 
@@ -291,7 +295,7 @@ def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
 
 
 def _keep_tests(book: Book, rule_id: str, specs: Sequence[RegressionTestSpec], traces: Mapping[str, str]) -> None:
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = find_rule(tx, book.owner, rule_id)
         if memory.stage not in (None, "drafted"):
             raise WrongStage(
@@ -301,16 +305,23 @@ def _keep_tests(book: Book, rule_id: str, specs: Sequence[RegressionTestSpec], t
         fresh = [spec for spec in specs if kept.get(spec.test_id) != spec]
         kept |= {spec.test_id: spec for spec in specs}
         if not fresh:
-            return Turn("submit")
-        beside = [
+            return RulebookEdit(action="submit", answer=None)
+        drafts = [
             spec_draft(rule_id, spec, is_micro(spec), [traces[spec.x_ref]] if spec.x_ref in traces else [])
             for spec in fresh
         ]
         record = with_tests(rule_in(memory), kept.values()).to_wire()
         changed = memory.model_copy(update={"version": memory.version + 1, "record": record})
-        return Turn("submit", [changed], beside, before={rule_id: memory}, reason=f"{len(fresh)} tests")
+        return RulebookEdit(
+            action="submit",
+            answer=None,
+            rules=[changed],
+            before={rule_id: memory},
+            drafts=drafts,
+            reason=f"{len(fresh)} tests",
+        )
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
 
 
 # -- the gate -----------------------------------------------------------------------------------------
@@ -351,7 +362,7 @@ def gate(
         now=ctx.now(),
     )
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         standing = find_rule(tx, owner, rule_id)
         if beside is None and rule_digest(rule_in(standing)) != report.rule_digest:
             raise Conflict(f"the rule {rule_id} was changed while it was tested", hint="test it again")
@@ -359,13 +370,21 @@ def gate(
             raise Conflict(f"the tests of {rule_id} were changed while they were run", hint="test it again")
         drafts = [report_draft("gate", report)]
         if not report.passed or beside is not None or standing.stage == "active":
-            return Turn("submit", beside=drafts)
+            return RulebookEdit(action="submit", answer=None, drafts=drafts)
         if standing.stage == "canary":
             raise WrongStage(f"{rule_id} is on trial already", details={"stage": "canary"})
         gated = staged(standing, "gated", policy, ctx.now(), gate=report)
-        return Turn("submit", [gated], drafts, report.report_id, before={rule_id: standing}, reason="passed its gate")
+        return RulebookEdit(
+            action="submit",
+            answer=None,
+            rules=[gated],
+            before={rule_id: standing},
+            drafts=drafts,
+            report_id=report.report_id,
+            reason="passed its gate",
+        )
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
     return report
 
 
@@ -416,13 +435,21 @@ def replay(
     pairs = replay_pairs(rule, known, trial, verifier, most=tasks)
     report = judge_replay(rule, pairs, policy, report_id=ctx.ids.new("replay"), now=ctx.now())
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         standing = find_rule(tx, owner, rule_id)
         drafts = [report_draft("replay", report, report.trace_ids)]
         if not report.passed or standing.stage not in ("gated", "replayed"):
-            return Turn("submit", beside=drafts)
+            return RulebookEdit(action="submit", answer=None, drafts=drafts)
         done = staged(standing, "replayed", policy, ctx.now(), gate=gated, replay=report)
-        return Turn("submit", [done], drafts, report.report_id, before={rule_id: standing}, reason="replayed")
+        return RulebookEdit(
+            action="submit",
+            answer=None,
+            rules=[done],
+            before={rule_id: standing},
+            drafts=drafts,
+            report_id=report.report_id,
+            reason="replayed",
+        )
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
     return report

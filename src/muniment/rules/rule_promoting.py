@@ -13,7 +13,7 @@ from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
 from muniment.learning.rule_state import CanaryPlan, RuleStage
-from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
+from muniment.rules.promotion.activation import activated, narrowed, refuse_stage, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
 from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
@@ -30,7 +30,7 @@ from muniment.rules.rulebook_reading import (
     newest_report,
     standing_rules,
 )
-from muniment.rules.rulebook_writing import Book, Turn, find_rule, report_draft, turn_page
+from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule, report_draft
 from muniment.store.ledger.foreign import is_id
 
 if TYPE_CHECKING:
@@ -106,13 +106,12 @@ def start_trial(book: Book, rule_id: str, *, share: float | None, bucket_keys: S
     if not isinstance(bucket_keys, list | tuple) or not all(isinstance(key, str) for key in bucket_keys):
         raise InvalidInput("bucket_keys is a list of bucket keys", path="$.bucket_keys")
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = find_rule(tx, book.owner, rule_id)
         gate, replay = _reports(tx, book, memory)
-        if gate is None:
-            staged(memory, "canary", policy, ctx.now())  # says what is missing
-            raise Conflict(f"{rule_id} has not passed its gate", hint="gate it first")
         now = ctx.now()
+        if gate is None:
+            refuse_stage(memory, "canary", policy, now)
         plan = start_canary(
             rule_in(memory),
             gate,
@@ -125,9 +124,9 @@ def start_trial(book: Book, rule_id: str, *, share: float | None, bucket_keys: S
         )
         on_trial = staged(memory, "canary", policy, now, gate=gate, replay=replay, canary=plan)
         words = f"on trial with a share of {plan.share:g}"
-        return Turn("canary", [on_trial], before={rule_id: memory}, reason=words)
+        return RulebookEdit(action="canary", answer=None, rules=[on_trial], before={rule_id: memory}, reason=words)
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
     return ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule_id))
 
 
@@ -199,12 +198,12 @@ def _find(tx: Transaction, book: Book, rule_id: str, seen: int | None) -> Stored
 def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
     """A trial that said nothing: the rule is a draft again."""
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = _find(tx, book, rule_id, seen)
         ended = staged(memory, "drafted", book.ctx.policy.rules, book.ctx.now(), reason="trial_ended")
-        return Turn("canary", [ended], before={rule_id: memory}, reason=reason)
+        return RulebookEdit(action="canary", answer=None, rules=[ended], before={rule_id: memory}, reason=reason)
 
-    turn_page(book, decide)
+    edit_rulebook(book, decide)
 
 
 # -- in force and out of it ---------------------------------------------------------------------------
@@ -214,17 +213,13 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
     """Make a rule active, and narrow those that it is an exception to."""
     ctx, policy = book.ctx, book.ctx.policy.rules
     _check_name(signed_by)
-    told: list[PromotionReport] = []
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[PromotionReport]:
         memory = _find(tx, book, rule_id, seen)
         gate, replay = _reports(tx, book, memory)
         now = ctx.now()
         if gate is None or memory.canary is None:
-            staged(
-                memory, "canary", policy, now, gate=gate, replay=replay, canary=memory.canary
-            )  # says what is missing
-            raise Conflict(f"{rule_id} has not been tried", hint="gate it, replay it, and try it first")
+            refuse_stage(memory, "canary", policy, now, gate=gate, replay=replay, canary=memory.canary)
         verdict, comparison = _verdict(book, tx, memory)
         report = report_promotion(
             rule_in(memory),
@@ -239,15 +234,20 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
             signed_by=signed_by,
         )
         active = activated(memory, report, gate, replay, policy, now)
-        told[:] = [report]
         others = list(_narrowed(book, tx, memory, report, now))
-        before = {rule_id: memory} | {one.id: find_rule(tx, book.owner, one.id) for one, _ in others}
-        drafts = [report_draft("promotion", report), *(draft for _, draft in others)]
-        rules = [active, *(one for one, _ in others)]
-        return Turn("promote", rules, drafts, report.report_id, None, signed_by, verdict.reasons[0], before)
+        return RulebookEdit(
+            action="promote",
+            answer=report,
+            rules=[active, *(one for one, _ in others)],
+            before={rule_id: memory} | {one.id: find_rule(tx, book.owner, one.id) for one, _ in others},
+            drafts=[report_draft("promotion", report), *(draft for _, draft in others)],
+            report_id=report.report_id,
+            signed_by=signed_by,
+            reason=verdict.reasons[0],
+        )
 
-    turn_page(book, decide)
-    return told[0]
+    _, report = edit_rulebook(book, decide)
+    return report
 
 
 def _narrowed(
@@ -287,9 +287,8 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
     _check_reason(reason)
     if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
-    told: list[PromotionReport] = []
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[PromotionReport]:
         memory = _find(tx, book, rule_id, seen)
         more: dict[str, Any] = {}
         why = [reason]
@@ -301,12 +300,19 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
             why += [each for each in said if each != reason]
         report = _change_report(book, memory, "retire", why, signed_by, **more)
         gone = retired(memory, report, book.ctx.policy.rules, book.ctx.now())
-        told[:] = [report]
-        drafts = [report_draft("promotion", report)]
-        return Turn("retire", [gone], drafts, report.report_id, None, signed_by, reason, {rule_id: memory})
+        return RulebookEdit(
+            action="retire",
+            answer=report,
+            rules=[gone],
+            before={rule_id: memory},
+            drafts=[report_draft("promotion", report)],
+            report_id=report.report_id,
+            signed_by=signed_by,
+            reason=reason,
+        )
 
-    turn_page(book, decide)
-    return told[0]
+    _, report = edit_rulebook(book, decide)
+    return report
 
 
 def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> RulebookRevision:
@@ -317,7 +323,7 @@ def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> Rul
         raise InvalidInput("a revision is a whole number from 0", path="$.to")
     _check_reason(reason)
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         revisions = list_revisions(tx, book.tenant_id, book.owner)
         wanted = plan_rollback(revisions, to)
         if to == 0 and revisions and revisions[0].revision > 1:  # what stands since a revision that was forgotten
@@ -335,10 +341,18 @@ def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> Rul
                 drafts.append(draft)
         if not rules:
             raise Conflict(f"nothing of revision {to} is left to be restored", hint="its rules were forgotten")
-        words = reason or f"back to revision {to}"
-        return Turn("rollback", rules, drafts, None, to, signed_by, words, before)
+        return RulebookEdit(
+            action="rollback",
+            answer=None,
+            rules=rules,
+            before=before,
+            drafts=drafts,
+            restores=to,
+            signed_by=signed_by,
+            reason=reason or f"back to revision {to}",
+        )
 
-    revision = turn_page(book, decide)
+    revision, _ = edit_rulebook(book, decide)
     assert revision is not None
     return revision
 
@@ -414,7 +428,7 @@ def _check_reason(reason: Any) -> None:
 def publish(book: Book) -> RulebookRevision | None:
     """Write what was counted into the rules that act. Selection reads nothing else."""
 
-    def decide(tx: Transaction) -> Turn:
+    def decide(tx: Transaction) -> RulebookEdit[None]:
         rules: list[StoredMemory] = []
         before: dict[str, StoredMemory] = {}
         for memory in [held.memory for held in list_memories(tx, book.owner, "rule")]:
@@ -427,6 +441,8 @@ def publish(book: Book) -> RulebookRevision | None:
             if record != memory.record:
                 before[memory.id] = memory
                 rules.append(memory.model_copy(update={"version": memory.version + 1, "record": dict(record)}))
-        return Turn("publish", rules, before=before, reason=f"figures of {len(rules)} rules")
+        words = f"figures of {len(rules)} rules"
+        return RulebookEdit(action="publish", answer=None, rules=rules, before=before, reason=words)
 
-    return turn_page(book, decide)
+    revision, _ = edit_rulebook(book, decide)
+    return revision

@@ -1,10 +1,12 @@
-"""A rulebook changed: reports, rules and the revision that names them, in one transaction under the bank's lock."""
+"""How a rulebook is edited: reports, rules and the revision that names them go into one transaction under the bank's
+lock.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from muniment.errors import Conflict, NotFound
 from muniment.learning.banks import find_memory, lock_bank, memory_drafts, write_bank
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["Book", "Turn", "find_rule", "report_draft", "spec_draft", "turn_page"]
+__all__ = ["Book", "RulebookEdit", "edit_rulebook", "find_rule", "report_draft", "spec_draft"]
+
+A = TypeVar("A")
 
 
 class Book(NamedTuple):
@@ -36,20 +40,25 @@ class Book(NamedTuple):
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What is to be written. Without rules there is no revision: what was reported changes nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulebookEdit(Generic[A]):
+    """What is to be written into a rulebook. Without rules there is no revision: a report alone changes nothing."""
 
     action: RuleAction
+    answer: A
+    """What the caller of the edit is answered once it is written."""
     rules: Sequence[StoredMemory] = ()
-    """Next versions."""
-    beside: Sequence[EntryDraft] = ()
+    """The rules that change, in their next versions."""
+    before: Mapping[str, StoredMemory | None] = field(default_factory=dict)
+    """By id, the rules that change, as they stand; a new rule has none."""
+    drafts: Sequence[EntryDraft] = ()
     """Reports and tests, which are written before the rules that lean on them."""
     report_id: str | None = None
+    """The report that the revision leans on."""
     restores: int | None = None
+    """The revision that is put in force again."""
     signed_by: str | None = None
     reason: str = ""
-    before: Mapping[str, StoredMemory | None] = field(default_factory=dict)
 
 
 def find_rule(reader: Reader, owner: str, rule_id: Any) -> StoredMemory:
@@ -60,33 +69,36 @@ def find_rule(reader: Reader, owner: str, rule_id: Any) -> StoredMemory:
     return held.memory
 
 
-def turn_page(book: Book, decide: Callable[[Transaction], Turn]) -> RulebookRevision | None:
-    """Decide under the bank's lock what is to be, and write it; answers the revision, if there is a new one."""
+def edit_rulebook(book: Book, decide: Callable[[Transaction], RulebookEdit[A]]) -> tuple[RulebookRevision | None, A]:
+    """Decide under the bank's lock what is to be written, and write it.
+
+    Answers the new revision, None where no rule changed, and the answer of the edit.
+    """
     ctx, tenant_id, owner = book
 
-    def work(tx: Transaction) -> RulebookRevision | None:
+    def work(tx: Transaction) -> tuple[RulebookRevision | None, A]:
         lock_bank(tx, owner)
-        turn = decide(tx)
-        revision = _revision(book, tx, turn) if turn.rules else None
-        drafts = [*turn.beside, *memory_drafts(turn.rules, turn.before)]
+        edit = decide(tx)
+        revision = _revision(book, tx, edit) if edit.rules else None
+        drafts = [*edit.drafts, *memory_drafts(edit.rules, edit.before)]
         if revision is not None:
             said = {"id": book_id(tenant_id, owner), "revision": revision.to_wire()}
             drafts.append(draft_patch(RULEBOOK_CHANGED, "assistant", said))
         if drafts:
             write_bank(ctx, tx, tenant_id, owner, drafts)
-        for rule in turn.rules:  # a projection that refused one would leave a revision that is not true
+        for rule in edit.rules:  # a projection that refused one would leave a revision that is not true
             if find_rule(tx, owner, rule.id).version != rule.version:
                 raise Conflict(f"the rule {rule.id} was not taken as it is", hint="read it again")
-        return revision
+        return revision, edit.answer
 
     return ctx.engine.write(tenant_id, work)
 
 
-def _revision(book: Book, tx: Transaction, turn: Turn) -> RulebookRevision:
+def _revision(book: Book, tx: Transaction, edit: RulebookEdit[Any]) -> RulebookRevision:
     names: dict[str, None] = {}
     changes = []
-    for rule in turn.rules:
-        before = turn.before.get(rule.id)
+    for rule in edit.rules:
+        before = edit.before.get(rule.id)
         changes.append(
             RulebookChange(rule_id=rule.id, before=0 if before is None else before.version, after=rule.version)
         )
@@ -95,14 +107,14 @@ def _revision(book: Book, tx: Transaction, turn: Turn) -> RulebookRevision:
             names |= {} if name is None else {name: None}
     plain: dict[str, Any] = {
         "revision": revision_of(tx, book.tenant_id, book.owner) + 1,
-        "action": turn.action,
+        "action": edit.action,
         "changes": changes,
         "names": list(names),
-        "reason": turn.reason,
+        "reason": edit.reason,
         "created_at": book.ctx.now(),
     }
-    told = {"report_id": turn.report_id, "restores": turn.restores, "signed_by": turn.signed_by}
-    return RulebookRevision.model_validate(plain | {key: value for key, value in told.items() if value is not None})
+    optional = {"report_id": edit.report_id, "restores": edit.restores, "signed_by": edit.signed_by}
+    return RulebookRevision.model_validate(plain | {key: value for key, value in optional.items() if value is not None})
 
 
 def report_draft(kind: str, report: Report, sources: Sequence[str] = ()) -> EntryDraft:

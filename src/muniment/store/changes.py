@@ -14,6 +14,7 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.scope import UserScope
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.store.context import Context
 from muniment.store.items import latest
@@ -43,14 +44,14 @@ _SELF_TOLD = ("system", "state_patch")
 
 def whose(tenant_id: str, user_id: str) -> Who:
     """The user whose changes are asked for, where there can be one of that name."""
-    who = Who(tenant_id, user_id)
+    names = {"tenant_id": tenant_id, "user_id": user_id}
     try:
-        names = who.owners
+        scope = UserScope.model_validate(names)
     except ValidationError as error:
-        raise InvalidRecord("not a valid scope", issues_of(error, who._asdict())) from None
-    if is_reserved(names[0]):
+        raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
+    if is_reserved(scope.user_id):
         raise InvalidInput("that is not the name of a user", path="$.user_id")
-    return who
+    return Who(scope.tenant_id, scope.user_id)
 
 
 def changes_after(ctx: Context, who: Who, position: str | None) -> Changes:

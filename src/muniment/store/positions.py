@@ -1,5 +1,7 @@
-"""How far a reader of a user's changes has come: told in full while it is watched, and in a short text that it can
-come back with, to whichever process.
+"""Positions: how far a reader of a user's changes has come.
+
+A position is kept whole while the changes are watched. It also has the form of a short text, with which the reader can
+go on later, in whichever process.
 
 The text names the sessions that were written last, and how many entries there were in all. So whoever reads it back
 either knows the exact place in every session, or knows that it does not know.
@@ -16,11 +18,10 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.hashing import digest_of
-from muniment.core.owners import bank_owner
+from muniment.core.owners import user_bank
 from muniment.core.ports.engine import Condition, Count, Reader, Row
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
-from muniment.core.scope import scope_of
 from muniment.errors import InvalidInput, InvalidJson
 
 __all__ = [
@@ -52,14 +53,8 @@ class Who(NamedTuple):
 
     @property
     def owners(self) -> tuple[str, str]:
-        named = {
-            "tenant_id": self.tenant_id,
-            "user_id": self.user_id,
-            "agent_id": "a",
-            "session_id": "s",
-            "run_id": "r",
-        }
-        return self.user_id, bank_owner(scope_of(named), "user")
+        """The names under which their entries stand: the user's own, and that of the user's bank."""
+        return self.user_id, user_bank(self.user_id)
 
 
 class Read(NamedTuple):

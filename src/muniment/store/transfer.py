@@ -49,7 +49,8 @@ __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "im
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
-_TOLD = ("claim", "conflict", "failure", "question")
+_LOGGED_KINDS = ("claim", "conflict", "failure", "question")
+"""Items that a run writes into its log, and a snapshot repeats."""
 
 Progress = Callable[[int], None]
 R = TypeVar("R", bound=DumpRow)
@@ -247,7 +248,7 @@ def _rows_of(batch: list[Line], row: type[R]) -> list[R]:
 
 
 def _new_links(tx: Transaction, rows: list[LinkRow]) -> list[LinkRow]:
-    """Those that are not here in either form."""
+    """The links that are not here yet."""
     new: list[LinkRow] = []
     for item_id, links in groupby(rows, key=lambda row: row.item_id):
         here = set(links_of(tx, item_id))
@@ -322,38 +323,60 @@ def _write_item(
     lost: dict[str, str],
     done: Counter[str],
 ) -> str | None:
-    """Add the versions that are not here. Those of an item that was forgotten here come as tombstones.
+    """Add the versions of an item that are not here yet; those of an item that was forgotten here come as tombstones.
 
-    Answers the receipt by which it was forgotten here, though not where the dump was made.
+    Answers the receipt of that forget, where it happened here and not where the dump was made; None otherwise.
     """
     id_, kind = versions[0].id, versions[0].kind
+    is_known = _check_kind(tx, id_, kind)
     here = {row.version: row for row in select(tx, ITEMS, (("id", "=", id_),))}
+    receipt_id = _receipt_of_versions(versions, here) or gone.get(
+        id_
+    )  # `gone`: an earlier batch had its first versions
+    if receipt_id is None and not here:
+        sources = [link.source_id for link in links if link.item_id == id_]
+        receipt_id = _receipt_of_origins(tx, versions[0], sources, gone, lost)
+    new = [row for row in versions if row.version not in here]
+    if receipt_id is not None:
+        new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
+    if not is_known:
+        insert(tx, IDS, [IdRow(id_, kind)])
+    insert(tx, ITEMS, new)
+    done["items"] += len(new)
+    return receipt_id
+
+
+def _check_kind(tx: Transaction, id_: str, kind: str) -> bool:
+    """Whether the id is known here already. Refuses one that something of another kind has."""
     known = get(tx, IDS, (id_,))
     if known is not None and known.kind != kind:
         raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known.kind!r}", details={"id": id_})
-    receipt_id = gone.get(id_)  # its first versions came with an earlier batch
+    return known is not None
+
+
+def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> str | None:
+    """The receipt by which a version that the dump has whole was forgotten here. Refuses versions that differ."""
+    receipt_id: str | None = None
     for row in versions:
         there = here.get(row.version)
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
         if _emptied(there, None) != _emptied(row, None) or (is_whole and there != row):
-            raise Conflict(f"the {kind!r} {id_!r} is here already, and differs", details={"id": id_})
+            raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
-    if receipt_id is None and not here:
-        sources = [link.source_id for link in links if link.item_id == id_]
-        receipt_id = _lost_source(tx, id_, sources, gone) or _lost_run(tx, versions[0], gone)
-        new_here = (each for each in (id_, *sources) if each in lost and latest(tx, each) is None)
-        receipt_id = receipt_id or next((lost[each] for each in new_here), None)
-    new = [row for row in versions if row.version not in here]
-    if receipt_id is not None:
-        new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
-    if known is None:
-        insert(tx, IDS, [IdRow(id_, kind)])
-    insert(tx, ITEMS, new)
-    done["items"] += len(new)
     return receipt_id
+
+
+def _receipt_of_origins(
+    tx: Transaction, first: ItemRow, sources: list[str], gone: dict[str, str], lost: dict[str, str]
+) -> str | None:
+    """The receipt by which something was forgotten here that a new item, known by its first version, was made from."""
+    receipt_id = _lost_source(tx, first.id, sources, gone) or _lost_run(tx, first, gone)
+    if receipt_id is not None:
+        return receipt_id
+    return next((lost[each] for each in (first.id, *sources) if each in lost and latest(tx, each) is None), None)
 
 
 def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
@@ -371,8 +394,8 @@ def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None
         ("run_id", "=", row.run_id),
     )
     entries = texts(tx, ENTRIES, "id", of_run, order=("user_id", "session_id", "seq"))
-    told = texts(tx, ITEMS, "id", (("kind", "in", _TOLD), ("run_id", "=", row.run_id)))
-    return next((gone[id_] for id_ in (*entries, *told) if id_ in gone), None)
+    logged = texts(tx, ITEMS, "id", (("kind", "in", _LOGGED_KINDS), ("run_id", "=", row.run_id)))
+    return next((gone[id_] for id_ in (*entries, *logged) if id_ in gone), None)
 
 
 def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:

@@ -1,4 +1,9 @@
-"""Writing to the ledger: the only place where entries are made. One call, one transaction."""
+"""Writing to the ledger: the only place where entries are made.
+
+Three ways lead here. `append` writes drafts in a transaction of its own. `append_in` writes drafts that depend on what
+the caller's transaction has read. `append_batches` writes for several sessions at once what `prepare_batch` made of
+their drafts before the transaction began.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +57,14 @@ from muniment.store.turns import is_turn
 __all__ = [
     "Batch",
     "append",
+    "append_batches",
     "append_in",
-    "append_many",
-    "append_prepared",
     "check_pinned",
     "check_run",
     "enter_tenant",
     "locked",
     "opening_draft",
-    "prepare",
+    "prepare_batch",
 ]
 
 
@@ -85,7 +89,11 @@ class Batch:
     prepared: Mapping[int, Any]
     """By draft, what the index of turns made of it beforehand."""
     after: str = ""
-    """Recorded later than this, where it is given: the latest of what these entries build on (see `append_in`)."""
+    """When the newest item was made that these entries build on; "" where they build on none.
+
+    A rebuild reads the ledger by `recorded_at`. What builds on an item of another session, whose clock may be ahead,
+    must therefore be recorded after it.
+    """
     repairs: bool = False
     """May be written to a run that is locked."""
 
@@ -93,9 +101,9 @@ class Batch:
 def append(
     ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, repairs: bool = False
 ) -> list[LedgerEntry]:
-    """Write the drafts as the next entries of the session, in order; answers their entries.
+    """Write the drafts as the next entries of the session, in order, in one transaction; answers their entries.
 
-    A run whose compaction failed takes nothing but what `repairs` it (CS-08).
+    Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
     """
     batch = replace(_prepare(ctx, scope, drafts, opening), repairs=repairs)
     try:
@@ -114,40 +122,43 @@ def append_in(
     *,
     repairs: bool = False,
 ) -> list[LedgerEntry]:
-    """`append` within a transaction of the caller's, for drafts that depend on what it has read.
+    """Write drafts as the next entries of the session, in the caller's transaction; answers their entries.
 
-    `after` is when the newest item they build on was made. A rebuild reads the ledger by `recorded_at`, so what
-    builds on an item of another session, whose clock may be ahead, must be recorded after it.
-    The caller has redacted the drafts: the door cannot tell their ids from card numbers.
+    It is for drafts that depend on what the transaction has read. `after` is when the newest item was made that they
+    build on, "" where they build on none (see `Batch.after`). The caller has redacted the drafts: here their ids
+    could not be told from card numbers.
     """
-    return append_prepared(ctx, tx, prepare(ctx, scope, drafts, opening), after, repairs=repairs)
-
-
-def prepare(ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted) -> Batch:
-    """What of `append_in` needs no transaction: the drafts admitted, salted and embedded."""
-    return _prepare(ctx, scope, drafts, opening, is_clean=True)
-
-
-def append_prepared(
-    ctx: Context, tx: Transaction, batch: Batch, after: str, *, repairs: bool = False
-) -> list[LedgerEntry]:
-    """The other part of `append_in`."""
+    batch = _prepare(ctx, scope, drafts, opening, is_redacted=True)
     return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
-def append_many(ctx: Context, tx: Transaction, batches: Sequence[tuple[Batch, str]]) -> None:
-    """`append_prepared` for several sessions, each with its `after`; what is a turn of one user is indexed at once."""
+def prepare_batch(
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, after: str = ""
+) -> Batch:
+    """Admit, salt and embed drafts that the caller has redacted: all the work on them that needs no transaction.
+
+    `after` is when the newest item was made that they build on (see `Batch.after`).
+    """
+    return replace(_prepare(ctx, scope, drafts, opening, is_redacted=True), after=after)
+
+
+def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> None:
+    """Write prepared batches, each to its own session, in the caller's transaction.
+
+    The turns of a user are indexed together, once all of them are written.
+    """
     pending: list[_Turns] = []
-    for batch, after in batches:
-        _write(ctx, tx, replace(batch, after=after), pending)
+    for batch in batches:
+        _write(ctx, tx, batch, pending)
     for user_id in dict.fromkeys(turns.scope.user_id for turns in pending):
         _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
 
 
 def _prepare(
-    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_clean: bool = False
+    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_redacted: bool = False
 ) -> Batch:
-    policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_clean else ctx.policy.ledger
+    """Settle everything about a call that needs no transaction."""
+    policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_redacted else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
             f"{len(drafts)} entries in one call are over the limit of {policy.batch_entries_max}",
@@ -197,7 +208,10 @@ class _Turns(NamedTuple):
 
 
 def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | None = None) -> list[LedgerEntry]:
-    """`pending` takes what is to be indexed, where somebody else does it for several batches."""
+    """Write one batch; answers the entries of its drafts.
+
+    The turns are indexed at once, or left to the caller in `pending`, where one is given.
+    """
     scope = batch.scope
     earlier = _earlier(tx, batch)
     fresh = [index for index in range(len(batch.admitted)) if index not in earlier]

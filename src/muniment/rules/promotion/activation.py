@@ -21,7 +21,7 @@ from muniment.rules.promotion.gate import faults_of, holds, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.promotion.trials import comparison_of, replay_faults
 
-__all__ = ["activated", "is_borne_out", "narrowed", "restored", "retired", "rule_in", "staged"]
+__all__ = ["activated", "is_borne_out", "narrowed", "refuse_stage", "restored", "retired", "rule_in", "staged"]
 
 
 _BEFORE: dict[RuleStage, tuple[RuleStage, ...]] = {
@@ -157,6 +157,39 @@ def staged(
     if stage not in _BEFORE:
         raise WrongStage(f"no rule is simply made {stage}", hint="activated() or retired(), with a report")
     rule = _candidate(memory, _BEFORE[stage], now)
+    faults = _stage_faults(rule, stage, policy, gate, replay, canary)
+    if faults:
+        _refuse(memory.id, f"may not be {stage}", faults)
+    plan: dict[str, Any] = {}
+    if canary is not None and gate is not None:
+        plan = {"canary": canary, "report_id": gate.report_id}
+    return _moved(memory, rule, stage, now, reasons=(reason or stage,), **plan)
+
+
+def refuse_stage(
+    memory: StoredMemory,
+    stage: RuleStage,
+    policy: RulePolicy,
+    now: str,
+    *,
+    gate: GateReport | None = None,
+    replay: ReplayReport | None = None,
+    canary: CanaryPlan | None = None,
+) -> NoReturn:
+    """Raise the error that names all that a rule lacks for a stage; for callers that know that it lacks something."""
+    rule = _candidate(memory, _BEFORE[stage], now)
+    _refuse(memory.id, f"may not be {stage}", _stage_faults(rule, stage, policy, gate, replay, canary))
+
+
+def _stage_faults(
+    rule: RuleRecord,
+    stage: RuleStage,
+    policy: RulePolicy,
+    gate: GateReport | None,
+    replay: ReplayReport | None,
+    canary: CanaryPlan | None,
+) -> tuple[str, ...]:
+    """What a stage asks for that these reports do not show."""
     faults: list[str] = []
     if stage != "drafted":
         faults += ["no gate"] if gate is None else faults_of(gate, rule, policy.gate)
@@ -166,12 +199,7 @@ def staged(
         faults += replay_faults(replay, rule, policy)
     if (stage == "canary") != (canary is not None):
         faults.append("a trial has a plan" if canary is None else "only a trial has a plan")
-    if faults:
-        _refuse(memory.id, f"may not be {stage}", tuple(faults))
-    plan: dict[str, Any] = {}
-    if canary is not None and gate is not None:
-        plan = {"canary": canary, "report_id": gate.report_id}
-    return _moved(memory, rule, stage, now, reasons=(reason or stage,), **plan)
+    return tuple(faults)
 
 
 def is_borne_out(memory: StoredMemory, gate: GateReport, promoted: PromotionReport | None) -> bool:

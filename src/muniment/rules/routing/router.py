@@ -60,21 +60,21 @@ class _Limits(NamedTuple):
 
 
 def route(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> RouteDecision:
-    """How to try this task. The same question of the same numbers has the same answer."""
+    """Decide how to try a task. It depends on the request, the numbers and the policy alone."""
     scaling = should_scale(asked, policy)
-    zone, told, missing = zone_of(asked, stats, policy)
+    zone, zone_reasons, missing = zone_of(asked, stats, policy)
     common = _common(asked, stats, policy) | {"scale": scaling.yes, "zone": zone, "runs_missing": missing}
     is_repair = scaling.reasons[0].code == "repair_first"
     if asked.verdict is not None and not scaling.yes and not is_repair:
-        return _nothing(common, "stop", (*scaling.reasons, *told))
+        return _nothing(common, "stop", (*scaling.reasons, *zone_reasons))
     limits = _limits(asked, stats, policy, zone, is_repair=is_repair)
     if not limits.tiers:
-        return _nothing(common, "escalate" if zone == "deadzone" else "stop", (*told, *limits.reasons))
+        return _nothing(common, "escalate" if zone == "deadzone" else "stop", (*zone_reasons, *limits.reasons))
     alike = likeness_of(stats, policy)
     guesses = guesses_of(stats, policy, alike, is_cautious=asked.impact == "high")
     chosen, others, why = _choose(asked, policy, guesses, alike, limits)
     if chosen is None:
-        return _nothing(common, "stop", (*why, *told, *limits.reasons))
+        return _nothing(common, "stop", (*why, *zone_reasons, *limits.reasons))
     modes = _modes(asked, scaling, zone)
     rungs = _rungs(chosen.ladder, guesses, modes)
     cheaper = _cheaper(chosen, others, guesses, modes)
@@ -87,7 +87,7 @@ def route(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> Route
         rungs=rungs,
         synth=scaling.yes and asked.can_synth and asked.pressure == "none" and rungs[-1].tier == "full",
         expected=chosen.expected,
-        reasons=(*scaling.reasons, *told, *limits.reasons, *why),
+        reasons=(*scaling.reasons, *zone_reasons, *limits.reasons, *why),
     )
 
 
@@ -121,12 +121,12 @@ def zone_of(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> tup
         words = (
             f"{tasks.passes} of {tasks.n} tasks passed, with {scaled} scaled attempts: more would be wasted; decompose"
         )
-        return "deadzone", (_told("deadzone", words, tasks, p_lb95=p_lb95(tasks) or 0.0, scaled=scaled),), 0
+        return "deadzone", (_tally_reason("deadzone", words, tasks, p_lb95=p_lb95(tasks) or 0.0, scaled=scaled),), 0
     first = stats.at(fresh=True)
     if first.n < policy.thin_n:
         missing = policy.thin_n - first.n
         words = f"{first.n} runs of this bucket are too few to tell: {missing} more"
-        return "unknown", (_told("not_enough_runs", words, first.tally, missing=missing),), missing
+        return "unknown", (_tally_reason("not_enough_runs", words, first.tally, missing=missing),), missing
     p_hat, lower = first.passes / first.n, p_lb95(first.tally) or 0.0
     is_high = asked.impact == "high"
     read = lower if is_high else p_hat
@@ -136,12 +136,16 @@ def zone_of(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy) -> tup
         words = (
             f"{what}: easy by its rate, but the bound would take {missing} straight passes more, so it is not called so"
         )
-        return "good", (_told("bound_out_of_reach", words, first.tally, p_lb95=lower, missing=missing),), missing
+        return (
+            "good",
+            (_tally_reason("bound_out_of_reach", words, first.tally, p_lb95=lower, missing=missing),),
+            missing,
+        )
     zone: Zone = "hard"
     for name, least in (("frontier", policy.frontier_low), ("good", policy.frontier_high), ("easy", policy.easy_rate)):
         if read >= least:
             zone = name  # type: ignore[assignment]
-    return zone, (_told(zone, f"{what}: {_ZONES[zone]}", first.tally, p_lb95=lower),), 0
+    return zone, (_tally_reason(zone, f"{what}: {_ZONES[zone]}", first.tally, p_lb95=lower),), 0
 
 
 def is_dead(stats: BucketStats, policy: RoutePolicy) -> bool:
@@ -166,7 +170,7 @@ _ZONES: Mapping[str, str] = {
 }
 
 
-def _told(code: str, words: str, tally: Any, **figures: float) -> RouteReason:
+def _tally_reason(code: str, words: str, tally: Any, **figures: float) -> RouteReason:
     return RouteReason(code=code, words=words, figures={"passes": tally.passes, "n": tally.n, **figures})
 
 
@@ -174,28 +178,48 @@ def _told(code: str, words: str, tally: Any, **figures: float) -> RouteReason:
 
 
 def _limits(asked: RouteRequest, stats: BucketStats, policy: RoutePolicy, zone: Zone, *, is_repair: bool) -> _Limits:
-    """The tiers that the zone, the pressure and an attempt already made leave. A repair stands for the hot one."""
+    """What a ladder for this request may be made of."""
+    tiers = _tiers_left(asked, stats, policy, zone, is_repair=is_repair)
     is_high = asked.impact == "high"
-    tiers = TIERS if asked.verdict is None or is_repair else TIERS[1:]
-    if zone == "deadzone":
-        is_worth_one = is_repair or stats.at("hot").n < policy.deadzone_k
-        tiers = tuple(tier for tier in tiers if tier == "hot" and is_worth_one)
-    elif zone == "easy":
-        tiers = tuple(tier for tier in tiers if tier != "full")
-    k_full, words = policy.k_full_max, "synthesis is cut"
-    if asked.pressure in ("strong", "severe"):
-        k_full, words = policy.k_full_min, f"synthesis is cut, and full attempts to {policy.k_full_min}"
-    if asked.pressure == "severe":
-        words = "full attempts are cut, probes kept" if is_high else "one plain attempt alone"
-        tiers = tuple(tier for tier in tiers if tier == "hot" or (tier == "probe" and is_high))
-    pressed = () if asked.pressure == "none" else (f"under {asked.pressure} pressure: {words}",)
+    is_cut = asked.pressure in ("strong", "severe")
     return _Limits(
-        tiers,
-        k_full,
-        tuple(RouteReason(code="pressure", words=each) for each in pressed),
+        tiers=tiers,
+        k_full_max=policy.k_full_min if is_cut else policy.k_full_max,
+        reasons=_pressure_reasons(asked, policy),
         must_start_hot=is_repair or (zone == "easy" and "hot" in tiers),
         must_have={tier for tier in tiers if stats.at(tier).n < policy.explore_n or (is_high and tier == "probe")},
     )
+
+
+def _tiers_left(
+    asked: RouteRequest, stats: BucketStats, policy: RoutePolicy, zone: Zone, *, is_repair: bool
+) -> tuple[Tier, ...]:
+    """The tiers that the zone, the pressure and an attempt already made leave."""
+    left = set(TIERS)
+    if asked.verdict is not None and not is_repair:  # the plain attempt was made; a repair takes its place
+        left -= {"hot"}
+    if zone == "deadzone":
+        is_worth_one = is_repair or stats.at("hot").n < policy.deadzone_k
+        left &= {"hot"} if is_worth_one else set()
+    elif zone == "easy":
+        left -= {"full"}
+    if asked.pressure == "severe":
+        left &= {"hot", "probe"} if asked.impact == "high" else {"hot"}
+    return tuple(tier for tier in TIERS if tier in left)
+
+
+def _pressure_reasons(asked: RouteRequest, policy: RoutePolicy) -> tuple[RouteReason, ...]:
+    """What is cut under the pressure on the budget, in words; nothing where there is none."""
+    match asked.pressure:
+        case "none":
+            return ()
+        case "severe":
+            words = "full attempts are cut, probes kept" if asked.impact == "high" else "one plain attempt alone"
+        case "strong":
+            words = f"synthesis is cut, and full attempts to {policy.k_full_min}"
+        case _:
+            words = "synthesis is cut"
+    return (RouteReason(code="pressure", words=f"under {asked.pressure} pressure: {words}"),)
 
 
 def _choose(
@@ -227,7 +251,7 @@ def _choose(
     figures: JsonObject = {"floor": floor, "best_pass_rate": best, "choices": len(all_), "kept": len(kept)}
     words = (
         f"cheapest per pass of the {len(kept)} of {len(all_)} choices that keep {floor:.1%} of the best pass rate: "
-        f"{_named(chosen.ladder)}"
+        f"{_ladder_words(chosen.ladder)}"
     )
     why.append(RouteReason(code="cheapest_per_pass", words=words, figures=figures))
     return chosen, affordable, tuple(why)
@@ -238,7 +262,7 @@ def _with(choices: Sequence[_Choice], tiers: Set[Tier]) -> list[_Choice]:
     return [each for each in choices if tiers <= {tier for tier, _ in each.ladder}]
 
 
-def _named(ladder: Ladder) -> str:
+def _ladder_words(ladder: Ladder) -> str:
     return " then ".join(tier if k == 1 else f"{k} × {tier}" for tier, k in ladder)
 
 
@@ -276,7 +300,7 @@ def _cheaper(
     lost = chosen.expected.pass_rate - found.expected.pass_rate
     saved = chosen.expected.cost - found.expected.cost
     risk = f"and risked {lost:.1%} of passes" if lost >= 0.0005 else "with next to no risk by these figures"
-    words = f"{_named(found.ladder)} would have saved {saved:,.4g} a task {risk}"
+    words = f"{_ladder_words(found.ladder)} would have saved {saved:,.4g} a task {risk}"
     return WouldHaveBeen(
         rungs=_rungs(found.ladder, guesses, modes),
         expected=found.expected,

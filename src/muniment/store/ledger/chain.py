@@ -49,21 +49,25 @@ def head_after(entry: EntryRow) -> Head:
     return Head(entry.seq, entry.hash, entry.recorded_at)
 
 
-def _scope_text(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
-    """The part of a header that all entries of a run share, without the closing bracket."""
+def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
+    """The canonical text of a header up to the run's id: what all entries of a run share, written once for all."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
 
 
-def _link(prev_hash: bytes, content_hash: bytes, scope_text: str, rest: list[Value]) -> bytes:
-    header = f"{scope_text},{canonical_text(rest)[1:]}"
+def _entry_hash(prev_hash: bytes, content_hash: bytes, header_start: str, own_fields: list[Value]) -> bytes:
+    """The hash of an entry. Its header is one list: `header_start`, which is still open, and the entry's own fields."""
+    header = f"{header_start},{canonical_text(own_fields)[1:]}"
     return sha256(prev_hash + content_hash + header.encode()).digest()
 
 
 def header_hash(tenant_id: str, row: EntryRow) -> bytes:
-    """The hash an entry's row must have, from its own header and the predecessor it names."""
-    scope_text = _scope_text(tenant_id, row.user_id, row.agent_id, row.session_id, row.run_id)
-    rest: list[Value] = [row.id, row.seq, row.ts, row.recorded_at, row.kind, row.role, row.trust, row.flags]
-    return _link(row.prev_hash, row.content_hash, scope_text, rest)
+    """Compute the `hash` of an entry's row anew, from its other columns.
+
+    A row whose stored `hash` is another one was altered: in its header, its content hash or its `prev_hash`.
+    """
+    header_start = _header_start(tenant_id, row.user_id, row.agent_id, row.session_id, row.run_id)
+    own_fields: list[Value] = [row.id, row.seq, row.ts, row.recorded_at, row.kind, row.role, row.trust, row.flags]
+    return _entry_hash(row.prev_hash, row.content_hash, header_start, own_fields)
 
 
 def seal(
@@ -77,19 +81,20 @@ def seal(
     """Extend the chain from `head` by the admitted drafts; the rows of `entries`, and the new head."""
     rows: list[EntryRow] = []
     where = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
-    scope_text = _scope_text(scope.tenant_id, *where)
+    header_start = _header_start(scope.tenant_id, *where)
     seq, last = head.seq, head.hash
     for item, id_, salt in zip(admitted, ids, salts, strict=True):
         seq += 1
         kind, role, trust = item.draft.kind, item.draft.role, item.trust
         ts, flags = item.ts or recorded_at, ",".join(item.flags)
         content_hash = sha256(salt + item.body_text.encode()).digest()
-        own = _link(last, content_hash, scope_text, [id_, seq, ts, recorded_at, kind, role, trust, flags])
-        hashes = (content_hash, last, own)
+        own_fields: list[Value] = [id_, seq, ts, recorded_at, kind, role, trust, flags]
+        own_hash = _entry_hash(last, content_hash, header_start, own_fields)
+        hashes = (content_hash, last, own_hash)
         rows.append(
             EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, item.body_text, None)
         )
-        last = own
+        last = own_hash
     return rows, Head(seq, last, recorded_at)
 
 

@@ -92,7 +92,7 @@ def _call(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callab
     arguments = dict(asked.own) | {name: names[name] for name in names if name in taken}
     if progress is not None and "progress" in taken:
         arguments["progress"] = progress
-    if operation.id == "memory.research":
+    if operation.makes_folder:
         place_study(memory, found, arguments, asked.research_dir)
     return operation.target(handle, **arguments)
 

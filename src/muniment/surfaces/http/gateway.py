@@ -8,9 +8,10 @@ import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -47,7 +48,7 @@ from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["Gateway", "Told", "problem_response"]
+__all__ = ["Gateway", "problem_response"]
 
 T = TypeVar("T")
 
@@ -67,8 +68,9 @@ _HEADERS = {
 }
 
 
-class Told(NamedTuple):
-    """What a log line says of a request, as far as it came."""
+@dataclass(slots=True)
+class _RequestLog:
+    """What the log line of a request says of its route and its caller. Each is filled in once it is known."""
 
     route: str = "-"
     key_id: str = "-"
@@ -127,11 +129,11 @@ class Gateway:
         request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(12)}"
         scope.setdefault("state", {})["request_id"] = request_id
         started_s = time.perf_counter()
-        with self._observer.request(request.method, request.headers) as seen:
-            told: list[Told] = [Told()]
+        log = _RequestLog()
+        with self._observer.request(request.method, request.headers) as span:
             code: str | None = None
             try:
-                response = await self._respond(request, told)
+                response = await self._respond(request, log)
             except MunimentError as error:
                 code = error.code
                 is_condition = isinstance(error, StaleState) and "if-match" in request.headers
@@ -139,36 +141,37 @@ class Gateway:
             response.headers["X-Request-Id"] = request_id
             await response(scope, receive, send)
             seconds = time.perf_counter() - started_s
-            seen.end(told[0].route, Done(response.status_code, seconds))
+            span.end(log.route, Done(response.status_code, seconds))
         log_request(
             request_id=request_id,
             method=request.method,
-            route=told[0].route,
+            route=log.route,
             status=response.status_code,
             code=code,
-            key_id=told[0].key_id,
+            key_id=log.key_id,
             seconds=seconds,
         )
 
     # -- letting in -----------------------------------------------------------------------------------
 
-    async def _respond(self, request: HttpRequest, told: list[Told]) -> Response:
+    async def _respond(self, request: HttpRequest, log: _RequestLog) -> Response:
+        """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
         self._check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
         page = self._status.page(request.method, segments)
         if page is not None:
-            told[0] = Told("/" + "/".join(segments))
+            log.route = "/" + "/".join(segments)
             plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         self.live.refuse_closing()
         caller = self.caller_of(request)
-        told[0] = Told(key_id=caller.key_id)
+        log.key_id = caller.key_id
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
             return Response(canonical_bytes(caller.shown()), 200, _HEADERS, "application/json")
         found = self._router.find(request.method, segments)
-        told[0] = Told(found.route.template, caller.key_id)
+        log.route = found.route.template
         check_access(caller, found)
-        asked, spooled = await self._asked(request, found, caller)
+        asked, spooled = await self._admit(request, found, caller)
         try:
             return await self._carry_out(request, asked, caller)
         finally:
@@ -222,9 +225,10 @@ class Gateway:
 
     # -- reading what is asked ------------------------------------------------------------------------
 
-    async def _asked(
+    async def _admit(
         self, request: HttpRequest, found: MatchedRoute, caller: Caller
     ) -> tuple[AdmittedRequest, Path | None]:
+        """Read the arguments of a request and check them; answers the file its body was spooled to as well, if any."""
         operation, settings = found.route.operation, self._settings
         query = query_arguments(found.route, request.query_params.multi_items())
         own, spooled = query["own"], None

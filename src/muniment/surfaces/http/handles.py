@@ -10,7 +10,7 @@ from typing import Any
 from muniment.core.hashing import digest_of
 from muniment.core.owners import is_reserved
 from muniment.core.record import ValidationError, issues_of
-from muniment.core.scope import Scope, scope_of
+from muniment.core.scope import UserScope, scope_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
@@ -21,6 +21,8 @@ from muniment.surfaces.http.routing import MatchedRoute
 __all__ = ["open_handle", "place_study", "versioned_id"]
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ANY_USER = "u"
+"""Stands for the user where an address names a tenant alone: a name that is always valid."""
 
 
 def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Any:
@@ -88,7 +90,11 @@ def _check_names(names: Mapping[str, str]) -> None:
     """Whose address it is: names fit for a tenant and a user, neither all tenants nor a corpus or bank."""
     if "tenant_id" not in names:
         return
-    scope = _scope({"user_id": "u", **names})
+    owner = {"tenant_id": names["tenant_id"], "user_id": names.get("user_id", _ANY_USER)}
+    try:
+        scope = UserScope.model_validate(owner)
+    except ValidationError as error:
+        raise InvalidRecord("not a valid scope", issues_of(error, owner)) from None
     if scope.tenant_id == "*" or is_reserved(scope.user_id):
         raise InvalidInput("that is not the name of a tenant or a user", path="$")
 
@@ -100,15 +106,6 @@ def _check_owned(memory: Memory, found: MatchedRoute) -> None:
         return
     for name, kind in found.route.operation.owned.items():
         check_own(memory._ctx, names["tenant_id"], names["user_id"], kind, names[name], f"$.{name}")
-
-
-def _scope(names: Mapping[str, str]) -> Scope:
-    plain = {"tenant_id": names["tenant_id"], "user_id": names["user_id"]}
-    plain |= {"agent_id": "a", "session_id": "s", "run_id": "r"}
-    try:
-        return scope_of(plain)
-    except ValidationError as error:
-        raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
 
 
 def versioned_id(found: MatchedRoute) -> str:

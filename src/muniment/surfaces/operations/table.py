@@ -152,6 +152,8 @@ class Operation:
     """What is called in place of a method: a part of an answer, say."""
     subhandle: str | None = None
     """Which of the handle's own handles has the method: `log`, for `run.log.claim`."""
+    makes_folder: bool = False
+    """Makes files in a folder, its argument `directory`, which a server chooses and no caller names."""
     wire_name: str | None = None
     """What it is called over the wire, where that is not the name of the method."""
 
