@@ -1,4 +1,4 @@
-"""The same face with `await`: derived from the sync classes, never written twice.
+"""The public face with `await`: derived from the sync classes, never written twice.
 
     async with await muniment.aio.open("agent.db") as mem:
         run = await mem.run(user_id="ana")
@@ -182,7 +182,7 @@ def _derive(sync: type, doc: str) -> Callable[[type], type]:
 
 class _Twin:
     _waits = False
-    """Its calls may wait for coroutines of the caller's."""
+    """Whether calls may wait for coroutines of the caller's."""
 
     def __init__(self, sync: Any, threads: _Threads) -> None:
         self._sync = sync

@@ -62,7 +62,7 @@ class Bank:
 
     @property
     def name(self) -> str:
-        """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
+        """Whose bank it is: `user:ana`, `agent:solver`, `tenant`."""
         return self._owner.removeprefix(BANK_PREFIX)
 
     # -- looking --------------------------------------------------------------------------------------
@@ -255,6 +255,6 @@ def _fits(memory: StoredMemory, bucket_key: str | None, tags: Sequence[str]) -> 
 
 
 def _rewards(memory: StoredMemory) -> tuple[float, ...]:
-    """Of the runs that started from the seed: passes count 1."""
+    """The rewards of the runs that started from the seed: passes count 1."""
     tally = memory.with_tally
     return (1.0,) * tally.passes + (0.0,) * (tally.n - tally.passes)

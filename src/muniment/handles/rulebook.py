@@ -66,7 +66,7 @@ class Rulebook:
 
     @property
     def name(self) -> str:
-        """Whose it is: `user:ana`, `agent:solver`, `tenant`."""
+        """Whose rulebook it is: `user:ana`, `agent:solver`, `tenant`."""
         return self._book.owner.removeprefix(BANK_PREFIX)
 
     # -- looking --------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class Runner:
         return routed_plan(decision, caps, self._limits, is_parallel=is_parallel)
 
     def _route(self, request: RouteRequest) -> RouteDecision:
-        """By the runs of the bank that this runner learns into."""
+        """Ask the router how to try the task, by the runs of the bank that this runner learns into."""
         level, scope = self._settings["level"], self._scope
         named = {} if level == "tenant" else {f"{level}_id": scope.get(f"{level}_id", "agent")}
         return self._memory.learning.route(request, tenant_id=scope.get("tenant_id", "default"), **named)

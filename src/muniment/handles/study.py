@@ -116,7 +116,7 @@ class Study:
 
     @property
     def directory(self) -> Path:
-        """Where its files lie."""
+        """Where the files of the run lie."""
         return self._directory.path
 
     # -- looking ------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Study:
         return research_prompt(view.manifest.question, perspective, None if last is None else last.directive)
 
     def status(self) -> StudyStatus:
-        """Where it stands, what is wrong with its files, what comes next."""
+        """Where the run stands, what is wrong with its files, what comes next."""
         from collections import Counter
 
         from muniment.research.study_files import edited_files

@@ -28,6 +28,8 @@ def _parts(content: Iterable[Any]) -> Iterator[Any]:
 
 
 def once_key(place: str, message_id: str | None, position: int, said: Any) -> str:
-    """The same message at the same place has the same key, however often a step is run again; an edited one another."""
+    """The idempotency key of a message. It is equal for one message at one place, however often a step is run again,
+    and another once the message is edited.
+    """
     name = f"#{position}" if message_id is None else message_id
     return f"{place[:80]}:{name[:100]}:{digest_of([place, name, said])[:24]}"

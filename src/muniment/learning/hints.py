@@ -98,7 +98,7 @@ class Dropped(NamedTuple):
 def weigh(
     candidates: Sequence[Recallable], asked: RecallQuestion, policy: LearnPolicy
 ) -> tuple[list[Weighed], list[Dropped]]:
-    """Those that fit, best first (ties by id), and why the others do not."""
+    """The candidates that fit, best first (ties by id), and the others, each with why it does not."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
@@ -160,7 +160,9 @@ def _key(memory: StoredMemory, name: str) -> str | None:
 
 
 def _likenesses(asked: RecallQuestion, intent: str | None, state: str | None) -> tuple[Likeness, Likeness]:
-    """Of both keys. The tools it needs are those its intent requires, not those that happened to be there."""
+    """How alike the intents and the states of a record and a task are. The tools it needs are those its intent
+    requires, not those that happened to be there.
+    """
     parts = None if intent is None else read_intent_key(intent)
     needs = None if parts is None else parts.required_tools
     return intent_likeness(asked.intent_key, intent), state_compat(asked.state_key, state, needs=needs)
@@ -202,7 +204,9 @@ def _prior(policy: LearnPolicy) -> Prior:
 
 @lru_cache(maxsize=4096)
 def _quantile(tally: Tally, prior: Prior, share: float) -> float:
-    """Of the posterior; histories are short, so the same ones come again and again."""
+    """A quantile of the posterior of a pass rate. It is cached: histories are short, so the same ones come again and
+    again.
+    """
     return posterior(tally, prior).quantile(share)
 
 
@@ -308,7 +312,9 @@ def _line(text: str) -> str:
 
 
 def _fitted(text: str, room: int, count: Callable[[str], int]) -> str:
-    """As many whole sentences as fit; of a first one that is too long, whole words; else nothing."""
+    """A text cut to the room there is: whole sentences; of a first sentence that is too long, whole words; else
+    nothing.
+    """
     if room <= 0:
         return ""
     if count(_line(text)) <= room:

@@ -82,7 +82,9 @@ def rule_intent_key(record: Mapping[str, Any]) -> str:
 
 
 def rule_place_key(record: Mapping[str, Any]) -> str:
-    """The same as rules are looked up by: in any case and spelling that `name_key` takes for one."""
+    """The key of the intent that a RuleRecord applies to, under which rules are looked up: spellings that `name_key`
+    takes for one have the same key.
+    """
     named = {name: name_key(value) for name, value in _rule_place(record)}
     return intent_key(IntentParts.model_validate({name: value for name, value in named.items() if value}))
 

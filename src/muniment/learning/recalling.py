@@ -348,7 +348,9 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
 
 
 def tell_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:
-    """What of a recall the agent says it really used; without a word, what was injected counts as used."""
+    """Note which memories of a recall the agent says it used. Of a recall without such a note, all that was injected
+    counts as used.
+    """
     wanted = list(dict.fromkeys(used))
 
     def decide(tx: Transaction) -> Decided:

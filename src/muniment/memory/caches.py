@@ -69,7 +69,7 @@ class TurnCache:
         self._lock = threading.Lock()
 
     def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, LiveTurn]:
-        """Those of the events that are here."""
+        """The turns of these events that are kept here, by event id."""
         found: dict[str, LiveTurn] = {}
         with self._lock:
             for id_ in ids:

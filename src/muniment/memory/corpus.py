@@ -147,7 +147,7 @@ class Corpus:
         add_documents(added[0][0]._ctx, _read_all(added), lambda _reader, _corpus_scope, session_id: session_id)
 
     def _newest(self, document_ids: Sequence[str]) -> Mapping[str, CorpusDocument | StoredDocument]:
-        """Those of some documents that are live, by their ids."""
+        """The documents of these ids that are live, by id."""
         from muniment.memory.document_reading import newest_documents
 
         corpus_scope = self._corpus_scope
@@ -156,7 +156,7 @@ class Corpus:
         )
 
     def _documents_of(self, hits: Sequence[Hit]) -> Mapping[str, CorpusDocument | StoredDocument]:
-        """Those of some hits that are live, by their sessions."""
+        """The live documents that these hits come from, by session."""
         from muniment.memory.document_reading import live_documents
 
         corpus_scope, sessions = self._corpus_scope, list(dict.fromkeys(hit.session_id or "" for hit in hits))

@@ -70,7 +70,7 @@ def find_revisions(reader: Reader, corpus: CorpusScope, document_id: str) -> dic
 
 
 def revisions_of(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, dict[int, Item]]:
-    """The same for several documents."""
+    """By document id and number, the revisions of these documents that were not forgotten."""
     names = {digest_name(document_id): document_id for document_id in document_ids}
     firsts = {corpus.session_id(document_id, 1): document_id for document_id in document_ids}
     found: dict[str, dict[int, Item]] = {document_id: {} for document_id in document_ids}
@@ -92,7 +92,7 @@ def _newest(reader: Reader, where: tuple[Condition, ...]) -> list[Item]:
 
 
 def newest_documents(reader: Reader, corpus: CorpusScope, document_ids: Sequence[str]) -> dict[str, StoredDocument]:
-    """Those of these documents whose newest revision is live."""
+    """By id, the documents of these ids whose newest revision is live."""
     found = revisions_of(reader, corpus, document_ids)
     last = {document_id: revisions[max(revisions)] for document_id, revisions in found.items() if revisions}
     live = {document_id: item.plain() for document_id, item in last.items() if item.status == "live"}
@@ -142,7 +142,7 @@ def all_sessions(reader: Reader, corpus: CorpusScope, document_id: str) -> tuple
 
 
 def ended_sessions(reader: Reader, corpus: CorpusScope) -> frozenset[str]:
-    """Those of revisions that are not to be found any more."""
+    """The sessions of revisions that searches no longer find."""
     where: tuple[Condition, ...] = (
         ("kind", "=", "document"),
         ("user_id", "=", corpus.owner),

@@ -94,7 +94,7 @@ def add_documents(ctx: Context, added: Sequence[Added], look: Callable[[Reader, 
 
 
 def _check_once(added: Sequence[Added]) -> None:
-    """Of two texts for one document nobody could say which is the later."""
+    """Refuse two texts for one document in one call: nobody could say which is the later."""
     seen: dict[tuple[CorpusScope, str], int] = {}
     for index, (corpus, new) in enumerate(added):
         is_same = canonical_text([new.said.get(key) for key in _COMPARED]) if new.is_anonymous else new.document_id

@@ -147,7 +147,7 @@ def _taken_back_at(back: TakenBack, entry: LedgerEntry) -> str:
 
 
 def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
-    """The same fact said once more, now with its end: it held until just before these words."""
+    """The proposal that ends a fact: it repeats the fact, which held until just before these words."""
     end = format_instant(max(parse_instant(entry.ts), _FIRST + _INSTANT) - _INSTANT)
     request = request_fact(
         key=back.key, value=value, sources=(entry.id,), quote=back.quote, confidence=back.confidence, valid_to=end

@@ -40,7 +40,7 @@ __all__ = [
 _TURNS_AT_ONCE = 4096
 """How many turns a block of an index that is made anew begins with."""
 TEXT_CHARS_MAX = 64 * 1024
-"""What of a turn is indexed: of a longer one, its start."""
+"""Characters of a turn that are indexed: of a longer one, its start."""
 
 
 class SegmentCodec:

@@ -76,7 +76,9 @@ def _drop_sessions(segment: Segment, without: Set[str]) -> Segment | None:
 
 
 def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
-    """What of a query is read, how many are wanted, and the moment it is asked at."""
+    """Check a search; answers the part of the query that is read, how many hits are wanted, and the moment it is asked
+    at.
+    """
     if not isinstance(query, str):
         raise InvalidInput("a query is text", path="$.query")
     check_text(query, "$.query")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveTurn", "TurnRow", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
 
 TURN_CHARS_MAX = 8_000
-"""What of a turn may be quoted: of a longer one, its start."""
+"""Characters of a turn that may be quoted: of a longer one, its start."""
 
 
 class TurnRow(NamedTuple):

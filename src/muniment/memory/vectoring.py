@@ -45,7 +45,7 @@ __all__ = [
 WRITTEN_BYTES_MAX = 128 * 1024 * 1024
 """Vectors that were only written, and that nobody has asked for yet: 100,000 turns of 256 numbers."""
 TEXT_CHARS_MAX = 2_000
-"""What of a turn is embedded: of a longer one, its start."""
+"""Characters of a turn that are embedded: of a longer one, its start."""
 BATCH = 256
 
 Progress = Callable[[int], None]
@@ -168,9 +168,9 @@ class _Windows(NamedTuple):
     """Which turns stand in one window; arrays of 1.0 and 0.0."""
 
     one: npt.NDArray[np.float64]
-    """Whether the turn behind is of the same session …"""
+    """Whether the next turn is of the same session."""
     two: npt.NDArray[np.float64]
-    """… and the one behind that."""
+    """Whether the turn after the next is of the same session."""
     sizes: npt.NDArray[np.float64]
     """Of the window of each turn."""
 

@@ -346,7 +346,7 @@ def _turns(pool: Pool) -> set[str]:
 
 
 def _sources(pool: Pool, run_id: str) -> set[str]:
-    """The same of items, and of the evidence they name."""
+    """Every item that the pool holds, and the evidence that these items name: if one is forgotten, so is the build."""
     ids = _state_sources(pool.working_state, run_id)
     for fact in pool.facts:
         ids.add(fact.fact.fact_id)
@@ -396,7 +396,7 @@ def _reload(ctx: Context, item: Item) -> Build:
 
 
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
-    """The same request and pool under another policy; kept nowhere."""
+    """Compose the request and the pool of a build under another policy. The new build is not stored."""
     request = build.request.model_copy(update={"policy_id": policy.policy_id})
     return _composed(build.id, request, build.pool, policy, line_counts_of(ctx), build.rules)
 

@@ -1,4 +1,4 @@
-"""What of a user can be read by address: builds and snapshots, newest first, in pages."""
+"""Lists of a user's builds and snapshots, newest first, in pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Readable(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Where it stands in the list."""
+        """Where an entry stands in the list."""
         return self.created_at, self.id, self.sequence
 
 

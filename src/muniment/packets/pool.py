@@ -163,7 +163,8 @@ def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 
 
 def _write_numbers(numbers: list[float]) -> list[str]:
-    """As `canonical_text` writes each: without an exponent, every writer of shortest numbers writes the same digits."""
+    """Write each number as `canonical_text` does: without an exponent, every writer of shortest numbers writes the same
+    digits."""
     written = to_json(numbers).decode()[1:-1]
     texts = written.split(",")[: len(numbers)]
     if "e" not in written and ".0," not in f"{written},":

@@ -178,7 +178,7 @@ class _Line(NamedTuple):
 
     @property
     def points(self) -> bool:
-        """It asks, or sends the reader to a source: there is nothing to bear out."""
+        """Whether a sentence asks, or sends the reader to a source: then there is nothing to bear out."""
         return _POINTER.search(self.sentence.text) is not None
 
 

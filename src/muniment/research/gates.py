@@ -33,7 +33,7 @@ from muniment.research.run_records import (
 __all__ = ["gate_a", "gate_b", "gate_c", "gate_d", "gate_e", "pending_gates"]
 
 _NAMED_MAX = 5
-"""So many are named in a reason; the rest are counted."""
+"""Offenders that a reason names, at most; the rest are counted."""
 
 _REMEDIES: dict[DraftProblem, str] = {
     "uncited_figure": "cite a source of the pack beside each figure, or take the figure out",

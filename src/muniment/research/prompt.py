@@ -149,5 +149,5 @@ def _tool(name: str, language: Written) -> str:
 
 
 def _number(value: object) -> str:
-    """As it is written: 900, not 900.0."""
+    """A number as people write it: 900, not 900.0."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -25,12 +25,12 @@ _RARENESS_UNIT = 1_000
 
 
 def is_packable(claim: CheckedClaim) -> bool:
-    """Its source bears it, or may be cited and has no text to say otherwise."""
+    """Whether a claim may stand in a pack: its source bears it, or may be cited and has no text to say otherwise."""
     return claim.support in ("supported", "unchecked") and bool(claim.citation_cids)
 
 
 def is_flagged(claim: CheckedClaim) -> bool:
-    """Its sources do not bear it, or it gives a figure and names none."""
+    """Whether a claim is doubtful: its sources do not bear it, or it gives a figure and names no source."""
     if claim.support == "uncited":
         return has_figure(claim.claim)
     return claim.support in ("refuted", "not_supported")
@@ -100,7 +100,7 @@ def _mass(terms: Set[str], rareness: Mapping[str, int]) -> int:
 
 
 def _centrality(terms: Set[str], counts: Mapping[str, int], rareness: Mapping[str, int]) -> float:
-    """In how many other claims a term of this one stands, on average."""
+    """How central a claim is: in how many other claims a term of it stands, on average."""
     shared = sum(rareness[term] * (counts[term] - 1) for term in terms)
     return shared / max(_mass(terms, rareness), 1)
 

@@ -217,7 +217,7 @@ class CheckedClaim(Record):  # RP-08
     cited: Items[IdText]
     """The citations that stand beside it, whether or not they hold."""
     citation_cids: Items[IdText]
-    """Those that may be cited and support it."""
+    """The citations that may be cited and support it."""
     support: Support
     confidence: Confidence100
     reason: NonEmpty

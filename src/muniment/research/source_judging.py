@@ -77,7 +77,7 @@ class SourceJudge:
         return [_Checked(unit, _confidence(unit, source, shares)) for unit in report.units or ()]
 
     def _judge_together(self, claim: str, cids: Sequence[str]) -> dict[str, Judgement]:
-        """Those of the sources that bear the claim together; none where they do not."""
+        """By source, the judgement on a claim that several sources bear together; empty where they do not."""
         held = {cid: texts.texts for cid in cids if (texts := self._texts(cid)) is not None}
         checked = self._check(claim, Source([text for texts in held.values() for text in texts]))
         judgement = self._judgement(checked)

@@ -107,7 +107,7 @@ def erase_files(versions: Sequence[Item], held: ExitStack) -> int:
 
 
 def _is_ours(directory: RunDirectory, run_id: str) -> bool:
-    """Not where manifest.json speaks of another run."""
+    """Whether a folder is this run's: not where its manifest.json names another run."""
     return bool(_said_by(directory).get("run_id", run_id) == run_id)
 
 

@@ -303,7 +303,7 @@ _REASON_CHARS_MAX = 500
 def decide_second_wave(
     view: StudyView, policy: ResearchPolicy, asked: bool | None, now: str
 ) -> tuple[Step, PivotDecision]:
-    """After the first wave: another one, or on to the sources."""
+    """Decide after the first wave whether there is a second one, or the sources come next."""
     need_stage(view, "wave1", doing="the pivot")
     if asked is not None and not isinstance(asked, bool):
         raise InvalidInput(f"wanted yes or no (a bool), not {type(asked).__name__}", path="$.second_wave")

@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def figure(self) -> float:
-        """Its cost in one figure: tokens, else tool calls."""
+        """The cost of the attempt in one figure: tokens, else tool calls."""
         spent = Spent().add(self.cost)
         return float(spent.tokens or spent.tool_calls)
 

@@ -42,7 +42,7 @@ class Examples:
         self._known: dict[str, Example | None] = {}
 
     def of(self, trace_ids: Iterable[str]) -> list[Example]:
-        """Those of these runs that are still there."""
+        """The examples of these runs, as far as they are still there."""
         return [found for found in map(self._read, dict.fromkeys(trace_ids)) if found is not None]
 
     def newest(self, most: int) -> list[Example]:

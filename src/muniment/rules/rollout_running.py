@@ -120,7 +120,7 @@ class Rollout:
         return trial
 
     def _synthesise(self) -> Trial:
-        """From the summaries of the others, and nothing else of them."""
+        """Make the synthesis, from the summaries of the other attempts and nothing else of them."""
         self._selection = selection = self._select()
         trial = self._begin("synth", "full", "synth")
         prompt = synthesis_prompt(trial.task.prompt, selection.chosen, self._bench.count)

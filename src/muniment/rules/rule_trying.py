@@ -46,7 +46,7 @@ class Trial(NamedTuple):
     """How often each test is asked: most of the answers must pass. Agents draw lots."""
 
     def check(self) -> Trial:
-        """The same, if a rule can be tried so."""
+        """Check that a rule can be tried with these arguments; answers the trial itself."""
         seconds = self.timeout_s
         if not callable(self.agent):
             raise InvalidInput("an agent is a function", path="$.agent")

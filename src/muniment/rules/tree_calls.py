@@ -114,7 +114,7 @@ class ProblemCaller:
         return self._take(settled(lambda: self._problem.expand(state)), state)
 
     def _take(self, offered: Any, state: Any) -> _Offered:
-        """As many children as may be, each with its key and its prior."""
+        """Read the children that a problem offered, as many as are allowed, each with its key and its prior."""
         if isinstance(offered, str | bytes | Mapping) or not isinstance(offered, Iterable):
             raise _Nonsense(f"{type(offered).__name__}, not a list of states")
         most = self._policy.children_max

@@ -157,7 +157,7 @@ def _policy(given: TreePolicy | Mapping[str, Any] | None, usual: TreePolicy) -> 
 
 
 def _search_id(root: Any, problem: TreeProblem, policy: TreePolicy, seed: ReuseStateRecord | None) -> str:
-    """The same question is the same search: so the run's answers to it are found again."""
+    """The id of a search. It depends on the question alone, so that answers a run already has are found again."""
     has = [getattr(problem, name) is not None for name in ("score", "key", "start", "weigh")]
     return short_id("tree", [root, policy.model_dump(exclude_none=True), has, None if seed is None else seed.state_id])
 

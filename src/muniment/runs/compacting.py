@@ -94,7 +94,7 @@ def _read(writer: Writer, reader: Reader) -> Loaded:
 
 
 def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
-    """The same inputs once more, whatever was written or snapshot meanwhile."""
+    """Read the inputs of a snapshot once more, as they were, whatever was written or snapshot meanwhile."""
     policy, sequence = writer.ctx.policy.compaction, reads.sequence
     loaded = load_log(reader, writer.scope, policy, reads.log.seq, before=sequence + 1)
     return replace(loaded, log=loaded.log.model_copy(update={"sequence": sequence}), sequence=sequence)

@@ -13,7 +13,7 @@ class DriftReport(Record):
     """What happened to the runs that were looked at. A rate or share of nothing is None."""
 
     runs: Count
-    """Those that took steps, claimed something or ended; runs that only talk are left out."""
+    """Runs that took steps, claimed something or ended; runs that only talk are left out."""
     steps: Count
     actions: Count
     snapshots: Count
@@ -39,9 +39,9 @@ class DriftReport(Record):
     cited_share: Confidence | None
     tokens_per_verified_claim: Number | None
     early: Count
-    """Of those that began between two snapshots: loops, stalls and forgotten constraints in the first half …"""
+    """Loops, stalls and forgotten constraints that began in the first half of a stretch between two snapshots."""
     late: Count
-    """… and in the second."""
+    """Loops, stalls and forgotten constraints that began in the second half of a stretch between two snapshots."""
     p_late: Confidence
     """How likely so many late ones are, or more, if both halves were alike (exact sign test)."""
     advice: Advice

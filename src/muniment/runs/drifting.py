@@ -26,7 +26,7 @@ __all__ = ["measure"]
 def measure(
     ctx: Context, tenant_id: str, user_id: str | None, run_id: str | None, since: Any, until: Any
 ) -> DriftReport:
-    """Of one run, a user's, or the tenant's, as far as their entries were recorded in the window."""
+    """Measure the drift of one run, of a user's runs or of the tenant's, by the entries recorded in the window."""
     start, end = instant_of(since, "$.since"), instant_of(until, "$.until")
     if start is not None and end is not None and end < start:
         raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")

@@ -30,7 +30,7 @@ HEADINGS = (
     "## 8. Manifest references",
 )
 NEXT_ACTIONS_MAX = 3
-"""As many the template shows; of more it says how many there are."""
+"""Next actions that the template shows, at most; of more it says how many there are."""
 
 
 def narrative(snapshot: CompactionSnapshot) -> str:
@@ -52,7 +52,7 @@ def narrative(snapshot: CompactionSnapshot) -> str:
 
 
 def is_verified(claim: Claim) -> bool:
-    """As the contract's rules read the open status string."""
+    """Whether a status counts as verified, as the contract's rules read the open status string."""
     return claim.status.strip().casefold() == "verified"
 
 

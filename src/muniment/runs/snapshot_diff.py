@@ -66,7 +66,7 @@ class SnapshotDiff(Record):
     claims_fell_back: Items[Change]
     """Verified in `a`, and in `b` neither verified nor retracted."""
     claims_reworded: Items[Change]
-    """The same id with another statement: no snapshot of ours has one."""
+    """Claims whose statement differs under one id, which does not happen between snapshots that muniment made."""
     evidence_added: Items[EvidencePointer]
     conflicts_opened: Items[Change]
     conflicts_settled: Items[Change]
@@ -91,7 +91,7 @@ class SnapshotDiff(Record):
 
     @property
     def text(self) -> str:
-        """The same for people, as Markdown."""
+        """The difference for people to read, as Markdown."""
         return _text(self)
 
 

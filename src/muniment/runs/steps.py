@@ -35,7 +35,7 @@ _EVENT = re.compile(rf"(?:{'|'.join(PHASES)})_[A-Z]+(?:_[A-Z]+)*")
 ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
 _PAGE = 16
 _LATEST = 8
-"""As many of the latest events are looked at for one of the same phase."""
+"""How many of the latest events are looked at for one of the same phase."""
 _ORDER = ("user_id", "session_id", "seq")
 _TYPO = 0.75
 """As alike to DONE, a name is taken for a slip of the pen: it would silently be a verbose event (CS-10)."""

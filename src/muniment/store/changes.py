@@ -36,7 +36,7 @@ from muniment.store.reports import Appended, Built, Changes
 __all__ = ["begin", "changes_after", "look", "whose"]
 
 ENTRIES_MAX = 256
-"""So many entries are told of at once; then there is more."""
+"""Entries that one answer names, at most; then it says that there are more."""
 _ERASED_LOOKED_AT = 32
 _SELF_TOLD = ("system", "state_patch")
 """Kinds of entries in which a run speaks of itself, and says of what."""
@@ -169,7 +169,7 @@ def _built(item: TailItem) -> Built:
 
 
 def _of_user(reader: Reader, who: Who, receipts: list[TailItem]) -> Iterator[str]:
-    """Those of the tenant's new receipts that tell of something of this user's."""
+    """The ids of the tenant's new receipts that concern something of this user's."""
     for receipt in receipts:
         item = latest(reader, receipt.id)
         if receipt.version == 1 and item is not None and _concerns(reader, who, item.plain()):

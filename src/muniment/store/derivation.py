@@ -37,9 +37,9 @@ class Derivation:
     without: Without
     """What is left of an item when sources of it are forgotten: a body with nothing of theirs in it, or None."""
     listens: frozenset[EntryKind] = frozenset()
-    """The kinds of entry that it may be made from …"""
+    """The kinds of entry that it may be made from."""
     events: frozenset[str] | None = None
-    """… and which of them, by the event that they tell of; None for all."""
+    """Which entries of these kinds it is made from, by the event they name; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
     copies: bool = True

@@ -40,7 +40,7 @@ __all__ = [
 
 LISTED_MAX = 8
 SEEN_MAX = 64
-"""So many of the newest builds are told from those that are new."""
+"""How many of the newest builds, and of the newest receipts, a position remembers, to tell the later ones from them."""
 _PAGE_ROWS = 256
 _FORMAT = 2
 
@@ -78,7 +78,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Standpoint:
-    """All that a reader has been told."""
+    """All that a reader has seen."""
 
     heads: Mapping[tuple[str, str], Read]
     """By owner and session."""
@@ -90,7 +90,7 @@ class Standpoint:
 
 
 def stand(reader: Reader, who: Who) -> Standpoint:
-    """Where things are now."""
+    """The standpoint of a reader who has read everything there is."""
     return Standpoint(dict(read_heads(reader, who)), _tail(reader, who, "build"), _tail(reader, who, "receipt"))
 
 
@@ -160,7 +160,7 @@ def seal(who: Who, at: Standpoint) -> str:
 
 
 def _sealed(who: Who, tail: Tail) -> str:
-    """To be known again and not read: receipts are the tenant's, and how many there are is not for each user."""
+    """A digest of a tail, which can be recognised and not read: how many receipts a tenant has is not for each user."""
     return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
 
 

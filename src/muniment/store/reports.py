@@ -122,6 +122,6 @@ class UserState(Record):
     sessions: Count
     runs: Count
     events: Count
-    """As many as were written to these sessions, each one that was forgotten by itself too."""
+    """All events that were written to these sessions, including those that were forgotten one by one."""
     first_seen_at: str
     last_seen_at: str

@@ -200,7 +200,7 @@ def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
 
 
 class _Turns(NamedTuple):
-    """What of a batch can be recalled, with its texts; and what was prepared, with the ids it belongs to."""
+    """The turns of a batch, to be indexed: entries with their texts, and by id what the index prepared of them."""
 
     scope: Scope
     said: list[tuple[LedgerEntry, str]]

@@ -12,7 +12,7 @@ _CODES = frozenset({"format_leak", "truncation_or_cutoff"})
 
 
 def broken_forms(violated: Iterable[str], reason_codes: Iterable[str]) -> list[str]:
-    """Of what was held against an answer, the constraints and reason codes that are about its form."""
+    """The constraints and reason codes held against an answer that are about its form."""
     return [*(key for key in violated if key.startswith(_KEYS)), *(code for code in reason_codes if code in _CODES)]
 
 

@@ -58,7 +58,7 @@ def score_of(verdict: str, outcome: str, scores: Scores = DEFAULT_SCORES) -> flo
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several checks the worst speaks; of none, PASS: nothing was held against it."""
+    """The worst verdict of several checks; of none, PASS: nothing was held against it."""
     return max(verdicts, key=_SEVERITY.__getitem__, default="PASS")
 
 

@@ -120,7 +120,7 @@ def _connect(addresses: Sequence[Address], deadline_s: float) -> socket.socket:
 
 
 class _TimedSocket:
-    """As much of a socket as `HTTPConnection` uses; its owner closes the real one."""
+    """The part of a socket that `HTTPConnection` uses, with a deadline; whoever opened the real socket closes it."""
 
     def __init__(self, real: socket.socket, deadline_s: float) -> None:
         self._real = real

@@ -28,9 +28,9 @@ class Failures(NamedTuple):
     """What goes wrong, in the words and types of whom it is for."""
 
     client: str
-    """Such as "an embedder"."""
+    """What calls the server, such as "an embedder"."""
     server: str
-    """Such as "the embedding server"."""
+    """What the server is called, such as "the embedding server"."""
     unreachable: type[MunimentError]
     refused: type[MunimentError]
     malformed: type[MunimentError]

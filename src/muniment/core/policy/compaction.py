@@ -31,9 +31,9 @@ class CompactionPolicy(Record):
     next_actions_max: Annotated[Integer, Field(ge=1, le=3)] = 3
     """Next actions that a snapshot may name."""
     loop_actions: Annotated[Integer, Field(ge=2)] = 3
-    """As many identical actions in a row are a loop."""
+    """Identical actions in a row that make a loop."""
     stall_steps: Annotated[Integer, Field(ge=1)] = 3
-    """As many steps without new evidence and without progress on a claim are a stall."""
+    """Steps without new evidence and without progress on a claim that make a stall."""
     drift_steps_min: Positive = 30
     """With fewer steps in its window, `drift` does not advise."""
     loop_rate_max: float = Field(default=0.05, ge=0, le=1)

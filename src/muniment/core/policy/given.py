@@ -30,7 +30,7 @@ def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
 
 
 def policy_named(own: Policy, given: str | Policy | Mapping[str, Any]) -> Policy:
-    """The same, or the store's own by its id."""
+    """The store's own policy, where `given` is its id; else the policy that `given` is or describes."""
     if not isinstance(given, str):
         return policy_given(given)
     if given not in ("default", own.policy_id):

@@ -86,11 +86,11 @@ class FoldPolicy(Record):
     peers_max: Positive = 200
     """Runs of the same intent that are looked at, newest first."""
     support_min: Positive = 3
-    """A feature must have been seen in so many runs …"""
+    """The fewest runs in which a feature was seen."""
     separation_min: Share = 0.2
-    """… and its passing rate exceed that of the runs without it by this much …"""
+    """By how much the passing rate of runs with a feature must exceed that of runs without it."""
     confidence_min: Share = 0.9
-    """… with this probability."""
+    """The least probability that the passing rate of runs with a feature does exceed the other."""
     tactics_max: Whole = 3
     """New tactics a fold may propose."""
     drafts_max: Whole = 3  # RC-18
@@ -131,9 +131,9 @@ class LearnPolicy(Record):
     hopeless_rate: Share = 0.2
     """A record whose pass rate lies below this beyond doubt is not recalled."""
     quality_prior_passes: Weight = 1.0
-    """Passes that a record is taken to have before it has any …"""
+    """Passes that a record is taken to have before it has any."""
     quality_prior_fails: Weight = 1.0
-    """… and fails."""
+    """Fails that a record is taken to have before it has any."""
     recency_half_life_days: Annotated[Number, Field(gt=0)] = 30
     """After so many days without use, what a record's age adds has halved."""
     puct: PuctPolicy = PuctPolicy.model_construct()

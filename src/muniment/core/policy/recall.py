@@ -31,11 +31,11 @@ class RecallPolicy(Record):
     before_1: Weight = 1.0
     """How often the words of the turn before count: it is often the question that this one answers."""
     before_2: Weight = 0.5
-    """The same for the turn before that one."""
+    """How often the words of the turn two before count."""
     after_1: Weight = 0.5
     """How often the words of the turn after count."""
     after_2: Weight = 0.25
-    """The same for the one after that."""
+    """How often the words of the turn two after count."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
     saturation: Annotated[Number, Field(gt=0)] = 0.9
@@ -49,11 +49,11 @@ class RecallPolicy(Record):
     kinds: Weight = 1.0
     """Terms that may stand for what was asked ("pets" → dog), against a term of the query itself."""
     kinds_damping: Share = 0.5
-    """How much of that is taken back where some turn already holds every word of the query."""
+    """How much of `kinds` is taken back where some turn already holds every word of the query."""
     kinds_before: Weight = 0.5
-    """Such terms in the turn before; the next, in the turn after."""
+    """Terms that may stand for what was asked, where they stand in the turn before."""
     kinds_after: Weight = 0.2
-    """Such terms in the turn before and after."""
+    """Terms that may stand for what was asked, where they stand in the turn after."""
 
     # -- who, when, what sort of turn --
     speaker: Weight = 0.3
@@ -63,7 +63,7 @@ class RecallPolicy(Record):
     question: Weight = 0.04
     """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
     question_only: Weight = 0.1
-    """The same where there is nothing but the question."""
+    """Taken off a turn that is nothing but a question."""
     number: Weight = 0.1
     """Has a number, or says how often, where that is asked for."""
     time: Weight = 0.1
@@ -75,7 +75,7 @@ class RecallPolicy(Record):
     dense_turn: Weight = 0.15
     """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
     dense_window: Weight = 0.05
-    """The same for the vector of a window of turns."""
+    """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
     dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
     """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
     dense_english: Items[str] = ("wordllama", "minilm")
@@ -85,31 +85,40 @@ class RecallPolicy(Record):
     diversity: Weight = 0.03
     """Taken off a session's other turns for each one already taken, where the query asks for several things."""
     diversity_pool: Positive = 40
-    """Among so many best candidates."""
+    """How many of the best candidates `diversity` is applied to."""
 
     # -- what changed --
     newest_pool: Positive = 10
-    """Of so many best candidates, those that answer alike are put in order of time, the newest first."""
+    """How many of the best candidates are compared: those that answer alike are put in order of time, the newest first.
+    """
     anchor_match: Share = 0.75
-    """The best of them that holds this share of the weight of words that any of them holds is what is compared with."""
+    """The anchor that others are compared with is the best candidate that holds this share of the most weight of words
+    that any of them holds."""
     newest_match: Share = 0.6
-    """They answer alike when each holds this share of the weight of words that the best one holds …"""
+    """Candidates answer alike only if each holds this share of the weight of words that the anchor holds."""
     newest_overlap: Share = 0.65
-    """… this share of the words that either holds is held by both …"""
+    """Candidates answer alike only if this share of the words that either holds is held by both."""
     supposed_overlap: Share = 0.8
-    """(so much where neither the present nor a number is asked for, and it is only likely that things may change)"""
+    """What takes the place of `newest_overlap` where neither the present nor a number is asked for, and it is only
+    likely that things may change.
+    """
     newest_score: Share = 0.3
-    """… and their scores are at least this share of the best one's: a weak match is not lifted for being late."""
+    """Candidates answer alike only if each has this share of the anchor's score: a weak match is not lifted for being
+    late."""
     newest_reach: Positive = 30
-    """Among so many are looked for those that tell of a change, or state the same attribute in other words …"""
+    """How many of the best candidates are searched for turns that tell of a change, or state the same attribute in
+    other words.
+    """
     changed_match: Share = 0.4
-    """… which need share only so much of what the anchor holds …"""
+    """What takes the place of `newest_match` and `newest_overlap` for a turn that tells of a change."""
     changed_score: Share = 0.25
-    """… and have only this share of its score."""
+    """What takes the place of `newest_score` for a turn that tells of a change."""
     restated_match: Share = 0.95
-    """Within one session more is asked: so much of both shares …"""
+    """What takes the place of `newest_match` and `newest_overlap` for turns of one session, of which more is asked."""
     restated_overlap: Share = 0.5
-    """… and this share of the shorter one's words in common, while each says something of its own."""
+    """Turns of one session answer alike only if they have this share of the shorter one's words in common, while each
+    says something of its own.
+    """
     superseded_match: Share = 0.75
     """An older one that restates the newest is marked superseded if both hold this share of the query's weight."""
 

@@ -54,9 +54,9 @@ class TrackShares(Record):
     standard: Weight = 50
     """Perspectives that go by the usual sources."""
     independent: Weight = 25
-    """Those that go by sources of their own."""
+    """Perspectives that go by sources of their own."""
     contrarian: Weight = 25
-    """Those that look for what speaks against it."""
+    """Perspectives that look for what speaks against it."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -88,9 +88,9 @@ class PivotPolicy(Record):
     p1_min: Positive = 2
     """Gaps of priority P1 that are enough."""
     gaps_min: Positive = 4
-    """Gaps that are enough, whatever their priority, …"""
+    """Gaps that are enough, whatever their priority, if `gaps_p1_p2_min` of them are P1 or P2."""
     gaps_p1_p2_min: Positive = 3
-    """… if so many of them are P1 or P2."""
+    """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
 
 
 class RankWeights(Record):

@@ -51,33 +51,39 @@ class RoutePolicy(Record):  # RC-20, RC-26
     k_probe: Positive = 3
     """Attempts of a probe."""
     k_full_min: Positive = 6
-    """Attempts of a full search, at least …"""
+    """The fewest attempts of a full search."""
     k_full_max: Positive = 8
-    """… and at most."""
+    """The most attempts of a full search."""
     frontier_low: Share = 0.3
-    """From this pass rate …"""
+    """The lowest pass rate of the frontier, where more attempts are worth most."""
     frontier_high: Share = 0.7
-    """… to this one, more attempts are worth most."""
+    """The highest pass rate of the frontier, where more attempts are worth most."""
     easy_rate: Share = 0.85
     """From here on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
     deadzone_rate: Share = 0.05
-    """A dead zone: p_lb95 of the tasks of a bucket, tried as often as they were, is below this …"""
+    """A bucket is a dead zone only if p_lb95 of its tasks, tried as often as they were, is below this."""
     deadzone_k: Positive = 6
-    """… after so many tasks, and so many attempts beyond the plain ones …"""
+    """A bucket is a dead zone only after this many tasks, and this many attempts beyond the plain ones."""
     deadzone_upper: Share = 0.4
-    """… and the upper bound below this: 0 of 6 is one, 1 of 6 is chance."""
+    """A bucket is a dead zone only if the upper bound of its pass rate is below this: 0 of 6 is one, 1 of 6 is chance.
+    """
     thin_n: Positive = 6
     """Fewer judged runs say nothing: `unknown`."""
     floor_low: Share = 0.9
-    """What a choice must keep of the pass rate that the most generous one is expected to have: at low impact …"""
+    """At low impact, the share that a choice must keep of the pass rate that the most generous one is expected to have.
+    """
     floor_med: Share = 0.98
-    """… at medium …"""
+    """At medium impact, the share that a choice must keep of the pass rate that the most generous one is expected to
+    have.
+    """
     floor_high: Share = 0.995
-    """… and at high."""
+    """At high impact, the share that a choice must keep of the pass rate that the most generous one is expected to
+    have.
+    """
     prior_rate: OpenShare = 0.5
-    """The pass rate of a tier that nobody has tried; the next is how many runs outweigh it."""
+    """The pass rate that a tier is taken to have before anybody has tried it."""
     prior_runs: Positive = 2
-    """What a tier that nobody has tried is taken for, and how many runs outweigh it."""
+    """How many runs of a tier weigh as much as `prior_rate`."""
     explore_n: Whole = 20
     """A tier is not left out before so many attempts at it were judged: it is reached by those alone that need it."""
     likeness_runs: Annotated[Number, Field(gt=0)] = 16

@@ -57,6 +57,6 @@ class TreePolicy(Record):
     time_max_s: Seconds | None = None
     """Of the whole search, by the clock, each time it is taken up."""
     checkpoint_answers: Positive = 256
-    """So many answers …"""
+    """Answers that may have to be asked for again after a crash, at most: then they are saved."""
     checkpoint_s: Seconds = 5
-    """… or those of so many seconds may have to be asked for again after a crash."""
+    """Seconds whose answers may have to be asked for again after a crash, at most: then they are saved."""

@@ -40,7 +40,7 @@ class DoubtWeights(Record):
     roles_swapped: Weight = 1.0
     """Who did it and whom it was done to have changed places."""
     link_changed: Weight = 1.008
-    """Another cause, order or condition."""
+    """The claim names another cause, order or condition than the source."""
     no_antecedent: Weight = 1.414
     """A pronoun that can stand for nobody."""
     wrong_gender: Weight = 1.078
@@ -87,9 +87,11 @@ class FactCheckPolicy(Record):
     absent_share: Share = 0.5
     """A claim of whose words this share is unknown to the source has no evidence."""
     evidence_max: Positive = 3
-    """So many sentences are cited for a claim …"""
+    """Sentences that are cited for a claim, at most."""
     evidence_gain_min: Share = 0.15
-    """… each after the first only if it holds this share of the weight of the claim's words that those before lack."""
+    """A further sentence is cited only if it holds this share of the weight of the claim's words that those before
+    lack.
+    """
     quote_words_max: Annotated[Integer, Field(ge=1, le=25)] = 25
     """Words of a quote that is cited as evidence, at most."""
 

@@ -192,7 +192,8 @@ class Engine(Protocol):
         ...
 
     def mark(self) -> str:
-        """Another text whenever something was committed, by whichever process. Cheap: for asking again and again."""
+        """A text that changes whenever something is committed, by whichever process. It is cheap enough to be asked for
+        again and again."""
         ...
 
     def tenants(self) -> list[str]:

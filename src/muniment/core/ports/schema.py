@@ -204,7 +204,7 @@ class LinkRow(NamedTuple):
 
 
 class LineageRow(NamedTuple):
-    """The same for the turns of one user that an item was made from, all in one row: ids, a line for each."""
+    """Lineage in one row: the turns of one user that an item was made from, by their ids, one to a line."""
 
     item_id: str
     user_id: str

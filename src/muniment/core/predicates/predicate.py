@@ -80,7 +80,7 @@ class Predicate:
 
     @cached_property
     def digest(self) -> str:
-        """The same for predicates that differ only in the order or repetition of what `&&` and `||` join."""
+        """A hash, equal for predicates that differ only in the order or repetition of what `&&` and `||` join."""
         return digest(print_tree(sorted_tree(self.tree)).encode()).hex()
 
     @cached_property
@@ -229,7 +229,7 @@ def _field(path: str) -> Field:
 
 
 def _listing(values: Iterable[Scalar]) -> Listing:
-    """In one order: text sorted, numbers after it."""
+    """The values in one order: text sorted, numbers after it."""
     items = {Value(_whole(value)) for value in values}
     return Listing(tuple(sorted(items, key=lambda item: (type(item.value).__name__, item.value))))
 

@@ -219,7 +219,7 @@ def print_tree(node: Node) -> str:
 
 
 def sorted_tree(node: Node) -> Node:
-    """The same meaning in one order: parts of a junction sorted and said once."""
+    """A tree of the same meaning in which the parts of every junction are sorted, and none stands twice."""
     match node:
         case Junction(op, parts):
             flat = joined(op, map(sorted_tree, parts))

@@ -35,7 +35,7 @@ _WORDS = WordList(__package__, "stopwords.txt")
 
 @cache
 def stop_words(language: Literal["english", "chinese", "korean"]) -> frozenset[str]:
-    """Those of a language, casefolded."""
+    """The stop words of a language, casefolded."""
     return frozenset(_WORDS.words(language))
 
 

@@ -309,7 +309,7 @@ def _ranged(folded: str, now: date, first: _Named) -> tuple[bool, Window | None]
 
 
 def _joined(folded: str, now: date, first: _Named, at: int) -> _Named | None:
-    """The other end of a range, which begins there."""
+    """The end of a range of which `first` is the start, read from `at` on; None where none stands there."""
     if full := _FULL.match(folded, at):
         return _from_full(full, now)
     if first.window.grain == "day" and (day := _DAY_AFTER.match(folded, at)):

@@ -35,7 +35,7 @@ _TURNS = frozenset(
 )
 """Words that turn a sentence round: texts that differ in one say different things."""
 _SIGNS_THAT_TURN = frozenset("不没未无非")
-"""The same in Chinese, wherever they stand in a pair of signs."""
+"""Chinese signs that turn a sentence round, wherever they stand in a pair of signs."""
 
 
 def words_of(text: str) -> list[str]:

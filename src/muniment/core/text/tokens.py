@@ -174,7 +174,7 @@ def _greedy_han(run: str) -> int:
 
 
 def _greedy_hangul(run: str) -> int:
-    """As for Han, with pieces of up to three: endings of verbs are that long."""
+    """Split Hangul greedily, as Han is split, but into pieces of up to three signs: endings of verbs are that long."""
     known = _IS_SINGLE
     total = at = 0
     while at < len(run):

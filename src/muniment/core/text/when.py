@@ -374,7 +374,7 @@ def resolve(text: str, said: date, words: Sequence[str] | None = None) -> list[W
 
 
 def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Relative]:
-    """Those that may be found."""
+    """The ways of naming a time that may occur in a text, judged by its words alone; none where none can."""
     if not folded.isascii():
         return _WAYS if _ANY_RELATIVE.search(folded) else ()
     if words is None:

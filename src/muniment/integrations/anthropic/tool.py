@@ -80,7 +80,7 @@ class MunimentMemoryTool(BetaAbstractMemoryTool):
 
 
 class AsyncMunimentMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for `AsyncAnthropic`, each command in a worker thread."""
+    """The memory tool for `AsyncAnthropic`, with each command in a worker thread."""
 
     def __init__(
         self, mem: Memory, *, user_id: str, erase: bool = False, tenant_id: str = DEFAULT_TENANT, **tool: Any

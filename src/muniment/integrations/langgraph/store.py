@@ -143,7 +143,7 @@ class MunimentStore(BaseStore):
         return [_scored_item(self._item(space, kept, refreshes=op.refresh_ttl), score) for space, kept, score in page]
 
     def _scored(self, namespaces: list[Namespace], op: SearchOp, end: int) -> list[tuple[Namespace, Kept, float]]:
-        """By score. Each namespace is an index of its own, so across several the order is approximate."""
+        """The items by score. Each namespace is an index of its own, so across several the order is approximate."""
         k = min(_HITS_MAX, max(1, end) * (8 if op.filter else 2))
         hits: list[tuple[Namespace, Kept, float]] = []
         for namespace in namespaces:
@@ -157,7 +157,7 @@ class MunimentStore(BaseStore):
         return is_indexed and not self._is_expired(kept) and matches(_value(kept), op.filter)
 
     def _unscored(self, namespaces: list[Namespace], op: SearchOp) -> Iterator[tuple[Namespace, Kept, None]]:
-        """In the order in which they were first put."""
+        """The items in the order in which they were first put."""
         for namespace in namespaces:
             for kept in sorted(self._documents_of(namespace).all(), key=lambda kept: (_created_at(kept), kept.key)):
                 if self._live(kept) and matches(_value(kept), op.filter):

@@ -146,7 +146,7 @@ class Memory:
         expiration_date: Any = _UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Another text or metadata for a memory, under the same id. Facts are looked for as when it was added."""
+        """Give a memory another text or metadata, under its id. Facts are looked for in it as when it was added."""
         if text is None and data is None and metadata is None and expiration_date is _UNSET:
             raise ValueError("At least one of text, metadata, or expiration_date must be provided.")
         revisions = self._known(memory_id)
@@ -296,7 +296,7 @@ def _awaiting(name: str) -> Callable[..., Any]:
 
 
 class AsyncMemory:
-    """The same with `await`, each call in a worker thread."""
+    """`Memory` with `await`: each call runs in a worker thread."""
 
     def __init__(self, mem: runtime.Memory, **parts: Any) -> None:
         self._sync = Memory(mem, **parts)

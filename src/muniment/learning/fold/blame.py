@@ -103,7 +103,7 @@ def blame(run: RunFacts) -> list[Blame]:
 
 
 def is_error(step: StepFacts) -> bool:
-    """It is known to have failed; or nothing is known, and it reads like a failure."""
+    """Whether a step is known to have failed; or, where nothing is known, reads like a failure."""
     if step.ok is not None:
         return not step.ok
     return any(_ERROR.search(text) is not None for text in (step.text, step.detail) if text)

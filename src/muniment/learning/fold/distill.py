@@ -261,7 +261,7 @@ def _rate(tally: Tally) -> float:
 
 
 def _metrics(separation: Separation, old: StoredMemory | None) -> JsonObject:
-    """As learnt, until it has been used: then as it fared."""
+    """The metrics of a tactic: as learnt until it has been used, then as it fared."""
     known = old.record.get("metrics") if old is not None else None
     if isinstance(known, dict) and known.get("use_n"):
         return known
@@ -322,7 +322,7 @@ def seed(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> Re
 
 
 def _cost_share(run: RunFacts, peers: Sequence[RunFacts]) -> float:
-    """From 0 to 1: a half where it cost what passing runs cost."""
+    """What a run cost, from 0 to 1: a half where it cost what passing runs cost."""
     costs = [one.cost for one in peers if one.passed and one.cost > 0]
     usual = median(sorted(costs)) if costs else run.cost
     return run.cost / (run.cost + usual) if run.cost > 0 else 0.0

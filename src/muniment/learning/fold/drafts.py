@@ -277,7 +277,7 @@ def _packs(features: Iterable[str]) -> list[str]:
 
 
 def _kind_of(feature: str) -> str:
-    """Of a feature or a constraint key: what it is about."""
+    """What a feature or a constraint key is about."""
     group = group_of(feature)
     if group in ("FORMAT", "SCHEMA", "CONTENT"):
         return "format"

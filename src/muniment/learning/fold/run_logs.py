@@ -149,7 +149,7 @@ def without_words(facts: RunFacts) -> RunFacts:
 
 
 def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what a caller said, what is short enough to be a feature."""
+    """The labels that a caller gave and that are short enough to be features."""
     return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 

@@ -18,9 +18,9 @@ class Moment(NamedTuple):
     has_ended: bool = False
     working_set_bytes: int = 0
     phase: str | None = None
-    """The phase or mode it is in, such as `probe` …"""
+    """The phase or mode that the run is in, such as `probe`."""
     phase_before: str | None = None
-    """… and the one it was in."""
+    """The phase or mode that the run was in before."""
     spent: float = 0
     budget: float | None = None
     """In the unit of `spent`; None where there is no limit."""

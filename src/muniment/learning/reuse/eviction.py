@@ -46,13 +46,15 @@ def to_evict(entries: Sequence[StoredMemory], size_max: int, policy: EvictionPol
 
 
 def decayed_score(entry: StoredMemory, half_life_days: float, now: datetime) -> float:
-    """Its score, halved for each half-life since it was last used."""
+    """The score of an entry, halved for each half-life since it was last used."""
     age_days = max((now - _last_used(entry)).total_seconds(), 0.0) / _DAY_SECONDS
     return own_score(entry) * exp2(-age_days / half_life_days)
 
 
 def own_score(entry: StoredMemory) -> float:
-    """From 0 to 1: the pass rate of the runs that used it, beside what its record says of it as if of two runs."""
+    """The score of an entry, from 0 to 1: the pass rate of the runs that used it, with what its record says of it
+    counted as two runs.
+    """
     said = _said(entry)
     return (said * _OWN_WEIGHT + entry.with_tally.passes) / (_OWN_WEIGHT + entry.with_tally.n)
 

@@ -76,7 +76,7 @@ def rank_priors(ranks: Sequence[int], policy: PuctPolicy) -> list[float]:
 
 
 def ranks_of(own: Sequence[float | None]) -> list[int]:
-    """Of each reward, how many are better; those that are unknown stand last."""
+    """The rank of each reward: how many are better. Unknown rewards stand last."""
     better = sorted((reward for reward in own if reward is not None), reverse=True)
     first = {reward: place for place, reward in reversed(list(enumerate(better)))}
     return [len(better) if reward is None else first[reward] for reward in own]

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 __all__ = ["HEADING_CHARS_MAX", "Block", "front_title", "markdown_blocks", "plain_blocks"]
 
 HEADING_CHARS_MAX = 200
-"""What of a heading stands in a path; the text of it is in its chunk, whole."""
+"""Characters of a heading that stand in a path, at most. Its whole text is in its chunk."""
 _FRONT_CHARS_MAX = 16_000
 
 _LINE = re.compile(r"[^\r\n]+")

@@ -150,7 +150,7 @@ def _word_end(text: str, at: int, size: int) -> int:
 
 
 def _character_end(text: str, at: int, size: int) -> int:
-    """As far as can be without parting what is seen as one character."""
+    """The last place to cut at that does not part what is seen as one character."""
     end = at + size
     for back in range(min(_CLUSTER_CHARS_MAX, size - 1)):
         if not _continues(text, end - back):

@@ -77,6 +77,8 @@ def _change(entry: LedgerEntry, item: Item | None, status: str, document: Stored
 
 
 def document_without(item: Item, lost: frozenset[str]) -> dict[str, Any] | None:
-    """It stands while the entry that tells of it does: a later revision that is lost leaves nothing here."""
+    """What is left of a document without some entries. It stands while the entry that added it does: a later revision
+    that is lost leaves nothing here.
+    """
     plain = item.plain()
     return None if plain["patch"] in lost else plain

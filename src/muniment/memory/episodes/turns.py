@@ -16,7 +16,7 @@ __all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "questions_of"]
 LINE_CHARS_MAX = 240
 """Longer sentences are not lines of a summary."""
 TURN_CHARS_MAX = 2_000
-"""What of a turn is looked at for a summary: of a longer one, its start."""
+"""Characters of a turn that are looked at for a summary: of a longer one, its start."""
 LOOP_CHARS_MAX = 300
 """Longer sentences are neither questions nor promises."""
 _TERMS_MIN = 2
@@ -49,12 +49,12 @@ class ReadTurn:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Those that may stand in a summary."""
+        """The sentences of the turn that may stand in a summary."""
         return tuple(_sentences(self.turn))
 
     @cached_property
     def promises(self) -> tuple[str, ...]:
-        """Of an assistant, in its own words."""
+        """What an assistant promises in the turn, in its own words."""
         return tuple(_promises(self.turn.text)) if self.turn.role == "assistant" else ()
 
 

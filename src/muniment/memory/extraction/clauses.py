@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 
 
 def constant(key: str) -> Callable[[re.Match[str]], str]:
-    """The same key whatever was matched."""
+    """A function that answers this key, whatever was matched."""
     return lambda _match: key
 
 

@@ -196,7 +196,9 @@ def _judged(entry: LedgerEntry, before: Item, stored: StoredInsight) -> Change:
 
 
 def insight_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """It stands by one of its sources, or its patch where it has none. A validation that lost its evidence is void."""
+    """What is left of an insight without some of its sources. It stands by one of them, or by its patch where it has
+    none. A validation that lost its evidence is void.
+    """
     stored = StoredInsight.from_wire(item.plain())
     named = stored.insight.sources or ()
     left = left_of(named, lost)
@@ -260,7 +262,9 @@ def _proposed(entry: LedgerEntry) -> Change:
 
 
 def candidate_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """It stands by one of its sources; why it was decided goes with the decision."""
+    """What is left of a candidate without some of its sources. It stands by one of them; why it was decided goes with
+    the decision.
+    """
     stored = StoredCandidate.from_wire(item.plain())
     left = left_of(stored.sources, lost)
     if not left or stored.patch in lost:

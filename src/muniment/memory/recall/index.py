@@ -200,7 +200,7 @@ class MemoryIndex(Kept):
 POSTINGS_KEPT = 1 << 20
 """Postings that were looked up are kept until there are so many of them: a search asks for a term several times."""
 TERMS_KEPT = 4096
-"""The same for terms of turns."""
+"""Terms of turns that were looked up are kept until there are so many of them."""
 _ROLE_NAMES = {f"{term_hash(role):016x}": role for role in STORED_ROLES}
 """Who speaks without a name goes by their role."""
 Names = Callable[[Sequence[str]], Sequence[str]]

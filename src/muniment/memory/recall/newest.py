@@ -36,7 +36,7 @@ ALIKE_SLOTS_MIN = 2
 class Order(NamedTuple):
     ordinals: list[int]
     alike: list[int]
-    """Those that answer alike, newest first; empty where fewer than two do."""
+    """The candidates that answer alike, newest first; empty where fewer than two do."""
 
 
 class _Scope(NamedTuple):

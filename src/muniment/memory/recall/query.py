@@ -17,7 +17,7 @@ from muniment.core.text.when import Window, window_terms
 __all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "read_query"]
 
 QUERY_CHARS_MAX = 20_000
-"""What of a query is read: a longer one is a document, and its start says what it is about."""
+"""Characters of a query that are read: a longer one is a document, and its start says what it is about."""
 TERMS_MAX = 256
 """How many different terms of a query are looked up; of a longer one the first."""
 
@@ -121,17 +121,17 @@ class Query(NamedTuple):
     speaker: int | None
     """The number of the one person named who speaks in this scope."""
     asker: bool
-    """The user asks about themselves …"""
+    """The user asks about themselves."""
     addressed: bool
-    """… or about what the assistant said."""
+    """The user asks about what the assistant said."""
     looks_back: bool
     """It asks for a former state or for a point in time: the newest is not better."""
     current: bool
     """It asks how things are now."""
     state: bool
-    """It asks how something stands that may have changed, so that of answers alike the newest is the likeliest …"""
+    """It asks how something stands that may have changed, so that of answers alike the newest is the likeliest."""
     gathers: bool
-    """… or for several things, each of which holds."""
+    """It asks for several things, each of which holds."""
     quantity: bool
     """It asks for a number, or how often."""
     likes: bool

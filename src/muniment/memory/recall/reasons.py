@@ -212,7 +212,7 @@ def _where_written(text: str) -> dict[str, list[Span]]:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Those that overlap as one, in order."""
+    """The spans in order, with those that overlap joined to one."""
     joined: list[Span] = []
     for start, end in sorted(set(spans)):
         if joined and start < joined[-1][1]:

@@ -79,7 +79,7 @@ def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: 
 
 
 def _portions(asked: Sequence[S], size: int) -> Iterator[Sequence[S]]:
-    """So many at a time that their rows over all turns stay small."""
+    """Portions of `asked`, each small enough that its rows over all turns take little memory."""
     step = max(1, _CELLS_MAX // size)
     for at in range(0, len(asked), step):
         yield asked[at : at + step]
@@ -164,7 +164,7 @@ def _fenced(session: Ints) -> Ints:
 
 
 class _Days(NamedTuple):
-    """Of each turn the day on which it was said."""
+    """The day on which each turn was said."""
 
     years: Ints
     months: Ints

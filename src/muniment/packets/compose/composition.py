@@ -59,7 +59,7 @@ class Composed:
 def compose(
     request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: TokenCounter, policy_digest: str
 ) -> Composed:
-    """The same arguments give the same bytes."""
+    """Compose a packet from what was gathered. The same arguments give the same bytes."""
     meta = meta_of(request).to_wire()
     determinism = determinism_of(request, policy_digest, counter)
     draft = PacketDraft(request, pool, policy, counter)
@@ -328,7 +328,7 @@ _UNKNOWN: str = "event"
 
 
 def citations_of(draft: PacketDraft) -> list[dict[str, str]]:
-    """As they stand in the packet, in the order of the page: after trimming none is left over and none is missing."""
+    """The citations of a packet, in the order of the page: after trimming none is left over and none is missing."""
     times = _times(draft)
     return [_citation(draft, name, times) for name in cited_by(draft)]
 

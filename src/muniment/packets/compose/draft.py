@@ -57,7 +57,9 @@ class Wall:
         return said in self._whole or any(part in said for part in self._parts)
 
     def bars_value(self, value: Any) -> bool:
-        """The same for any JSON value: its texts and keys, and objects that say of themselves they are unvalidated."""
+        """Does a JSON value repeat a statement from behind the wall in its texts or keys, or hold an object that says
+        of itself that it is unvalidated?
+        """
         if not self._stands:
             return False
         if isinstance(value, str):
@@ -145,7 +147,9 @@ class PacketDraft:
         return None
 
     def bars_evidence(self, evidence_id: str | None) -> Reason | None:
-        """The same for a sentence taken from an event, and the wall for what rests on an insight."""
+        """Why a sentence may not stand in the packet: the wall, where it rests on an insight, or where its event comes
+        from.
+        """
         if evidence_id is None:
             return None
         if self.wall.bars_id(evidence_id):
@@ -153,7 +157,7 @@ class PacketDraft:
         return self._withheld.get(evidence_id)
 
     def bars_sentence(self, evidence_id: str | None, text: str) -> Reason | None:
-        """`bars_evidence`, and the wall for its words unless the user said them."""
+        """Why a sentence may not stand in the packet: by its evidence, or by its words, unless the user said them."""
         if (reason := self.bars_evidence(evidence_id)) is not None:
             return reason
         if not self.wall.hides_words:
@@ -200,7 +204,7 @@ class PacketDraft:
         self.tally.select(placed.name, score, rules)
 
     def take_back(self, placed: Placed, reason: Reason, **detail: Any) -> None:
-        """This one goes after all."""
+        """Take something out that was placed, and note the reason."""
         self.placed.remove(placed)
         self._by_block[placed.block].remove(placed)
         self._ordered.pop(placed.block, None)

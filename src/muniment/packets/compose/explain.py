@@ -72,7 +72,7 @@ class Tally:
         self.omit(name, reason, **detail)
 
     def forget(self, name: str) -> None:
-        """Its fate is to be decided again."""
+        """Drop the note that something was left out: whether it is will be decided again."""
         del self._omitted[name]
 
     def step_down(self, name: str, section: Section, rung: Rung, detail: str) -> None:
@@ -87,18 +87,18 @@ class Tally:
 
     @property
     def omitted(self) -> list[dict[str, Any]]:
-        """As they stand in `explain.omitted`."""
+        """What was left out, as it stands in `explain.omitted`."""
         return list(self._omitted.values())
 
     @property
     def omissions(self) -> list[dict[str, Any]]:
-        """As they stand in `budget_report.omissions`."""
+        """What was left out for want of room, as it stands in `budget_report.omissions`."""
         told = self._omitted.values()
         return [{"item": each["item"], "reason": each["reason"]} for each in told if each["reason"] in BUDGET_REASONS]
 
     @property
     def degradations(self) -> list[dict[str, str]]:
-        """As they stand in `budget_report.degradations`."""
+        """What was shortened, as it stands in `budget_report.degradations`."""
         return list(self._steps.values())
 
 

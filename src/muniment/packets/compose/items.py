@@ -61,7 +61,7 @@ def place_facts(draft: PacketDraft) -> None:
 
 
 def _line(draft: PacketDraft, fact: Fact) -> str:
-    """As it may stand on the page: with a note where all it rests on is outdated."""
+    """A line as it may stand on the page: with a note where all it rests on is outdated."""
     is_outdated = fact.sources and all(source in draft.newer for source in fact.sources)
     return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
 

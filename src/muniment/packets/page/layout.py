@@ -198,7 +198,7 @@ def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 
 def sheet_of(packet: MemoryPacket) -> Sheet:
-    """What of a packet may stand on its page."""
+    """The sheet of a packet: the parts of it that may stand on its page."""
     short, long, insight = packet.short_term, packet.long_term, packet.insight
     names = _speakers(packet)
     return Sheet(

@@ -271,7 +271,7 @@ def superseded_note(by: str | None) -> str:
 
 
 def summary_line(evidence_id: str, text: str, who: str | None) -> str:
-    """As it stands in the packet's rolling_summary, on one line: the sentence, then its evidence id in brackets."""
+    """A line of the packet's rolling_summary: the sentence, then its evidence id in brackets."""
     said = f"{flat(text)} [{evidence_id}]"
     return f"{flat(who)}: {said}" if who else said
 

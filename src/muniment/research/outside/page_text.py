@@ -104,7 +104,7 @@ def read_text(data: bytes, content_type: str) -> PageText | None:
 
 
 def _decode(data: bytes, content_type: str, kind: Kind) -> str:
-    """By byte order mark, header, the page's own word, else UTF-8 or what is most usual."""
+    """Decode a page by byte order mark, header or the page's own word, else as UTF-8 or what is most usual."""
     for mark, name in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")

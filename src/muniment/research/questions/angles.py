@@ -136,7 +136,7 @@ def _name(name: str, language: Written) -> str:
 
 
 def _listed(topics: Sequence[str], language: Written) -> str:
-    """As many as have room in a title; how many more there are."""
+    """A title that lists the topics: as many as have room, and how many more there are."""
     for shown in range(len(topics), 0, -1):
         rest = len(topics) - shown
         if language == "zh":
@@ -149,7 +149,7 @@ def _listed(topics: Sequence[str], language: Written) -> str:
 
 
 def _merged(units: list[_Unit], language: Written) -> list[_Unit]:
-    """With two neighbours joined: those that make the shortest title."""
+    """The units with two neighbours joined: those that make the shortest title."""
     lengths = [len(one.title) + len(other.title) for one, other in pairwise(units)]
     first = 1 if len(units) > 2 else 0  # the first one speaks of the whole
     at = min(range(first, len(lengths)), key=lambda place: (lengths[place], place))
@@ -175,7 +175,7 @@ def _says_its_asks(unit: _Unit, language: Written) -> bool:
 
 
 def _split(units: list[_Unit], analysis: QuestionAnalysis) -> list[_Unit] | None:
-    """With the topics of the unit that has most of them on two; None where none has four."""
+    """The units with the one that has most topics split in two; None where none has four."""
     at = max(range(len(units)), key=lambda place: (len(units[place].topics), -place))
     unit = units[at]
     if len(unit.topics) < 4 or len(unit.asks) > 1 or not (unit.head or unit.about) or unit.title == unit.asks[0]:

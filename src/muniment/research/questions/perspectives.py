@@ -61,7 +61,7 @@ def _how_many(analysis: QuestionAnalysis, policy: ResearchPolicy, limits: Resear
 
 
 def _unlike(angle: Angle, taken: set[str]) -> Angle:
-    """With a title that no other has: a second reading of the same matter is numbered."""
+    """A title that no other perspective has: a second reading of the same matter is numbered."""
     title = angle.title
     for number in count(2):
         if title.rstrip("?？").casefold() not in taken:

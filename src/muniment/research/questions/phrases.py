@@ -73,7 +73,7 @@ def without_brackets(text: str) -> str:
 
 
 def clip(text: str, chars_max: int, language: Written) -> str:
-    """As much of a phrase as fits, ending where a part of it ends; never in the middle of a word."""
+    """A phrase cut to `chars_max` where a part of it ends; never in the middle of a word."""
     if len(text) <= chars_max:
         return text
     for pattern in _ENDS[language]:
@@ -115,6 +115,6 @@ def once(items: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def title_case(text: str) -> str:
-    """With a capital letter in front, unless the first word has one of its own (iPhone)."""
+    """A title with a capital letter in front, unless the first word has one of its own (iPhone)."""
     first = re.match(r"[a-z][a-z’'-]*(?=[\s:;,?]|$)", text)
     return text[0].upper() + text[1:] if first else text

@@ -35,7 +35,7 @@ def _named_forms(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _kinds(language: Written) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
-    """In the order in which they decide; what shows none of them is a survey."""
+    """The kinds of answer, in the order in which they decide; what shows none of them is a survey."""
     return cast("tuple[tuple[Kind, re.Pattern[str]], ...]", _named_forms(f"kinds {language}"))
 
 

@@ -137,7 +137,7 @@ def _read_block(markdown: str, block: Block, references: References, section: st
 
 
 def _gaps(markdown: str, block: Block) -> Iterator[tuple[int, int, bool]]:
-    """From line to line: is it where a sentence may end, or was a line only too long?"""
+    """For each break between lines: may a sentence end there, or was a line only too long?"""
     for (start, end), (after, _) in zip(block.lines, block.lines[1:], strict=False):
         last, first = markdown[end - 1], markdown[after]
         soft = first.islower() or (end - start >= _WRAPPED_CHARS_MIN and last.isascii() and first.isascii())
@@ -214,7 +214,7 @@ def sections_of(reading: Reading, name: str) -> list[Section]:
 
 
 def sentences_between(reading: Reading, start: int, end: int) -> tuple[Sentence, ...]:
-    """Those that begin in a span, as a section's is; found without going through all."""
+    """The sentences that begin in a span, such as a section's; found without going through all."""
     first = bisect_left(reading.sentences, start, key=lambda sentence: sentence.start)
     last = bisect_left(reading.sentences, end, key=lambda sentence: sentence.start)
     return reading.sentences[first:last]

@@ -105,7 +105,7 @@ def told_hotspot(stage: str, code: str, rate: float, n: int, bounds: Bounds, pol
 
 
 def worst_first(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By the lower bound: what is surely bad comes before what may be."""
+    """Cells sorted by the lower bound: what is surely bad comes before what may be."""
     return sorted(
         found, key=lambda each: (-each["lower"], -each["risk_rate"], each["stage"], each["reason_code"] or "")
     )

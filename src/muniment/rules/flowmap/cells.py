@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
 
 def rounded(value: float) -> float:
-    """As it is published: the last bits of a float are no information."""
+    """A figure as it is published: the last bits of a float are no information."""
     return round(value, _DIGITS) + 0.0
 
 
@@ -92,7 +92,7 @@ def changes_of(keys: list[ArmKey]) -> Iterator[Change]:
 
 
 def without(key: ArmKey, change: Change) -> ArmKey:
-    """The same run without the intervention: a mode, a tier or more attempts go together with what they brought."""
+    """The arm of a run without the intervention: a mode, a tier or more attempts go together with what they brought."""
     gone: dict[str, Any] = {field: BASES[field][0] for field in _fields(change)}
     return key._replace(**gone)
 

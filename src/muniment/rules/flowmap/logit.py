@@ -223,12 +223,12 @@ def _minimise(problem: _Problem, weights: Floats, tolerance: float) -> Floats:
 
 
 def _logits(data: Data, weights: Floats) -> Floats:
-    """Of every row the sum of its weights."""
+    """The logit of every row: the sum of its weights."""
     return np.asarray(np.append(weights, 0.0)[data.rows].sum(axis=1), dtype=np.float64)
 
 
 def _gathered(data: Data, values: Floats) -> Floats:
-    """Of every column the sum of its rows' values."""
+    """For every column, the sum of its rows' values."""
     width = len(data.names)
     sums = np.bincount(data.rows.ravel(), np.repeat(values, data.rows.shape[1]), width + 1)
     return np.asarray(sums[:width], dtype=np.float64)

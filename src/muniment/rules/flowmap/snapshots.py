@@ -21,7 +21,7 @@ _READ = (
 
 
 def check_window(start_at: str | None, end_at: str | None) -> None:
-    """From `start_at` until before `end_at`, both in the one form."""
+    """Check a window; answers its start and its end, which is not part of it, both in canonical form."""
     if start_at is not None and end_at is not None and end_at <= start_at:
         raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")
 

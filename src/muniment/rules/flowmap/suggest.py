@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
 def suggest_thresholds(
     snapshot: FlowMapSnapshot, thresholds: Mapping[str, Any], policy: FlowMapPolicy
 ) -> tuple[Suggestion, ...]:
-    """Of the thresholds that are given by name (such as a RoutePolicy as plain data), those that should move."""
+    """Suggest which of some thresholds should move; they are given by name, such as a RoutePolicy as plain data."""
     found = [
         make(seen, float(current))
         for seen in [_seen(snapshot, policy)]

@@ -182,7 +182,7 @@ def rolled_back(plan: PatterningPlan, reason: str) -> PatterningPlan:
 
 
 def weights_in_force(plan: PatterningPlan) -> dict[str, float]:
-    """By probe: the plan's weights where it is applied, else those of the base."""
+    """The weights by probe: the plan's where it is applied, else those of the base."""
     return planned_weights(plan) if stage_of(plan) == "applied" else base_weights(plan)
 
 

@@ -60,7 +60,7 @@ _FLIPPED: Mapping[str, Any] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">"
 
 
 def place_of(where: RuleApplicability) -> Place:
-    """Its conditions; raises `InvalidInput` for a predicate that does not parse."""
+    """The conditions under which a rule applies; raises `InvalidInput` for a predicate that does not parse."""
     parts: list[Node] = []
     if where.domain_tag is not None:
         parts.append(equal("domain_tag", where.domain_tag))
@@ -136,7 +136,7 @@ def cut_from(where: RuleApplicability, inner: Place) -> RuleApplicability:
 
 
 def _implies(known: Node, part: Node) -> bool:
-    """Of one feature's allowed values: fewer imply more."""
+    """Whether one set of allowed values of a feature implies another: fewer values imply more."""
     mine, theirs = _allowed(known), _allowed(part)
     return mine is not None and theirs is not None and mine[0] == theirs[0] and mine[1] <= theirs[1]
 
@@ -198,7 +198,7 @@ def _any(parts: list[Node]) -> Node:
 
 
 _KEPT = ("feature", "also", "cluster_id", "violated", "reason_codes", "with", "without", "difference", "doubt")
-"""What of a draft's evidence a rule keeps beside its traces."""
+"""The parts of a draft's evidence that a rule keeps beside its traces."""
 _TRACES_MAX = 64
 
 
@@ -327,7 +327,9 @@ def next_version(version: str) -> str:
 
 
 def _same_advice(one: RuleRecord, other: RuleRecord, near_duplicate: float) -> bool:
-    """Of one type, and drafted from the same thing; or with words so alike, and none that turns them round."""
+    """Whether two rules give the same advice: they are of one type, and drafted from the same thing or so alike in
+    words, with none that turns them round.
+    """
     if one.type != other.type:
         return False
     basis = _basis(one)
@@ -346,7 +348,7 @@ def _basis(rule: RuleRecord) -> tuple[str, str] | None:
 
 
 def _widened(known: _Known, rule: RuleRecord, place: Place) -> RuleApplicability | None:
-    """Where both apply, if that can be said: the newcomer's place, or the same with the buckets of both."""
+    """The place where both rules apply, if it can be said: the newcomer's, or the same with the buckets of both."""
     if is_within(known.place, place):
         return rule.applicability
     mine, theirs = known.rule.applicability, rule.applicability

@@ -30,7 +30,7 @@ class Example(NamedTuple):
     features: Mapping[str, Any] = {}
     """What predicates may ask of it."""
     packs: tuple[RegressionTestSpec, ...] = ()
-    """Its own constraints as tests, tagged with their keys; the runtime makes them."""
+    """The run's own constraints as tests, tagged with their keys."""
 
 
 class Graded(Protocol):

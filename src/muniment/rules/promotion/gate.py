@@ -236,5 +236,5 @@ def rule_digest(rule: RuleRecord) -> str:
 
 
 def policy_digest(policy: Record) -> str:
-    """Of a policy with its defaults written out: two that say the same have the same."""
+    """The digest of a policy with its defaults written out: policies that say the same have the same digest."""
     return digest_of(policy.model_dump(mode="json"))

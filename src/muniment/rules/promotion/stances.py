@@ -56,7 +56,7 @@ def tool_of(feature: str) -> str | None:
 
 
 def stance_of(rule: RuleRecord) -> Stance:
-    """By its feature, or else by its opening words."""
+    """The stance of a rule, read off its feature, or else off its opening words."""
     feature = feature_of(rule)
     if feature is not None:
         return _for(feature) if rule.type == "StrategyRule" else _against(feature)
@@ -83,7 +83,7 @@ def are_opposed(one: RuleRecord, other: RuleRecord) -> bool:
 
 
 def opening_of(rule: RuleRecord) -> str:
-    """Its title, or else its first sentence."""
+    """The title of a rule, or else the first sentence of its body."""
     text = (rule.title or rule.body).strip()
     end = _SENTENCE_END.search(text)
     return text[: end.start()] if end else text

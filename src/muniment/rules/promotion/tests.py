@@ -167,7 +167,7 @@ class _Bench:
                 yield self._named("boundary", spec)
 
     def micros(self, packs: Sequence[RegressionTestSpec], most: int) -> Iterator[RegressionTestSpec]:
-        """Of what the packs hold, what can fail, each assertion of a task once."""
+        """The small tests in the packs that can fail, each assertion of a task once."""
         seen: set[str] = set()
         for spec in packs:
             asked = spec.to_wire().get("assert")

@@ -172,7 +172,7 @@ def cut_step(step: Step, made: Made, goal: Goal, caps: Caps, policy: RoutePolicy
 
 
 def _zone(known: Known, policy: RoutePolicy) -> Literal["easy", "deadzone"] | None:
-    """The same reading as a router's, of a bucket or of the attempts at one task."""
+    """The zone of a bucket, or of the attempts at one task, read as a router reads it."""
     if known.n < policy.deadzone_k:
         return None
     bounds = wilson_bounds(known.passes, known.n)

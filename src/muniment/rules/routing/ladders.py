@@ -72,7 +72,7 @@ def guesses_of(stats: BucketStats, policy: RoutePolicy, likeness: float, *, is_c
 
 
 def _costs(stats: BucketStats, policy: RoutePolicy) -> dict[Tier, float]:
-    """Of an attempt at each tier: the mean of its runs; a few of them do not outweigh what the budgets say.
+    """The cost of an attempt at each tier: the mean of its runs; a few of them do not outweigh what the budgets say.
 
     The lowest tier that was tried sets the unit; the others stand to it as their budgets do, until their runs tell.
     """

@@ -43,7 +43,7 @@ class LogRow(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """It passed or did not; a verifier that could not do its work says neither."""
+        """Whether the run passed or did not; a verifier that could not do its work says neither."""
         is_mute = (self.verdict, self.outcome) == ("PARTIAL", "UNKNOWN") and "exec_unavailable" in self.reason_codes
         return self.is_judged and not is_mute
 
@@ -87,6 +87,8 @@ def row_of(body: Mapping[str, Any]) -> LogRow:
 
 
 def _failed_before(run: Mapping[str, Any]) -> int:
-    """From the number of the attempt, which whoever makes several at one task writes into the run's block."""
+    """How many attempts failed before, by the number of the attempt that whoever makes several writes into the run's
+    block.
+    """
     number = run.get("attempt")
     return number - 1 if type(number) is int and number > 0 else 0

@@ -183,12 +183,14 @@ class Observables(Record):  # RC-04
     unknown_by_execution: Rate
     """Of the runs whose outcome is UNKNOWN, those where nothing could be executed."""
     unknown_by_evidence: Rate
-    """… and those where what is said is not shown, though execution was not what failed."""
+    """Of the runs whose outcome is UNKNOWN, those where what is said is not shown, though execution was not what
+    failed.
+    """
     cluster_recurrence: Items[ClusterCount] = ()
     clustered: Count = 0
     """Runs that belong to a cluster."""
     uncounted: Count = 0
-    """… of these, runs of clusters beyond the number that is counted."""
+    """Of the runs that belong to a cluster, those of clusters beyond the number that is counted."""
 
 
 class RateReport(Record):

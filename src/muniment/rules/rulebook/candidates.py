@@ -106,7 +106,7 @@ class Candidate(NamedTuple):
     tokens: int
     words: Counter[str]
     word_set: frozenset[tuple[str, int]]
-    """The same, as one value: rules that are equal in it say the same words."""
+    """`words` as one value: rules that are equal in it say the same words."""
     overrides: frozenset[str]
     """Rules that it is an exception to: a run that has it does without them."""
     order: tuple[float, str, str, str]

@@ -1,4 +1,4 @@
-"""With a rule against without it: the difference with an honest lower bound, and how many runs a decision would take.
+"""The difference that a rule makes, with an honest lower bound, and how many runs a decision would take.
 
 The bound is Newcombe's hybrid of two Wilson score intervals, the lower end of the two-sided 95 % one, as `p_lb95` is of
 a rate. Over several phases the differences are averaged with weights n₁n₀/(n₁+n₀), and their distances to the bounds
@@ -39,7 +39,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """With less without. K is that of the smaller arm: a difference is known no better than its thinner side."""
+    """The rate with a rule less the rate without it. K is that of the smaller arm: a difference is known no better than
+    its thinner side.
+    """
 
     p_hat: float | None
     p_lb95: float | None
@@ -60,7 +62,9 @@ def rate_of(tally: Tally, thin_n: int) -> Rate:
 
 
 def delta_of(phases: Sequence[tuple[Tally, Tally]], thin_n: int) -> Delta:
-    """Of pairs of arms, (with, without), each pair counted at one time; a phase that lacks an arm tells nothing."""
+    """The difference over pairs of arms, (with, without), each counted in one phase; a phase that lacks an arm tells
+    nothing.
+    """
     told = [(mine, other) for mine, other in phases if mine.n and other.n]
     smaller = min(sum(mine.n for mine, _ in told), sum(other.n for _, other in told))
     if smaller < thin_n:

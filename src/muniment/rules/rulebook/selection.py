@@ -98,7 +98,7 @@ def _without_overridden(
 
 
 def _best_first(applying: Sequence[Candidate], scoring: Scoring) -> Iterator[Candidate]:
-    """In the order of choice, as far as anybody asks; their place decides only where a rule comes twice."""
+    """Rules in the order of choice, as far as anybody asks; their place decides only where a rule comes twice."""
     queue = [(_turn(each), -scoring.value(each), each.order, place) for place, each in enumerate(applying)]
     heapify(queue)
     while queue:

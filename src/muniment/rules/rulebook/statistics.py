@@ -70,7 +70,7 @@ class ArmCounts:
         )
 
     def mean(self, name: Literal["confirmed", "violated", "attempts", "cost"]) -> float | None:
-        """Of a run; None where there was none."""
+        """The mean of a run; None where there was no run."""
         total: float = getattr(self, name)
         return total / self.runs.n if self.runs.n else None
 
@@ -153,12 +153,12 @@ class RuleStats:
 
     @property
     def with_counts(self) -> ArmCounts:
-        """Of the runs that had the rule."""
+        """The counts of the runs that had the rule."""
         return _counts(self.arms, "canary", "active")
 
     @property
     def without_counts(self) -> ArmCounts:
-        """Of the runs that left it out."""
+        """The counts of the runs that left the rule out."""
         return _counts(self.arms, "baseline", "holdout")
 
     def rate(self, bucket_key: str | None = None) -> Rate:
@@ -167,7 +167,7 @@ class RuleStats:
         return rate_of(_sum(tallies, WITH), self.thin_n)
 
     def delta(self, bucket_key: str | None = None) -> Delta:
-        """With against without: phase by phase, and the phases weighed by what they can tell."""
+        """The difference that the rule makes: phase by phase, and the phases weighed by what they can tell."""
         tallies = self._tallies(bucket_key)
         pairs = [(tallies.get(mine, NO_RUNS), tallies.get(other, NO_RUNS)) for mine, other in PHASES.values()]
         return delta_of(pairs, self.thin_n)

@@ -62,7 +62,7 @@ class Tree:
         self.policy = policy
         self.nodes: list[Node] = [Node(TOP, "", Written("null"), -1, status="expanded")]
         self.open: dict[int, None] = {}
-        """Those that wait to be expanded, in the order in which they came."""
+        """The nodes that wait to be expanded, by number, in the order in which they came."""
 
     def add(self, parent: int, text: Written, key: str, prior: float | None) -> int:
         number = len(self.nodes)
@@ -130,7 +130,7 @@ class Tree:
     # -- choosing -------------------------------------------------------------------------------------
 
     def best_by_puct(self) -> int:
-        """From the top, the child of the highest PUCT score, down to a state that waits. Ties: prior, then age."""
+        """The waiting state that is reached from the top by children of the highest PUCT score. Ties: prior, age."""
         number = TOP
         while self.nodes[number].status != "open":
             children = self.nodes[number].children
@@ -146,7 +146,7 @@ class Tree:
         return puct_score(node.q, node.p, total, node.n, self.policy.c), node.p
 
     def worth(self, number: int) -> tuple[float, float, int]:
-        """By which waiting states are compared across the tree: value, then priors of the whole way, then age."""
+        """The key that compares waiting states across the tree: value, then priors of the whole way, then age."""
         node = self.nodes[number]
         return (UNSCORED if node.value is None else node.value, node.log_p, -number)
 

@@ -95,7 +95,9 @@ class _RunMeter:
         return len(self._lengths)
 
     def halves(self) -> Iterator[str]:
-        """Of each incident in a closed stretch; the middle event of an odd number belongs to neither half."""
+        """In which half of its stretch each incident lies, of closed stretches. The middle event of an odd number is in
+        neither.
+        """
         for stretch, event in self._incidents:
             if stretch < len(self._lengths) and (length := self._lengths[stretch]):
                 twice = 2 * min(event, length) - (length + 1)

@@ -278,7 +278,7 @@ def corpus_of(ref: EvidencePointer) -> str:
 
 
 def _touch(recent: dict[str, None], ids: Iterable[str], limit: int) -> None:
-    """These are the latest; what is then over the limit goes, oldest first."""
+    """Note these as the latest; what is then over the limit goes, oldest first."""
     for id_ in ids:
         recent.pop(id_, None)
         recent[id_] = None

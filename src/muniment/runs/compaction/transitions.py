@@ -265,7 +265,7 @@ _ALIKE = (
 
 
 def failure_fingerprint(category: str, where: str, why: str) -> str:
-    """The same for failures that differ in numbers, ids, quoted words, paths, case or white space alone."""
+    """A key that is equal for failures that differ in numbers, ids, quoted words, paths, case or white space alone."""
     return short_id("ffp", [category, _alike(where), _alike(why)])
 
 

@@ -43,7 +43,7 @@ CHECKS = (
     "next_actions",
 )
 _NAMED_MAX = 3
-"""As many offenders a message names."""
+"""Offenders that a message names, at most."""
 _POINTER_EXTRAS = {"corpus_id", "quote_hash"}
 
 

@@ -108,7 +108,9 @@ def _lifted(connection: Connection, answer: Any) -> Any:
 
 
 class _Home:
-    """What of a store's context is on this side: what counts tokens here; its policy and what it is, asked for once."""
+    """The part of a store's context that a client has: its own token counter, and the policy and description of the
+    store, each asked for once.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -202,7 +204,7 @@ class RemoteRun(_Remote, Run):
             self._unsaid = {}
 
     def _writer(self) -> Any:
-        """As much of a writer as asks for a grant."""
+        """The part of a writer that a check of grants reads."""
         return SimpleNamespace(grants=self._grants)
 
     def _stream(self, handle: Handle, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
@@ -230,7 +232,7 @@ def _no_id(index: int) -> str:
 
 
 def _portions(names: Sequence[str]) -> Iterator[list[str]]:
-    """As many at a time as fit into an address."""
+    """Portions of the names, each short enough to fit into an address."""
     portion: list[str] = []
     chars = 0
     for name in names:
@@ -366,7 +368,7 @@ class RemoteStudy(_Remote, Study):
         return {"tenant_id": scope.tenant_id, "user_id": scope.user_id, "run_id": scope.run_id}
 
     def _view(self) -> Any:
-        """As much of a view as `collect` reads."""
+        """The part of a view that `collect` reads."""
         return SimpleNamespace(manifest=self.manifest(), perspectives=self.perspectives())
 
 

@@ -75,7 +75,9 @@ def create_app(
 
 
 def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
-    """By the first part of the path: the API below /v1, those beside it; what is nobody's, the gateway refuses."""
+    """The application that answers, by the first part of the path: the API below /v1, or one beside it. The gateway
+    refuses what belongs to none.
+    """
     others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in beside.items()}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +99,7 @@ async def _defect(request: Request, error: Exception) -> Response:
 
 
 def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
-    """The other application, behind the same keys."""
+    """Another application behind the keys of this one."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and other.asks_for_keys:

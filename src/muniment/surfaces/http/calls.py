@@ -35,9 +35,9 @@ class AdmittedRequest(NamedTuple):
     page: Mapping[str, Any]
     wants_lines: bool
     request: Request | None
-    """Its idempotency key, where it is to be guarded."""
+    """The idempotency key of the request, where it is to be guarded."""
     version: int | None
-    """Of If-Match."""
+    """The version that If-Match names."""
     research_dir: Path
 
 
@@ -141,7 +141,7 @@ def _page(status: int, items: list[Any], after: str | None) -> Answer:
 
 
 def _hashed(answer: Answer) -> Answer:
-    """With an ETag of its bytes, where it has none of a version."""
+    """The answer with an ETag of its bytes, where it has none of a version."""
     if answer.etag is not None or not isinstance(answer.body, bytes):
         return answer
     return answer._replace(etag=f'"{sha256(answer.body).hexdigest()[:32]}"')

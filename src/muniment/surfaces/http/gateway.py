@@ -60,7 +60,7 @@ _HERE = ("127.0.0.1", "localhost")
 _PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 """What a proxy says of whom it asks for."""
 _COME_BACK_S = 5
-"""After so long another server, or this one again, may be there."""
+"""Seconds after which another server, or this one again, may be there."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

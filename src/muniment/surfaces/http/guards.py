@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def key_hash(request: Request) -> bytes:
-    """As the ledger has it: the keys of `observe` and of everything else are one kind."""
+    """The hash of an idempotency key, as the ledger has it: keys of `observe` and of everything else are one kind."""
     return digest(canonical_bytes(["muniment.idempotency.v1", request.tenant_id, request.user_id, request.key]))
 
 

@@ -33,13 +33,13 @@ __all__ = ["Live", "Stream"]
 
 POLL_S = 0.2
 REST = 9
-"""Looking takes no more than one part of the time to so many that it rests."""
+"""How much longer than a look at the store took, the next one is put off: looking takes a tenth of the time at most."""
 HEARTBEAT_S = 15.0
 WAITING_MAX = 16
-"""So many changes wait for a stream before it has to catch up by itself."""
+"""Changes that wait for a stream, at most; beyond them it has to catch up by itself."""
 _RETRY_MS = 1000
 _GRACE_S = 2.0
-"""A stream that has ended may still send what it is at, for so long."""
+"""Seconds for which a stream that has ended may still send what it is at."""
 
 T = TypeVar("T")
 
@@ -176,7 +176,7 @@ class Live:
                 stream.end()
 
     def close(self) -> None:
-        """After the last stream has ended."""
+        """Close the watch, after the last stream has ended."""
         self.end()
         if self._polling is not None:
             self._polling.cancel()

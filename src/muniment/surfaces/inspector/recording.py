@@ -27,7 +27,7 @@ __all__ = ["record_run"]
 
 Answers = dict[str, Any]
 PAIRS_MAX = 200
-"""So many pairs of builds are compared."""
+"""Pairs of builds that are compared, at most."""
 _NAMES_EVENTS = ("id", "evidence_id", "chunk_id", "ref", "sources")
 _AS_IN_JAVASCRIPT = "!*'()"
 """What `encodeURIComponent` leaves as it is and `quote` would not."""

@@ -51,7 +51,7 @@ Judged = Annotated[T, WrapValidator(_passed_on)]
 
 
 def _text_held(value: Any, fits: ValidatorFunctionWrapHandler) -> Any:
-    """The same of what is no text; how long a text is, these tools bound."""
+    """Pass on what is no text, for the library to judge; how long a text may be, these tools say."""
     return fits(value) if isinstance(value, str) else value
 
 

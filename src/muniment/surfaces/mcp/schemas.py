@@ -25,7 +25,9 @@ def schema_of(record: type[Record]) -> dict[str, Any]:
 
 
 def _spelled(node: Any) -> Any:
-    """As every client reads it: "anything" is an empty object, and an array's length is not a string's."""
+    """A schema spelled as every client reads it: "anything" is an empty object, and an array's length is not a
+    string's.
+    """
     if node is True:
         return {}
     if isinstance(node, list):

@@ -101,7 +101,7 @@ class Row(Shape):
 
 
 class NamedRow(Row):
-    """Such a tuple as an object, its parts under names."""
+    """A tuple that crosses the wire as an object, its parts under names."""
 
     def __init__(self, names: Sequence[str], parts: Sequence[Shape]) -> None:
         super().__init__(parts)

@@ -141,7 +141,7 @@ class Operation:
     is_watched: bool = False
     """Also answers as server-sent events (Accept: text/event-stream), each when there is something new."""
     without_run: str | None = None
-    """Also at the user's level, under this path, for no run in particular."""
+    """The path at the user's level under which it can be asked for without a run; None where it cannot."""
     body: str | None = None
     """The argument that the whole body is, where it is no object of arguments."""
     takes: Literal["json", "lines"] = "json"
@@ -224,7 +224,7 @@ class Operation:
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[Parameter, ...]]:
-        """By path, as they were asked for."""
+        """The arguments by path, kept once they were worked out."""
         return {}
 
     @cached_property

@@ -134,7 +134,7 @@ def _quantity(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 
 
 def _unit(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
-    """The same number of something else."""
+    """Doubts about a number that the source gives too, but of something else."""
     ours = unit_of(claim.text, claim.words, at)
     if ours is None or claim.covered < _COVER_MIN:
         return

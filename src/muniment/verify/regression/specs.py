@@ -192,7 +192,7 @@ _FORMAT_ASSERTIONS: Mapping[str, Callable[[dict[str, Any]], list[tuple[str, _Arg
 
 
 def _assertions(constraint: Constraint) -> list[tuple[PackName, str, _Args]]:
-    """What of a constraint the eight assertions can say, and in which pack it belongs; empty where they cannot."""
+    """A constraint as some of the eight assertions, each with its pack; empty where they cannot say it."""
     name = constraint.NAME
     given = {key: value for key, value in constraint.to_wire().items() if key not in ("key", "severity", "reason")}
     if name in _FORMAT_ASSERTIONS:

@@ -36,7 +36,7 @@ def find_tools() -> Tools:
 
 
 def _bubblewrap() -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """Where it is, where it is on the stage, and what brings it there."""
+    """Where bubblewrap is, where it is on the stage, and what brings it there."""
     installed = shutil.which("bwrap")
     if installed is not None:
         path = str(Path(installed).resolve())

@@ -137,7 +137,7 @@ def _observation(outcome: Outcome) -> dict[str, Any]:
 
 
 def _digest(text: str) -> str:
-    """Of the text without its secrets; a long text is taken as it is, for nobody guesses it whole."""
+    """The digest of a text without its secrets; a long text is taken as it is, for nobody guesses it whole."""
     safe = redacted(text) if len(text) <= DIGEST_REDACTED_CHARS_MAX else text
     return f"sha256:{sha256(safe.encode('utf-8', 'backslashreplace')).hexdigest()}"
 

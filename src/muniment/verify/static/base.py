@@ -77,7 +77,7 @@ class View:
 
     @cached_property
     def fenced_json(self) -> Any:
-        """The same as `json`, where a fence around the document is no fault."""
+        """The document as JSON, where a fence around it is no fault."""
         return _parsed(self.unfenced)
 
 

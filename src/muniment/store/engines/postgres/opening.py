@@ -124,7 +124,7 @@ def _is_granted(connection: Connection, target: Target) -> bool:
 
 
 def _bring_up_to_date(connection: Connection, target: Target, known: tuple[Migration, ...], *, unbound: bool) -> None:
-    """In one transaction, one process at a time; the others find it done."""
+    """Migrate the schema in one transaction, one process at a time; the others find it done."""
     schema = f'"{target.schema}"'
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number("migrate", target.schema),))

@@ -142,7 +142,7 @@ class Connections:
                 self._end_reading()
 
     def leave_reader(self, connection: sqlite3.Connection) -> None:
-        """It comes back without a transaction, or is closed."""
+        """Take a reader back without a transaction, or close it."""
         with self._guard:
             if not self.is_closed and not connection.in_transaction and len(self._idle) < _IDLE_READERS_MAX:
                 self._idle.append(connection)
