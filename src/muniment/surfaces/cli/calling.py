@@ -39,7 +39,7 @@ class Call:
     """A command as it is carried out: what was typed, what was opened for it, and what came of it."""
 
     typed: Mapping[str, Any]
-    """By the name of the parameter, as it was read; what was not typed is not there."""
+    """The values that were typed, as they were read, by the name of the parameter; what was not typed is not there."""
     as_json: bool = False
     memory: Memory = field(init=False)
     handle: Any = None
@@ -249,7 +249,7 @@ class Command:
         return ask() if self.around is None else self.around(call, ask)
 
     def _settle(self, call: Call, parameter: Parameter, arguments: dict[str, Any]) -> None:
-        """Where the settings say what was not typed: the tenant, and the user where there has to be one."""
+        """Take from the settings what was not typed: the tenant, and the user where there has to be one."""
         if parameter.name == "tenant_id" and NoneType not in get_args(parameter.hint):
             arguments["tenant_id"] = call.tenant
         elif parameter.name == "user_id" and parameter.is_required:

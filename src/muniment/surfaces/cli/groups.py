@@ -54,7 +54,7 @@ class TreeGroup(click.Group):
         if moved is not None:
             return f" `{name}` is now `{moved}`."
         close = get_close_matches(name, self.entries, n=1)
-        meant = _found(name, TREE, ()) or close
+        meant = _path_of(name, TREE, ()) or close
         return f" Did you mean {' '.join(meant)!r}?" if meant else ""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -122,12 +122,12 @@ def made(path: tuple[str, ...], entry: Entry) -> click.Command:
     return command
 
 
-def _found(name: str, entries: Mapping[str, Entry], path: tuple[str, ...]) -> tuple[str, ...]:
+def _path_of(name: str, entries: Mapping[str, Entry], path: tuple[str, ...]) -> tuple[str, ...]:
     """Where in the tree a command of this name stands."""
     for each, entry in entries.items():
         if path and each == name:
             return (*path, each)
-        below = _found(name, entry.entries, (*path, each))
+        below = _path_of(name, entry.entries, (*path, each))
         if below:
             return below
     return ()

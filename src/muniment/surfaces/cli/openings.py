@@ -31,9 +31,9 @@ class Opening:
 
     open: Callable[[Call], Any]
     asks: Mapping[str, Word] = field(default_factory=dict)
-    """By parameter; `own` are those that name the handle, and are no arguments of what is called on it."""
+    """How each parameter of the opening is asked for."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Of those, what is told by its place."""
+    """The parameters that are typed without an option, known by their place."""
     own: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     needs_store: bool = True
@@ -109,7 +109,7 @@ def _repaired_run(call: Call) -> Run:
 
 def _bank(call: Call) -> Bank:
     """The bank that was named; where none was, the one that holds the record or plan."""
-    user, agent = _named(call)
+    user, agent = _bank_names(call)
     record_id = call.typed.get("memory_id") or call.typed.get("plan_id")
     if record_id is None or user is not None or agent is not None:
         return call.memory.bank(user_id=user, agent_id=agent, tenant_id=call.tenant)
@@ -118,7 +118,7 @@ def _bank(call: Call) -> Bank:
 
 def _rulebook(call: Call) -> Rulebook:
     """The rulebook that was named; where none was, the one that holds the rule or draft."""
-    user, agent = _named(call)
+    user, agent = _bank_names(call)
     record_id = next((call.typed[name] for name in ("rule_id", "rule", "draft") if name in call.typed), None)
     if not isinstance(record_id, str) or user is not None or agent is not None:
         return call.memory.rulebook(user_id=user, agent_id=agent, tenant_id=call.tenant)
@@ -142,7 +142,8 @@ def check_there(book: Rulebook, rule_id: str) -> None:
         )
 
 
-def _named(call: Call) -> tuple[str | None, str | None]:
+def _bank_names(call: Call) -> tuple[str | None, str | None]:
+    """The user or the agent whose bank is meant; an error where both are named."""
     user, agent = call.typed.get("user_id"), call.typed.get("agent_id")
     if user is not None and agent is not None:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent", hint="give --user or --agent")
@@ -150,7 +151,7 @@ def _named(call: Call) -> tuple[str | None, str | None]:
 
 
 def _named_memory(call: Call) -> Memory:
-    _named(call)
+    _bank_names(call)
     return call.memory
 
 
@@ -219,4 +220,4 @@ OPENINGS: Mapping[str, Opening] = {
     "corpus": Opening(_corpus, _STORE | _CORPUS, own=("user_id", "corpus_id")),
     "study": Opening(_study, {"run_id": Word(), **_STORE, "directory": Word()}, _RUN, own=("run_id", "directory")),
 }
-"""By name; those of the table's handles are called as they are there."""
+"""The openings by name; a handle of the table of operations has its name there."""

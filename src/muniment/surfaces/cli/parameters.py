@@ -29,7 +29,7 @@ class Word(NamedTuple):
     metavar: str = ""
     type: click.ParamType[Any, Any] | None = None
     read: Callable[[Any], Any] | None = None
-    """From what was typed to what the library takes."""
+    """Makes of what was typed what the library takes."""
     default: Any = None
     """What it is where nothing was typed; by default what the library says."""
     many: bool | None = None

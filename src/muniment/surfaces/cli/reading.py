@@ -208,7 +208,7 @@ def _parts_given(given: Sequence[str], key: str) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     names = _PARTS[key]
     for each in given:
-        name, value = _named(each, key)
+        name, value = _name_and_value(each, key)
         field = names.get(name, name)
         if field not in names.values():
             said = f"{key} has no part {name!r:.40}"
@@ -218,7 +218,7 @@ def _parts_given(given: Sequence[str], key: str) -> dict[str, Any]:
         if field in _LISTS:
             parts[field] = [part.strip() for part in value.split(",") if part.strip()]
         else:
-            parts[field] = _said(value, each, key)
+            parts[field] = _need_text(value, each, key)
     return parts
 
 
@@ -226,10 +226,10 @@ def features_given(given: Sequence[str]) -> dict[str, Any]:
     """`strategy=backward`, `steps=3`, `checked=true`: text, a number or a boolean by name."""
     features: dict[str, Any] = {}
     for each in given:
-        name, value = _named(each, "feature")
+        name, value = _name_and_value(each, "feature")
         if name in features:
             raise InvalidInput(f"the feature {name!r:.40} is said twice", path="$.feature", hint="once is enough")
-        features[name] = _value(_said(value, each, "feature"))
+        features[name] = _value(_need_text(value, each, "feature"))
     return features
 
 
@@ -251,13 +251,14 @@ def counts_given(option: str, example: str, *, what: str = "a name and a count")
     return read
 
 
-def _named(given: str, option: str) -> tuple[str, str]:
+def _name_and_value(given: str, option: str) -> tuple[str, str]:
+    """The two sides of `name=value`."""
     name, equals, value = given.partition("=")
-    return _said(name.strip() if equals else "", given, option), value.strip()
+    return _need_text(name.strip() if equals else "", given, option), value.strip()
 
 
-def _said(text: str, given: str, option: str) -> str:
-    """The text, where there is one."""
+def _need_text(text: str, given: str, option: str) -> str:
+    """The text; an error where it is empty."""
     if not text:
         raise InvalidInput(
             f"{given!r:.80} is not a name and a value", path=f"$.{option}", hint=f"write --{option} NAME=VALUE"

@@ -17,12 +17,12 @@ class Entry(NamedTuple):
 
     summary: str
     home: str = ""
-    """Of a command: the module and its name there."""
+    """The module of a command, and its name there."""
     entries: Mapping[str, Entry] = {}
-    """Of a group: its commands, in the order in which they are shown."""
+    """The commands of a group, in the order in which they are shown."""
     about: str = ""
     default: str = ""
-    """Of a group that is a command too: the entry that this is."""
+    """The entry that is meant where a group is called as a command."""
     hidden: bool = False
 
 
@@ -238,7 +238,7 @@ TREE: Mapping[str, Entry] = {
     "validate": _VALIDATE._replace(hidden=True),
     "schema": _SCHEMA._replace(hidden=True),
 }
-"""By name, in the order in which `--help` shows them."""
+"""The commands and groups by name, in the order in which `--help` shows them."""
 
 MOVED: Mapping[str, str] = {
     **dict.fromkeys(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["EXIT_UNDECIDED", "check", "verify_output"]
 
 EXIT_UNDECIDED = 3
-"""It was to be run, and execution did not decide: no sandbox, a timeout, runs that differ."""
+"""The exit code where something was to be run and execution did not decide: no sandbox, a timeout, runs that differ."""
 
 
 # -- constraints --------------------------------------------------------------------------------------

@@ -89,13 +89,14 @@ def _judged(kind: str, documents: Iterator[Document], semantic: bool, strict: bo
         fits = not errors
         if fits and semantic:
             errors = check_semantics(kind, data)
-        finding: dict[str, Any] = {"file": document.file, "line": document.line, "errors": _plain(errors)}
+        finding: dict[str, Any] = {"file": document.file, "line": document.line, "errors": _issue_fields(errors)}
         if strict:
-            finding["warnings"] = _plain(warnings)
+            finding["warnings"] = _issue_fields(warnings)
         yield finding, data if fits else None
 
 
-def _plain(issues: list[Issue]) -> list[dict[str, str]]:
+def _issue_fields(issues: list[Issue]) -> list[dict[str, str]]:
+    """The path and the message of each issue."""
     return [{"path": issue.path, "message": issue.message} for issue in issues]
 
 
@@ -110,7 +111,7 @@ def _with_run_invariants(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         held.append(finding)
     broken = invariants.issues()
     for index, finding in enumerate(held):
-        finding["errors"] += _plain(broken.get(index, []))
+        finding["errors"] += _issue_fields(broken.get(index, []))
         yield finding, None
 
 

@@ -107,7 +107,9 @@ search = Command(
 # -- show ---------------------------------------------------------------------------------------------
 
 
-class _Shown(NamedTuple):
+class _DocumentView(NamedTuple):
+    """A document and its chunks, as `corpus show` prints them."""
+
     document: CorpusDocument | None
     chunks: list[Chunk]
 
@@ -117,14 +119,14 @@ def _show(
     name: Annotated[str, Word(metavar="DOCUMENT|CHUNK")],
     *,
     revision: Annotated[int | None, Word("A revision of the document (default: the newest).", metavar="N")] = None,
-) -> _Shown:
+) -> _DocumentView:
     try:
         document = corpus.get(name, revision=revision)
     except NotFound:
         if not name.startswith("chk_"):
             raise
-        return _Shown(None, [corpus.chunk(name)])
-    return _Shown(document, [corpus.chunk(id_) for id_ in document.chunk_ids])
+        return _DocumentView(None, [corpus.chunk(name)])
+    return _DocumentView(document, [corpus.chunk(id_) for id_ in document.chunk_ids])
 
 
 def _show_chunks(call: Call) -> Iterator[str]:

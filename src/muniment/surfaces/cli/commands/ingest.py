@@ -189,7 +189,9 @@ def _address(
 
 
 def _key(address: tuple[str, str, str, str | None], at: int, event: dict[str, Any]) -> str:
-    """The same event at the same place of the same session has the same key, so a second ingest writes nothing."""
+    """The idempotency key of an event. It depends on the event and its place in the session alone, so that a second
+    ingest writes nothing.
+    """
     from muniment.core.canonical import canonical_bytes
 
     return "ingest:" + sha256(canonical_bytes([*address, at, event])).hexdigest()

@@ -71,19 +71,22 @@ def status_lines(call: Call) -> Iterator[str]:
         total, most = sum(sizes.values()), manifest.limits.total_bytes_max
         yield f"summaries   {block_bar(total, most)} {total:,} of {most:,} bytes in all"
     if found.edited:
-        yield click.style(f"edited      not what the store holds: {_named(found.edited)}", fg="red")
+        yield click.style(f"edited      not what the store holds: {_listing(found.edited)}", fg="red")
     yield f"\nnext        {_next_words(found)}"
     for line in next_steps(found, call):
         yield f"            {line}"
 
 
-def _named(paths: Sequence[str]) -> str:
+def _listing(paths: Sequence[str]) -> str:
+    """The first of some paths, and how many more there are."""
     more = len(paths) - _NAMED_MAX
     return ", ".join(paths[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _stage_line(manifest: ResearchManifest) -> str:
-    """Where it is, what it went through, what is ahead; a second wave that is not taken is left out."""
+    """The stages of a run: where it is, what it went through, what is ahead. A second wave that is not taken is left
+    out.
+    """
     here = STAGES.index(manifest.stage)
     been = {move.stage for move in manifest.history}
     parts: list[str] = []
@@ -249,7 +252,9 @@ def _next_words(found: StudyStatus) -> str:
 
 
 def ingest_line(found: StudyStatus, call: Call, perspective_id: str) -> str:
-    """With the counts that the contract asks for, and the change note that a retry needs."""
+    """The command that ingests an output, with the counts that the contract asks for and the change note that a retry
+    needs.
+    """
     budget = next(each.prompt_contract.tool_budget for each in found.perspectives if each.id == perspective_id)
     tools = [word for name in sorted(budget) for word in ("--tool", f"{name}=N")]
     is_retry = any(result.perspective_id == perspective_id for result in found.manifest.results)

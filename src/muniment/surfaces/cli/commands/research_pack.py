@@ -189,7 +189,7 @@ def _flagged(call: Call) -> Counter[str]:
 
 
 def _is_flagged(claim: CheckedClaim) -> bool:
-    """It kept no citation, so it is not packed."""
+    """Whether a claim kept no citation, so that it is not packed."""
     return not claim.citation_cids
 
 

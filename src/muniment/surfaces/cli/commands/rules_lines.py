@@ -147,7 +147,7 @@ def _is_tested(memory: StoredMemory) -> bool:
 
 
 def tally_with(tallies: Mapping[Any, Tally], *, had_it: bool) -> Tally:
-    """Of the runs that had a rule, or of those that left it out."""
+    """The tally of the runs that had a rule, or of those that left it out."""
     from muniment.core.stats.counts import Tally
 
     found = Tally()

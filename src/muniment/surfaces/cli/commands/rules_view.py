@@ -92,7 +92,9 @@ list_ = Command(
 # -- show ---------------------------------------------------------------------------------------------
 
 
-class _Shown(NamedTuple):
+class _RuleView(NamedTuple):
+    """A rule and what is known of it, as `rules show` prints it."""
+
     rule: StoredMemory
     stats: RuleStats
     tests: list[RuleTest]
@@ -100,10 +102,10 @@ class _Shown(NamedTuple):
     history: list[StoredMemory]
 
 
-def _show(call: Call, ask: Callable[[], StoredMemory]) -> _Shown:
+def _show(call: Call, ask: Callable[[], StoredMemory]) -> _RuleView:
     book, rule_id = call.handle, call.typed["rule_id"]
     reports = [{"kind": _kind(each), "report": each} for each in book.reports(rule_id)]
-    return _Shown(ask(), book.stats(rule_id), book.tests(rule_id), reports, book.history(rule_id))
+    return _RuleView(ask(), book.stats(rule_id), book.tests(rule_id), reports, book.history(rule_id))
 
 
 def _show_rule(call: Call) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["EXIT_KILLED", "EXIT_NO_SANDBOX", "EXIT_TIMEOUT", "run"]
 
 EXIT_TIMEOUT, EXIT_NO_SANDBOX, EXIT_KILLED = 124, 125, 137
-"""As timeout(1), container runners and shells have them."""
+"""Exit codes, as timeout(1), container runners and shells have them."""
 
 _WORDS = {
     "turns": "no turns were left",

@@ -83,20 +83,21 @@ def check_yes(call: Call) -> None:
         raise InvalidInput("with --json nobody can be asked", path="$.yes", hint="add --yes to forget")
 
 
-def _named(call: Call) -> list[str]:
+def _forgotten_words(call: Call) -> list[str]:
+    """What is to be forgotten, in words."""
     names = {"event": "event", "fact": "fact", "session": "session", "user_id": "user"}
     what = [f"{kind} {call.typed[name]}" for name, kind in names.items() if name in call.typed]
     return [*what, f"the whole tenant {call.tenant}"] if call.typed.get("whole_tenant") else what
 
 
 def _check_forget(call: Call) -> None:
-    if not _named(call):
+    if not _forgotten_words(call):
         raise InvalidInput("say what to forget", hint="--event, --fact, --session, --user or --whole-tenant")
     check_yes(call)
 
 
 def _forget(call: Call, ask: Callable[..., Receipt]) -> Receipt:
-    agree(call, f"Forget {' of '.join(_named(call))} in {call.settings.db}? This cannot be undone.")
+    agree(call, f"Forget {' of '.join(_forgotten_words(call))} in {call.settings.db}? This cannot be undone.")
     return ask(tenant=call.tenant if call.typed.get("whole_tenant") else None)
 
 

@@ -56,7 +56,7 @@ FINDINGS = (
         "Two ferries that charge at once need 4.6 megawatts, so a second cable would have to be laid. [3]",
     ),
 )
-"""By perspective. What the second says of emissions, its source does not."""
+"""The claims of each perspective. What the second says of emissions, its source does not."""
 UNCITED = "Over 25 years that saves 40 million euros."
 DRAFT = f"""# Electric ferries for Alder
 
@@ -80,7 +80,7 @@ SOURCES = "\n".join(f"[{number}] {page['url']} - {page['title']}" for number, pa
 
 
 def show_research(folder: Path, clock: Callable[[], datetime]) -> None:
-    """From the question to the report, with all that goes wrong on the way."""
+    """Show a research run from the question to the report, with all that goes wrong on the way."""
     from muniment.handles.memory import open as open_memory
 
     click.echo()

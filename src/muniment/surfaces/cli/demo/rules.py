@@ -185,7 +185,7 @@ def _take_back(book: Rulebook, rule_id: str) -> None:
 
 
 def _chosen(book: Rulebook, runs: int, intent: dict[str, str] | None = None) -> int:
-    """How many of so many runs would get a learned rule."""
+    """How many of some runs would get a learned rule."""
     asked = [book.select(intent=intent or COUNTING, run_id=f"run_{number}") for number in range(runs)]
     return sum(
         any(arm.arm in ("active", "canary") for arm in each.arms if arm.type == "GuardrailRule") for each in asked
