@@ -105,12 +105,12 @@ def guided(problem: TreeProblem, policy: TreePolicy) -> Tried:
     search = TreeSearch.start(keyed(problem, problem.root), policy, scored=problem.score is not None)
     while (ask := search.next()) is not None:
         if ask.kind == "expand":
-            search.told(Expanded(tuple(keyed(problem, child) for child in problem.expand(ask.state))))
+            search.take(Expanded(tuple(keyed(problem, child) for child in problem.expand(ask.state))))
         elif ask.kind == "verify":
-            search.told(Verified("pass" if problem.verify(ask.state) else "fail"))
+            search.take(Verified("pass" if problem.verify(ask.state) else "fail"))
         else:
             assert problem.score is not None
-            search.told(Scored(problem.score(ask.state)))
+            search.take(Scored(problem.score(ask.state)))
     assert search.end is not None
     return Tried(search.expanded, search.made, search.end.kind == "solved")
 

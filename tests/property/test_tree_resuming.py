@@ -80,7 +80,7 @@ def finish(search: TreeSearch, draws: int) -> list[Ask]:
     asked = []
     while (ask := search.next()) is not None:
         asked.append(ask)
-        search.told(answer(draws, ask))
+        search.take(answer(draws, ask))
     return asked
 
 
@@ -95,7 +95,7 @@ def test_cut_off_anywhere_and_taken_up_is_the_same(policy: TreePolicy, draws: in
         if step in cuts:
             search = TreeSearch.from_wire(json.loads(json.dumps(search.to_wire())))
         assert search.next() == ask
-        search.told(answer(draws, ask))
+        search.take(answer(draws, ask))
     assert search.next() is None
     assert search.to_wire() == whole.to_wire()
     assert search.block() == whole.block()
@@ -136,10 +136,10 @@ def test_a_search_is_made_by_its_answers(policy: TreePolicy, draws: int) -> None
     again = TreeSearch.start({"n": 0}, policy)
     while (ask := whole.next()) is not None:
         told = answer(draws, ask)
-        whole.told(told)
+        whole.take(told)
         if isinstance(told, Expanded):  # as the caller checks it
             told = children_of(told.children, policy.state_bytes_max, more=told.more, cost=told.cost)
-        again.told(read_answer(json.loads(canonical_text(answer_wire(told))), policy.state_bytes_max))
+        again.take(read_answer(json.loads(canonical_text(answer_wire(told))), policy.state_bytes_max))
     assert again.to_wire() == whole.to_wire()
 
 
@@ -158,7 +158,7 @@ def test_damaged_searches_are_refused_in_kind(value: Any, data: Any) -> None:
     for _ in range(data.draw(st.integers(0, 12))):
         ask = search.next()
         if ask is not None:
-            search.told(answer(3, ask))
+            search.take(answer(3, ask))
     wire = search.to_wire()
     name = data.draw(st.sampled_from(sorted(wire)))
     if name == "nodes" and data.draw(st.booleans()):

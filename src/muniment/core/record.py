@@ -332,10 +332,11 @@ def _describe(item: Any) -> str:
     else:
         wanted = item["msg"].removeprefix("Input should be ")
         wanted = wanted[0].lower() + wanted[1:]
-    return f"wanted {wanted}, found {_shown(item['input'])}"
+    return f"wanted {wanted}, found {_short_text(item['input'])}"
 
 
-def _shown(value: Any) -> str:
+def _short_text(value: Any) -> str:
+    """A value as an error message quotes it: short, whatever it is."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list | tuple):

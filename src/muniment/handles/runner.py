@@ -125,7 +125,7 @@ class Runner:
         bucket, how many passed of how many. `seed` makes attempts differ in the same way again. `query` is what is
         recalled by, where it is not the task; `run_id` names the first attempt.
         """
-        asked = self._asked(task, query, intent, state, bucket_key, features)
+        asked = self._task_asked(task, query, intent, state, bucket_key, features)
         chosen = mode if mode is not None else "auto" if self._router is not None else self._settings["mode"]
         if chosen not in MODES:
             raise InvalidInput(f"{chosen!r:.40} is not a mode", path="$.mode", hint=", ".join(MODES))
@@ -153,7 +153,8 @@ class Runner:
         plan = self._plan(chosen, bucket_key, _attempts(k), most, _known(known))
         return Rollout(bench, plan, run_id=run_id, seed=seed, tools=tools).run()
 
-    def _asked(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskAsked:
+    def _task_asked(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskAsked:
+        """Check the arguments of a task and put them together."""
         if not isinstance(task, str) or not task.strip():
             raise InvalidInput("a task is text", path="$.task")
         if bucket_given(bucket_key) is not None:

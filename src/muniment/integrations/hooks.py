@@ -67,14 +67,14 @@ def handle(
     if name == "SessionStart":
         project = Path(str(event.get("cwd", ""))).name
         build = run.compose("planner", query=project, max_tokens=max_tokens)
-        return _told(name, build.text)
+        return _context_output(name, build.text)
     if name == "UserPromptSubmit":
         prompt = str(event.get("prompt", ""))
         text = run.compose("responder", query=prompt, max_tokens=max_tokens).text
         if prompt.strip():
             key = once_key(session, _id(event, "prompt_id"), _count(run), prompt)
             run.observe("user", prompt, idempotency_key=key)
-        return _told(name, text)
+        return _context_output(name, text)
     if name in ("PostToolUse", "PostToolUseFailure"):
         _record_tool(run, event, session, ok=name == "PostToolUse")
     elif name in ("Stop", "SubagentStop"):
@@ -82,7 +82,8 @@ def handle(
     return {}
 
 
-def _told(name: str, text: str) -> dict[str, Any]:
+def _context_output(name: str, text: str) -> dict[str, Any]:
+    """The answer of a hook that adds a text to the context; empty where there is no text."""
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else {}
 
 

@@ -107,7 +107,7 @@ class Learned(NamedTuple):
     records: tuple[MemoryActionRecord, ...]
 
 
-class _Seen(NamedTuple):
+class _FoldInputs(NamedTuple):
     """What a fold is computed from, and what of it must still be so when it is written."""
 
     finished: Finished
@@ -183,7 +183,7 @@ def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", read_canonical(item.body)) for item in last if item.body is not None]
 
 
-def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
+def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
     """Read the run and what it is compared with."""
     entries = list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id))
     whole = [entry for entry in entries if entry.body is not None]
@@ -191,7 +191,7 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
     policy = ctx.policy.learn
     name = core_name(intent_key(asked.intent))
 
-    def work(reader: Reader) -> _Seen:
+    def work(reader: Reader) -> _FoldInputs:
         recalled = latest_recall(reader, scope)
         selection = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
         rules = {} if selection is None else selection.plain()
@@ -208,7 +208,7 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _Seen:
         peers = [peer for peer in peers if _is_alike(peer, facts)]
         existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
         ids = tuple(entry.id for entry in entries)
-        return _Seen(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
+        return _FoldInputs(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
 
     return ctx.engine.read(scope.tenant_id, work)
 
@@ -306,7 +306,7 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
     raise Conflict(f"the run {scope.run_id} keeps changing while it is folded", path="$.run_id", hint="try again")
 
 
-def _fold(ctx: Context, tenant_id: str, owner: str, seen: _Seen, asked: LearnRequest, now: str) -> Folded:
+def _fold(ctx: Context, tenant_id: str, owner: str, seen: _FoldInputs, asked: LearnRequest, now: str) -> Folded:
     """The fold, computed again where what it would write is there already, out of sight, or was forgotten."""
     trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
     if not asked.is_final:  # the next one of this run is another fold
@@ -360,13 +360,13 @@ class _Ready(NamedTuple):
 
     scope: Scope
     owner: str
-    seen: _Seen
+    seen: _FoldInputs
     folded: Folded
     now: str
     is_final: bool
 
 
-def _trigger(seen: _Seen, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
+def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
     """Why a run that ends is folded: a failure that came back, a budget that ran out, or its end."""
     facts = seen.facts
     budget = (asked.budgets or {}).get("tokens")
@@ -408,9 +408,9 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         _log_draft(scope, log, seen, is_final=is_final),
         *(memory_drafts([_capsule_memory(capsule, owner, now)], {}) if is_final else ()),
         *memory_drafts(tallied, {memory.id: memory for memory in tallied}),
-        _told(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
+        _record_draft(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
         *(
-            _told(DRAFT_MADE, draft.draft_id, "draft", draft.to_wire(), draft.source_trace_ids)
+            _record_draft(DRAFT_MADE, draft.draft_id, "draft", draft.to_wire(), draft.source_trace_ids)
             for draft in folded.drafts
             if latest(tx, draft.draft_id) is None
         ),
@@ -428,11 +428,12 @@ def _told_before(tx: Transaction, ready: _Ready, logged: Item) -> Learned:
     return _answer(tx, ready.owner, log, build_capsule(ready.seen.finished, ready.folded.result.created_at))
 
 
-def _told(event: str, id_: str, part: str, record: dict[str, Any], sources: Sequence[str]) -> EntryDraft:
+def _record_draft(event: str, id_: str, part: str, record: dict[str, Any], sources: Sequence[str]) -> EntryDraft:
+    """The entry that tells of a record, with the sources it was made from."""
     return draft_patch(event, "assistant", {"id": id_, part: record, "sources": list(sources)})
 
 
-def _stands(tx: Transaction, scope: Scope, seen: _Seen, folded: Folded) -> bool:
+def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded) -> bool:
     """Is the run as it was read, and is everything there that the fold names as its source?"""
     where: tuple[Condition, ...] = (
         ("user_id", "=", scope.user_id),
@@ -500,7 +501,7 @@ def _with_retirements(
     return plan.model_copy(update={"actions": (*kept, *more)})
 
 
-def _log_draft(scope: Scope, log: EventLog, seen: _Seen, *, is_final: bool) -> EntryDraft:
+def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, *, is_final: bool) -> EntryDraft:
     facts, asked = seen.facts, seen.finished.first_asked
     said: dict[str, Any] = {
         "id": facts.trace_id,

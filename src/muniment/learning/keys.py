@@ -163,9 +163,9 @@ def _read(head: str, fields: tuple[_Field, ...], kind: type[Parts], text: str) -
         if field is None or not equals or field.field in found:
             return None
         if field.many:
-            found[field.field] = tuple(sorted({_clean(_plain(item)) for item in value.split(",")} - {""}))
-        elif _clean(_plain(value)):
-            found[field.field] = _clean(_plain(value))
+            found[field.field] = tuple(sorted({_clean(_unescaped(item)) for item in value.split(",")} - {""}))
+        elif _clean(_unescaped(value)):
+            found[field.field] = _clean(_unescaped(value))
     return kind.model_validate(found)
 
 
@@ -178,7 +178,8 @@ def _escape(value: str) -> str:
     return _RESERVED.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
-def _plain(value: str) -> str:
+def _unescaped(value: str) -> str:
+    """A value with its escaped characters put back."""
     return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), value)
 
 

@@ -126,17 +126,19 @@ def _plans(reader: Reader, added: Sequence[Added]) -> list[_Plan]:
             named.setdefault(corpus, []).append(new.document_id)
     found = {corpus: revisions_of(reader, corpus, ids) for corpus, ids in named.items()}
     return [
-        _anonymous(reader, corpus, new) if new.is_anonymous else _named(reader, corpus, new, found[corpus])
+        _plan_anonymous(reader, corpus, new) if new.is_anonymous else _plan_named(reader, corpus, new, found[corpus])
         for corpus, new in added
     ]
 
 
-def _anonymous(reader: Reader, corpus: CorpusScope, new: NewDocument) -> _Plan:
+def _plan_anonymous(reader: Reader, corpus: CorpusScope, new: NewDocument) -> _Plan:
+    """The plan for a document that came without an id: the one that says the same, or a new document."""
     alike = revisions_named(reader, corpus, digest_name(new.said["digest"]))
     return _Plan(next(filter(new.is_same, alike), None), 1, None)
 
 
-def _named(reader: Reader, corpus: CorpusScope, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
+def _plan_named(reader: Reader, corpus: CorpusScope, new: NewDocument, found: Mapping[str, dict[int, Item]]) -> _Plan:
+    """The plan for a document that came with an id: the revision it becomes, or the one it equals."""
     revisions = found[new.document_id]
     last = revisions[max(revisions)] if revisions else None
     if last is not None and new.is_same(last):

@@ -179,11 +179,12 @@ def _formed(
 ) -> list[EpisodeCandidate]:
     """The episodes of a stretch that have something to say."""
     turns = _last(ctx, reader, request, where, AROUND_MAX)
-    told = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _told, turns) if episode.lines]
+    told = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _episodes_of, turns) if episode.lines]
     return [_scored(episode, scores) for episode in told] if scores else told
 
 
-def _told(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
+def _episodes_of(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
+    """The episodes that these turns make."""
     return form_episodes(turns, {})
 
 

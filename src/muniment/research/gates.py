@@ -87,16 +87,16 @@ def gate_b(
     accepted, total = by_standing["accepted"], len(perspectives)
     reasons = []
     if by_standing["waiting"]:
-        reasons.append(f"no output of {_named(by_standing['waiting'])}: ingest it, or give the perspective up")
+        reasons.append(f"no output of {_listing(by_standing['waiting'])}: ingest it, or give the perspective up")
     if by_standing["rejected"]:
         reasons.append(
-            f"the output of {_named(by_standing['rejected'])} breaks its contract: have it done again as the retry "
+            f"the output of {_listing(by_standing['rejected'])} breaks its contract: have it done again as the retry "
             "directive says, or give the perspective up"
         )
     if unborne := [each for each in accepted if each not in borne]:
-        reasons.append(f"{_named(unborne)} passes for accepted without an accepted output: ingest it again")
+        reasons.append(f"{_listing(unborne)} passes for accepted without an accepted output: ingest it again")
     if silent := [each for each in by_standing["given_up"] if not given_up.get(each, "").strip()]:
-        reasons.append(f"{_named(silent)} was given up without a reason: say why")
+        reasons.append(f"{_listing(silent)} was given up without a reason: say why")
     if not accepted or not _at_least(len(accepted), total, policy.accepted_share_min):
         wanted = max(1, _needed(total, policy.accepted_share_min))
         reasons.append(
@@ -140,16 +140,16 @@ def gate_c(
         open_ones = [*by_status["unchecked"], *by_status["blocked"], *invalid]
         reasons.append(
             f"{validated} of {total} citations are valid or paywalled, {missing} more are needed: supply what was read "
-            f"at {_named(open_ones)}, or have the addresses looked at"
+            f"at {_listing(open_ones)}, or have the addresses looked at"
         )
     if not _at_most(len(invalid), total, policy.invalid_share_max):
         reasons.append(
-            f"{len(invalid)} of {total} citations are invalid: correct {_named(invalid)} in the outputs, "
+            f"{len(invalid)} of {total} citations are invalid: correct {_listing(invalid)} in the outputs, "
             "supply the pages, or take out what rests on them"
         )
     if uncategorised:
         reasons.append(
-            f"{_named(uncategorised)} stands in an accepted output and has no citation: write the address out in full"
+            f"{_listing(uncategorised)} stands in an accepted output and has no citation: write the address out in full"
         )
     metrics: dict[str, JsonValue] = {
         "citations": total,
@@ -193,7 +193,7 @@ def gate_d(
         absent = [each for each in due if each not in named]
         reasons.append(
             f"{summarised} of {len(due)} perspectives have a summary, {wanted} are needed: "
-            f"pack again with {_named(absent) or 'an accepted output'}"
+            f"pack again with {_listing(absent) or 'an accepted output'}"
         )
     if not any(entry.key_claims for entry in pack.summaries):
         reasons.append("no claim is borne by its source: supply what was read, settle the citations and pack again")
@@ -216,37 +216,37 @@ def _over_limits(pack: SummaryPack, sizes: Mapping[str, int], limits: ResearchLi
     if pack.limits != limits.model_dump(mode="json"):
         yield "the pack was made under other limits than the manifest's: pack again"
     if large := [f"{path} ({size} bytes)" for path, size in sizes.items() if size > limits.summary_bytes_max]:
-        yield f"over max_summary_kb, which is {limits.summary_bytes_max} bytes: {_named(large)}; pack again"
+        yield f"over max_summary_kb, which is {limits.summary_bytes_max} bytes: {_listing(large)}; pack again"
     if (total := sum(sizes.values())) > limits.total_bytes_max:
         yield f"over max_total_summary_kb, which is {limits.total_bytes_max} bytes: {total} in all; pack again"
 
 
 def _wrong_entries(pack: SummaryPack, files: Mapping[str, bytes], known: Collection[str]) -> Iterable[str]:
     if missing := [entry.summary_md for entry in pack.summaries if entry.summary_md not in files]:
-        yield f"the pack names {_named(missing)}, and there is no such file: write it from the store"
+        yield f"the pack names {_listing(missing)}, and there is no such file: write it from the store"
     if strange := [entry.perspective_id for entry in pack.summaries if entry.perspective_id not in known]:
-        yield f"the pack summarises {_named(strange)}, which the plan does not have: pack again"
+        yield f"the pack summarises {_listing(strange)}, which the plan does not have: pack again"
     for key in ("perspective_id", "summary_md"):
         counts = Counter(getattr(entry, key) for entry in pack.summaries)
         if twice := [name for name, count in counts.items() if count > 1]:
-            yield f"{_named(twice)} stands in the pack more than once: pack again"
+            yield f"{_listing(twice)} stands in the pack more than once: pack again"
 
 
 def _wrong_claims(
     pack: SummaryPack, files: Mapping[str, bytes], limits: ResearchLimits, statuses: Mapping[str, CitationStatus]
 ) -> Iterable[str]:
     if full := [entry.perspective_id for entry in pack.summaries if len(entry.key_claims) > limits.max_key_claims]:
-        yield f"more than {limits.max_key_claims} key claims (max_key_claims) in {_named(full)}: pack again"
+        yield f"more than {limits.max_key_claims} key claims (max_key_claims) in {_listing(full)}: pack again"
     claims = [(entry, claim) for entry in pack.summaries for claim in entry.key_claims]
     if bare := [_brief(claim.claim) for _, claim in claims if not claim.citation_cids]:
-        yield f"key claims without a citation: {_named(bare)}; pack again"
+        yield f"key claims without a citation: {_listing(bare)}; pack again"
     cids = dict.fromkeys(cid for _, claim in claims for cid in claim.citation_cids)
     if unknown := [cid for cid in cids if cid not in statuses]:
-        yield f"key claims cite {_named(unknown)}, which citations.jsonl does not have: make the citations again"
+        yield f"key claims cite {_listing(unknown)}, which citations.jsonl does not have: make the citations again"
     if barred := [cid for cid in cids if statuses.get(cid, "valid") not in CITABLE]:
-        yield f"key claims cite {_named(barred)}, which may not be cited: pack again after the citations"
+        yield f"key claims cite {_listing(barred)}, which may not be cited: pack again after the citations"
     if apart := [_brief(claim.claim) for entry, claim in claims if not _stands_in(entry, claim.claim, files)]:
-        yield f"key claims that their summaries do not have: {_named(apart)}; pack again"
+        yield f"key claims that their summaries do not have: {_listing(apart)}; pack again"
 
 
 def _stands_in(entry: SummaryEntry, claim: str, files: Mapping[str, bytes]) -> bool:
@@ -306,7 +306,8 @@ def _share(part: int, whole: int) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
-def _named(names: Sequence[str]) -> str:
+def _listing(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
     shown = ", ".join(names[:_NAMED_MAX])
     more = len(names) - _NAMED_MAX
     return f"{shown} and {more} more" if more > 0 else shown

@@ -67,7 +67,9 @@ def check_claims(
 
 
 def _most_telling(found: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Those with citations before those without, those with figures first; in the order of the output."""
+    """The claims that tell most: those with citations before those without, those with figures first; in the order of
+    the output.
+    """
     if len(found) <= most:
         return list(found)
     ranked = sorted(

@@ -147,7 +147,7 @@ def agent_result(given: Any, tool_use: Any, sources: Any, change_note: Any) -> A
             f"an output is Markdown or an object with markdown, not {type(given).__name__}", path="$.output"
         )
     more = {"tool_use": tool_use, "sources": sources, "change_note": change_note}
-    plain |= {key: _plain(value) for key, value in more.items() if value is not None}
+    plain |= {key: _json_value(value) for key, value in more.items() if value is not None}
     try:
         result = AgentResult.model_validate(plain)
     except ValidationError as error:
@@ -155,7 +155,8 @@ def agent_result(given: Any, tool_use: Any, sources: Any, change_note: Any) -> A
     return result.model_copy(update={"markdown": well_formed(result.markdown, "$.output")})
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
+    """A mapping or a sequence as plain JSON data."""
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

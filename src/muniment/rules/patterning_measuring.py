@@ -44,7 +44,9 @@ class TrainAndEvaluate(Protocol):
     def __call__(self, weights: Mapping[str, float], seed: int, /) -> Mapping[str, float]: ...
 
 
-class _Asked(NamedTuple):
+class _Measurement(NamedTuple):
+    """One measurement to be made: under these weights, with this seed."""
+
     label: str
     weights: dict[str, float]
     seed: int
@@ -111,7 +113,7 @@ def measure_response(
     levers = read_levers(asked.probes, asked.base_weights, policy)
     planned = [(step, seed + again) for again in range(policy.repeats) for step in planned_steps(levers, policy)]
     questions = [
-        _Asked(
+        _Measurement(
             "the base" if step.probe is None else f"{levers.ids[step.probe]} {step.size:+g}",
             named(levers, moved(levers, step)),
             its_seed,
@@ -173,8 +175,8 @@ def _compare(
     plan: PatterningPlan, judge: TrainAndEvaluate, seed: int, policy: PatterningPolicy, executor: Executor | None
 ) -> Trial:
     seeds = [seed + again for again in range(policy.repeats)]
-    questions = [_Asked("the base", base_weights_of(plan), each) for each in seeds]
-    questions += [_Asked("the plan", planned_weights(plan), each) for each in seeds]
+    questions = [_Measurement("the base", base_weights_of(plan), each) for each in seeds]
+    questions += [_Measurement("the plan", planned_weights(plan), each) for each in seeds]
     answers = _evaluate(judge, questions, plan.observables, policy, executor)
     return judge_evaluations(plan, answers[: len(seeds)], answers[len(seeds) :], policy)
 
@@ -184,7 +186,7 @@ def _compare(
 
 def _evaluate(
     judge: TrainAndEvaluate,
-    questions: Sequence[_Asked],
+    questions: Sequence[_Measurement],
     observables: Sequence[PatterningObservable],
     policy: PatterningPolicy,
     executor: Executor | None,
@@ -204,7 +206,7 @@ def _evaluate(
             future.cancel()
 
 
-def _submitted(executor: Executor, judge: TrainAndEvaluate, asked: _Asked) -> Future[Mapping[str, float]]:
+def _submitted(executor: Executor, judge: TrainAndEvaluate, asked: _Measurement) -> Future[Mapping[str, float]]:
     try:
         return executor.submit(judge, dict(asked.weights), asked.seed)
     except RuntimeError as error:  # shut down, or its workers died
@@ -212,7 +214,7 @@ def _submitted(executor: Executor, judge: TrainAndEvaluate, asked: _Asked) -> Fu
 
 
 def _read(
-    future: Future[Any], asked: _Asked, observables: Sequence[PatterningObservable], policy: PatterningPolicy
+    future: Future[Any], asked: _Measurement, observables: Sequence[PatterningObservable], policy: PatterningPolicy
 ) -> dict[str, float]:
     where = _where(asked)
     limit = None if policy.evaluation_timeout_s is None else float(policy.evaluation_timeout_s)
@@ -235,5 +237,5 @@ def _read(
     return {each.obs_id: float(value) for each, value in zip(observables, values, strict=True)}
 
 
-def _where(asked: _Asked) -> str:
+def _where(asked: _Measurement) -> str:
     return f"evaluating {asked.label} with seed {asked.seed}"

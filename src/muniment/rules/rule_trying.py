@@ -89,7 +89,7 @@ def try_tests(
     """Every test on the agent, or on outputs given by test id; `known` are runs whose bad answers a test refuses."""
     by_task = {one.x_ref: one for one in known}
     prompts = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in specs]
-    results = _given(specs, trial) if isinstance(trial, Mapping) else _asked(specs, prompts, trial)
+    results = _given(specs, trial) if isinstance(trial, Mapping) else _asked_results(specs, prompts, trial)
     bad = bad_outputs(rule, known)
     outcomes = [
         outcome_of(spec, result, vacuous=is_vacuous(spec, grade, bad))
@@ -115,7 +115,7 @@ def _with_rule(rule: RuleRecord, task: str) -> str:
     return f"{rule_line(rule.body)}\n{task}"
 
 
-def _asked(
+def _asked_results(
     specs: Sequence[RegressionTestSpec], prompts: Sequence[tuple[str, str] | None], trial: Trial
 ) -> list[CaseResult]:
     """One answer for each task that is shown in one way: its tests are asked of the same answer."""

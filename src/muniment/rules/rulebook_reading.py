@@ -129,11 +129,12 @@ def candidates_for(
         return 0, []
     found: list[Candidate] = []
     for name in names:
-        found += _named(ctx, reader, (tenant_id, owner, name), revision)
+        found += _candidates_named(ctx, reader, (tenant_id, owner, name), revision)
     return revision, found
 
 
-def _named(ctx: Context, reader: Reader, key: tuple[str, str, str], revision: int) -> tuple[Candidate, ...]:
+def _candidates_named(ctx: Context, reader: Reader, key: tuple[str, str, str], revision: int) -> tuple[Candidate, ...]:
+    """The rules under one name of a rulebook, from the cache where it is not out of date."""
     tenant_id, owner, name = key
     held = ctx.cache(RuleCache).get(key)
     if held is not None:

@@ -32,12 +32,16 @@ class AnswerLog:
 
     def __init__(self, run: Run, search_id: str, policy: TreePolicy) -> None:
         self._run, self._id, self._policy = run, search_id, policy
-        own = [entry for entry in run.ledger.entries() if entry.kind == "step" and _told(entry).get("id") == search_id]
-        self._first = next((entry for entry in own if "begun" not in _told(entry)), None)
+        own = [
+            entry
+            for entry in run.ledger.entries()
+            if entry.kind == "step" and _search_fields(entry).get("id") == search_id
+        ]
+        self._first = next((entry for entry in own if "begun" not in _search_fields(entry)), None)
         self._begun = None if self._first is None else self._read(self._first)
         self._as = None if self._first is None else self._first.id
-        self._rest = [entry for entry in own if _told(entry).get("begun") == self._as]
-        self._is_finished = any(_told(entry).get("ended") for entry in self._rest)
+        self._rest = [entry for entry in own if _search_fields(entry).get("begun") == self._as]
+        self._is_finished = any(_search_fields(entry).get("ended") for entry in self._rest)
         self._count = 0
         self._pending: list[Written] = []
         self._since = run._ctx.clock()
@@ -60,11 +64,11 @@ class AnswerLog:
     def replay(self, search: TreeSearch) -> int:
         """Tell a search all that is known; answers how much that was."""
         for entry in self._rest:
-            rows = self._read(entry) if _told(entry).get("from") == self._count else None
+            rows = self._read(entry) if _search_fields(entry).get("from") == self._count else None
             for row in rows if isinstance(rows, list) else ():
                 try:
                     answer = read_answer(row, search.policy.state_bytes_max)
-                    search.told(answer)
+                    search.take(answer)
                 except MunimentError:  # not an answer to this search: what follows it is none either
                     break
                 self._count += 1
@@ -108,9 +112,10 @@ class AnswerLog:
         if entry.body is None:
             return None
         content = self._run.ledger.content(entry.id)
-        return read_canonical(content) if digest_of(content) == _told(entry).get("digest") else None
+        return read_canonical(content) if digest_of(content) == _search_fields(entry).get("digest") else None
 
 
-def _told(entry: LedgerEntry) -> dict[str, Any]:
+def _search_fields(entry: LedgerEntry) -> dict[str, Any]:
+    """What an entry says of a search; empty where it says nothing."""
     told = entry.metadata.get(TOOL)
     return told if isinstance(told, dict) else {}

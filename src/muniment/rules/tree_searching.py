@@ -143,7 +143,7 @@ def _go_on(search: TreeSearch, caller: ProblemCaller, log: AnswerLog, deadline: 
             search.stop(cap)
             return
         answer = caller.answer(ask)
-        search.told(answer)
+        search.take(answer)
         log.add(answer)
 
 

@@ -75,7 +75,7 @@ def make_claim(
 
     def decide(tx: Transaction) -> Decided:
         cited = cite(tx, writer.scope, pointers, "$.evidence")
-        known = _named(tx, writer, "claim", said, "retracted")
+        known = _record_of_words(tx, writer, "claim", said, "retracted")
         chosen[:] = [fresh if known is None else known.id]
         if known is not None:
             _check_same(known, cited, status, basis, claim_id)
@@ -187,7 +187,7 @@ def _claim(reader: Reader, writer: Writer, claim_id: Any) -> tuple[Item, RunClai
     return item, RunClaim.from_wire(item.plain())
 
 
-def _named(reader: Reader, writer: Writer, kind: str, words: str, but: str | None = None) -> Item | None:
+def _record_of_words(reader: Reader, writer: Writer, kind: str, words: str, but: str | None = None) -> Item | None:
     """The record of this run that says this, word for word, unless it was forgotten or is in the state `but`."""
     name = name_of_words(writer.scope.run_id, words)
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", writer.scope.user_id), ("name", "=", name))
@@ -316,7 +316,7 @@ def open_question(writer: Writer, text: Any) -> str:
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        known = _named(tx, writer, "question", said)
+        known = _record_of_words(tx, writer, "question", said)
         chosen[:] = [fresh if known is None else known.id]
         if known is not None and known.status == "open":
             return Decided([])
@@ -333,7 +333,7 @@ def close_question(writer: Writer, question: Any, answer: Any) -> str:
     chosen: list[str] = []
 
     def decide(tx: Transaction) -> Decided:
-        known = _named(tx, writer, "question", named)
+        known = _record_of_words(tx, writer, "question", named)
         item = known or _own(tx, writer, "question", named, "$.question")
         if item.status != "open":
             raise Conflict(f"the question {item.id} is closed already", path="$.question")

@@ -52,19 +52,20 @@ class Selector:
     document: tuple[str, ...] = ()
     """The sessions that are the revisions of a document, of the corpus that is the user."""
 
-    def shown(self, tenant_id: str) -> dict[str, str]:
-        shown = {"tenant_id": tenant_id}
+    def receipt_fields(self, tenant_id: str) -> dict[str, str]:
+        """What was to be forgotten, as a receipt names it."""
+        fields = {"tenant_id": tenant_id}
         if self.event is not None:
-            shown["event"] = self.event
+            fields["event"] = self.event
         if self.item is not None:
-            shown[self.item[0]] = self.item[1]
+            fields[self.item[0]] = self.item[1]
         if self.session_id is not None:
-            shown["session_id"] = self.session_id
+            fields["session_id"] = self.session_id
         if self.user_id is not None:
-            shown["user_id"] = self.user_id
+            fields["user_id"] = self.user_id
         if self.document:
-            shown["document"] = self.document[0]
-        return shown
+            fields["document"] = self.document[0]
+        return fields
 
 
 @dataclass(slots=True)
@@ -126,7 +127,7 @@ def _erase(
         receipt_id=receipt_id,
         tenant_id=tenant_id,
         requested_at=now,
-        selector=selector.shown(tenant_id),
+        selector=selector.receipt_fields(tenant_id),
         erased=erased,
         counts={name: count for name, count in erasure.counts.items() if count},
         scrubbed=False,

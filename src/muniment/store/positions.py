@@ -149,7 +149,7 @@ def seal(who: Who, at: Standpoint) -> str:
     owners = who.owners
     plain = [
         _FORMAT,
-        _named(who),
+        _owner_digest(who),
         sum(read.seq for read in at.heads.values()),
         since,
         [[owners.index(owner), session_id, *read] for (owner, session_id), read in listed],
@@ -164,13 +164,14 @@ def _sealed(who: Who, tail: Tail) -> str:
     return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
 
 
-def _named(who: Who) -> str:
+def _owner_digest(who: Who) -> str:
+    """A digest of whose position it is, so that none is taken for another user's."""
     return digest_of(["muniment.position.v1", *who])[:12]
 
 
 def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
     """The standpoint that was sealed; None where it cannot be told any more what came after it."""
-    total, since, listed, builds, receipts = _opened(who, position)
+    total, since, listed, builds, receipts = _opened_position(who, position)
     owners = who.owners
     told = {(owners[owner], session_id): Read(seq, recorded_at) for owner, session_id, seq, recorded_at in listed}
     heads: dict[tuple[str, str], Read] = {}
@@ -206,12 +207,13 @@ def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:
     return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
 
 
-def _opened(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:
+def _opened_position(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:
+    """The parts of a position that was sealed for this user."""
     try:
         plain = parse_json(base64.b64decode(position + "=" * (-len(position) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):
         plain = None
-    if not _is_position(plain) or plain[:2] != [_FORMAT, _named(who)]:
+    if not _is_position(plain) or plain[:2] != [_FORMAT, _owner_digest(who)]:
         raise InvalidInput(
             "not a position of this user's changes", path="$.after", hint="send back `position` as it was answered"
         )

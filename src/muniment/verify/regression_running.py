@@ -111,12 +111,12 @@ def _finished(spec: RegressionTestSpec, future: Future[Any]) -> CaseResult:
         return broken(spec, "error", "cancelled before it ran")
     error = future.exception()
     if error is not None:
-        return broken(spec, "error", _plain(f"{type(error).__name__}: {error}"[:1000]))
+        return broken(spec, "error", _utf8_text(f"{type(error).__name__}: {error}"[:1000]))
     answer, duration_ms = future.result()
     return _graded(spec, answer, duration_ms)
 
 
-def _plain(text: str) -> str:
+def _utf8_text(text: str) -> str:
     """Text that UTF-8 can hold: what an agent says of its crash may be anything."""
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -48,7 +48,7 @@ def walk(search: TreeSearch, answer: Callable[[Ask], Answer], most: int = 10_000
             break
         if ask.kind == "expand":
             expanded.append(str(ask.state))
-        search.told(answer(ask))
+        search.take(answer(ask))
     return expanded
 
 
@@ -59,7 +59,7 @@ def test_a_state_is_verified_then_scored_then_expanded() -> None:
     while (ask := search.next()) is not None:
         assert search.next() == ask  # asking changes nothing
         asked.append((ask.kind, ask.state, ask.depth))
-        search.told(answer(ask))
+        search.take(answer(ask))
     assert asked == [
         ("verify", "a", 0),
         ("score", "a", 0),
@@ -315,15 +315,15 @@ def test_answers_that_are_none_are_refused_and_change_nothing() -> None:
         Failed("", ""),
     ):
         with pytest.raises(InvalidInput):
-            search.told(answer)
+            search.take(answer)
     assert search.to_wire() == before
-    search.told(Verified("fail"))
+    search.take(Verified("fail"))
     with pytest.raises(InvalidInput):
-        search.told(Scored(1.5))
-    search.told(Scored(None))
-    search.told(Expanded(()))
+        search.take(Scored(1.5))
+    search.take(Scored(None))
+    search.take(Expanded(()))
     with pytest.raises(InvalidInput, match="over"):
-        search.told(Expanded(()))
+        search.take(Expanded(()))
 
 
 @pytest.mark.parametrize("root", [{1, 2}, float("inf"), object(), "\ud800"])

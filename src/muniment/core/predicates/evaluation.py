@@ -11,7 +11,7 @@ from typing import Any
 from muniment.core.predicates.schema import Type
 from muniment.core.predicates.tree import Call, Compare, Field, Junction, Node, Not, Value
 
-__all__ = ["FUNCTIONS", "STEPS_MAX", "Function", "Truth", "Types", "evaluate", "like", "shown"]
+__all__ = ["FUNCTIONS", "STEPS_MAX", "Function", "Truth", "Types", "evaluate", "like", "value_at"]
 
 Spend = Callable[[int], None]
 """Takes steps from the budget of the evaluation, and ends it where they are used up."""
@@ -182,7 +182,7 @@ def evaluate(node: Node, features: Mapping[str, Any], types: Types, steps: int =
         return Truth.UNKNOWN
 
 
-def shown(path: tuple[str, ...], features: Mapping[str, Any]) -> Any:
+def value_at(path: tuple[str, ...], features: Mapping[str, Any]) -> Any:
     """What stands at a path; None where nothing does."""
     here: Any = features
     for key in path:
@@ -253,7 +253,7 @@ class _Evaluation:
         return _ordered(op, mine, other) if op in _ORDERS else _computed(op, mine, other)
 
     def is_there(self, field: Node) -> bool:
-        return isinstance(field, Field) and shown(field.path, self.features) is not None
+        return isinstance(field, Field) and value_at(field.path, self.features) is not None
 
     def equal(self, mine: Any, other: Any) -> bool:
         if isinstance(mine, tuple) and isinstance(other, tuple):
@@ -262,7 +262,7 @@ class _Evaluation:
         return same(mine, other)
 
     def read(self, path: tuple[str, ...]) -> Any:
-        value = self.plain(shown(path, self.features))
+        value = self.plain(value_at(path, self.features))
         return value if value is not None and _is(value, self.types[path]) else None
 
     def plain(self, value: Any) -> Any:

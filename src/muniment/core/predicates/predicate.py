@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from muniment.core.hashing import digest
-from muniment.core.predicates.evaluation import Truth, Types, evaluate, shown
+from muniment.core.predicates.evaluation import Truth, Types, evaluate, value_at
 from muniment.core.predicates.parser import LENGTH_MAX, Places, check_condition, parse_tree
 from muniment.core.predicates.schema import RUN_FEATURES, Schema
 from muniment.core.predicates.tree import (
@@ -123,7 +123,7 @@ class Predicate:
         truth = evaluate(node, features, self._types)
         if not isinstance(node, Junction):
             paths = dict.fromkeys(part.path for part in walk(node) if isinstance(part, Field))
-            found = tuple((".".join(path), _short(shown(path, features))) for path in paths)
+            found = tuple((".".join(path), _short(value_at(path, features))) for path in paths)
             return [Leaf(print_tree(node), truth, found)]
         alike = [part for part in node.parts if evaluate(part, features, self._types) is truth]
         decisive = Truth.FALSE if node.op == "&&" else Truth.TRUE
@@ -217,7 +217,7 @@ def denied(condition: Node) -> Node:
 
 
 def conjunction(conditions: Iterable[Node], schema: Schema = RUN_FEATURES) -> Predicate:
-    """All of them, sorted and each once, so that the same conditions make the same predicate."""
+    """The conjunction of conditions, sorted and each once, so that the same conditions make the same predicate."""
     parts = [part for _, part in sorted({print_tree(part): part for part in joined("&&", conditions)}.items())]
     if len(parts) == 1:
         return predicate_of(parts[0], schema)

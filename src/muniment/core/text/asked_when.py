@@ -46,7 +46,7 @@ from muniment.core.text.when import (
 __all__ = ["query_window"]
 
 
-class _Named(NamedTuple):
+class _NamedTime(NamedTuple):
     """A time that a question names, and where."""
 
     start: int
@@ -158,25 +158,25 @@ def query_window(text: str, now: date, words: Sequence[str] | None = None) -> Wi
             words = ascii_words(folded)
         if _TIME_WORDS.isdisjoint(words):  # only digits, or one of these, name a time
             return None
-    first = _named(folded, now) or _relative(folded, now, words)
+    first = _first_date(folded, now) or _relative(folded, now, words)
     if first is None:
         return None
     is_range, ranged = _ranged(folded, now, first)
     return ranged if is_range else _sided(folded, first)
 
 
-def _relative(folded: str, now: date, words: Sequence[str] | None) -> _Named | None:
+def _relative(folded: str, now: date, words: Sequence[str] | None) -> _NamedTime | None:
     ways = (*_FIRST_WAYS, *likely_ways(folded, words), *_LAST_WAYS)
     found = min(find_spans(folded, now, ways), default=None, key=lambda pair: pair[0])
-    return None if found is None else _Named(*found[0], found[1])
+    return None if found is None else _NamedTime(*found[0], found[1])
 
 
 # -- dates written out ----------------------------------------------------------------------------------
 
 
-def _named(folded: str, now: date) -> _Named | None:
+def _first_date(folded: str, now: date) -> _NamedTime | None:
     """The first date written out: a day, a month of a year or a part of one, a month, a year."""
-    best: _Named | None = None
+    best: _NamedTime | None = None
     has_digit = _DIGIT.search(folded) is not None or not folded.isascii()
     for match in _FULL.finditer(folded) if has_digit else ():
         best = _from_full(match, now)
@@ -193,26 +193,26 @@ def _named(folded: str, now: date) -> _Named | None:
     return None if best is None else _with_part(folded, best)
 
 
-def _month_at(folded: str, start: int, end: int, now: date) -> _Named | None:
+def _month_at(folded: str, start: int, end: int, now: date) -> _NamedTime | None:
     """A month by its English name: the latest, or that of the year told behind it."""
     month, behind = MONTHS[folded[start:end]], _YEAR_AFTER.match(folded, end)
     if behind is None:
         window = _latest_month(month, now)
     else:
         window, end = month_of(now.year + _YEAR_WORDS[behind["which"]], month), behind.end()
-    return None if window is None else _Named(start, end, window, behind is not None)
+    return None if window is None else _NamedTime(start, end, window, behind is not None)
 
 
-def _year_at(start: int, end: int, year: int) -> _Named | None:
+def _year_at(start: int, end: int, year: int) -> _NamedTime | None:
     window = year_of(year)
-    return None if window is None else _Named(start, end, window, has_year=True)
+    return None if window is None else _NamedTime(start, end, window, has_year=True)
 
 
 def _latest_month(month: int, now: date) -> Window | None:
     return month_of(now.year if month <= now.month else now.year - 1, month)
 
 
-def _from_full(match: re.Match[str], now: date) -> _Named | None:
+def _from_full(match: re.Match[str], now: date) -> _NamedTime | None:
     start, end = match.span()
     if match["oy"]:
         return _year_at(start, end, int(match["oy"]))
@@ -229,7 +229,7 @@ def _from_full(match: re.Match[str], now: date) -> _Named | None:
     elif match["yw"]:
         year = now.year + _YEAR_WORDS[match["yw"]]
     window = _in_year(month, read_number(day_text) if day_text else 0, year, now)
-    return None if window is None else _Named(start, end, window, year is not None)
+    return None if window is None else _NamedTime(start, end, window, year is not None)
 
 
 def _in_year(month: int, day: int, year: int | None, now: date) -> Window | None:
@@ -249,7 +249,7 @@ _PART_AFTER = lazy_pattern(CJK_PART)
 _WEEK_OF = lazy_pattern(r"\bweek (?:of|starting|beginning)(?: on)? (?:the )?\Z")
 
 
-def _with_part(folded: str, named: _Named) -> _Named:
+def _with_part(folded: str, named: _NamedTime) -> _NamedTime:
     """The first week, the last day, … of a month, where that is asked for; the week of a day."""
     before = folded[: named.start]
     if named.window.grain == "day":
@@ -285,7 +285,7 @@ _MONTH_NAME, _DAY_NAME, _YEAR_NUMBER = (
 )
 
 
-def _ranged(folded: str, now: date, first: _Named) -> tuple[bool, Window | None]:
+def _ranged(folded: str, now: date, first: _NamedTime) -> tuple[bool, Window | None]:
     """Is another time joined to the first one, and the stretch between them; None where they make none."""
     is_between = _BETWEEN.search(folded[: first.start]) is not None
     if first.window.grain == "day" and first.window.start == first.window.end:
@@ -308,27 +308,27 @@ def _ranged(folded: str, now: date, first: _Named) -> tuple[bool, Window | None]
     return True, _between(first.window.start, last.window.end)
 
 
-def _joined(folded: str, now: date, first: _Named, at: int) -> _Named | None:
+def _joined(folded: str, now: date, first: _NamedTime, at: int) -> _NamedTime | None:
     """The end of a range of which `first` is the start, read from `at` on; None where none stands there."""
     if full := _FULL.match(folded, at):
         return _from_full(full, now)
     if first.window.grain == "day" and (day := _DAY_AFTER.match(folded, at)):
         start = first.window.start
         window = exact_day(int(day["y"]) if day["y"] else start.year, start.month, read_number(day["d"]))
-        return None if window is None else _Named(at, day.end(), window, bool(day["y"]) or first.has_year)
+        return None if window is None else _NamedTime(at, day.end(), window, bool(day["y"]) or first.has_year)
     if month := _MONTH_NAME.match(folded, at):
         return _month_at(folded, at, month.end(), now)
     if name := _DAY_NAME.match(folded, at):
         window = _alone(name, now)
-        return None if window is None else _Named(at, name.end(), window)
+        return None if window is None else _NamedTime(at, name.end(), window)
     if year := _YEAR_NUMBER.match(folded, at):
         return _year_at(at, year.end(), int(year["y"]))
     ways = (*_FIRST_WAYS, *likely_ways(folded), *_LAST_WAYS)
     spans = [(span, window) for span, window in find_spans(folded, now, ways) if span[0] == at]
-    return _Named(*spans[0][0], spans[0][1]) if spans else None
+    return _NamedTime(*spans[0][0], spans[0][1]) if spans else None
 
 
-def _same_year(first: _Named, last: _Named) -> tuple[_Named, _Named]:
+def _same_year(first: _NamedTime, last: _NamedTime) -> tuple[_NamedTime, _NamedTime]:
     """A year that is told for one end holds for the other; the end of a range comes after its start."""
     if last.has_year and not first.has_year:
         first = _moved(first, last.window.end.year)
@@ -341,7 +341,7 @@ def _same_year(first: _Named, last: _Named) -> tuple[_Named, _Named]:
     return first, last
 
 
-def _moved(named: _Named, year: int) -> _Named:
+def _moved(named: _NamedTime, year: int) -> _NamedTime:
     start = named.window.start
     window = exact_day(year, start.month, start.day) if named.window.grain == "day" else month_of(year, start.month)
     return named if window is None or named.window.grain not in ("day", "month") else named._replace(window=window)
@@ -378,7 +378,7 @@ _SIDES = {
 }
 
 
-def _sided(folded: str, named: _Named) -> Window | None:
+def _sided(folded: str, named: _NamedTime) -> Window | None:
     """Up to a time, or from it on, where that is said; "before" and "after" leave out what they name."""
     window = named.window
     after, before = _SIDE_AFTER.match(folded, named.end), _SIDE_BEFORE.search(folded[: named.start])

@@ -194,5 +194,5 @@ def _phone() -> Attribute:
 
 @cache
 def attributes() -> tuple[Attribute, ...]:
-    """All of them, made when first asked for."""
+    """All attributes, made when first asked for."""
     return (_home(), _work(), _relationship(), _study(), _diet(), _car(), _phone())

@@ -193,7 +193,7 @@ def marks(text: str, terms: Collection[str]) -> list[str]:
 
 
 def _short_marks(text: str, telling: Collection[str]) -> list[str]:
-    """That a short text adds to what was said, says what is the speaker's own, or that something is given up."""
+    """The marks of a short text: that it adds to what was said, says what is the speaker's own, or gives something up."""
     found = []
     if (not text.isascii() or "lso " in text or " too" in text or "as well" in text or "addition" in text) and (
         _ADDING.search(text)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncMunimentMemoryTool", "MunimentMemoryTool"]
 
 
-def _told(command: Callable[..., str], *given: Any) -> str:
+def _answer_of(command: Callable[..., str], *given: Any) -> str:
     """What a command answers; what it refuses, as the error that the SDK shows to the model."""
     try:
         return command(*given)
@@ -58,25 +58,25 @@ class MunimentMemoryTool(BetaAbstractMemoryTool):
         self.files = MemoryFiles(mem, user_id=user_id, erase=erase, tenant_id=tenant_id)
 
     def view(self, command: View) -> str:
-        return _told(self.files.view, command.path, command.view_range)
+        return _answer_of(self.files.view, command.path, command.view_range)
 
     def create(self, command: Create) -> str:
-        return _told(self.files.create, command.path, command.file_text)
+        return _answer_of(self.files.create, command.path, command.file_text)
 
     def str_replace(self, command: StrReplace) -> str:
-        return _told(self.files.str_replace, command.path, command.old_str, command.new_str)
+        return _answer_of(self.files.str_replace, command.path, command.old_str, command.new_str)
 
     def insert(self, command: Insert) -> str:
-        return _told(self.files.insert, command.path, command.insert_line, command.insert_text)
+        return _answer_of(self.files.insert, command.path, command.insert_line, command.insert_text)
 
     def delete(self, command: Delete) -> str:
-        return _told(self.files.delete, command.path)
+        return _answer_of(self.files.delete, command.path)
 
     def rename(self, command: Rename) -> str:
-        return _told(self.files.rename, command.old_path, command.new_path)
+        return _answer_of(self.files.rename, command.old_path, command.new_path)
 
     def clear_all_memory(self) -> str:
-        return _told(self.files.clear)
+        return _answer_of(self.files.clear)
 
 
 class AsyncMunimentMemoryTool(BetaAsyncAbstractMemoryTool):

@@ -136,7 +136,7 @@ class Memory:
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         revisions = self._revisions(memory_id)
-        return self._shown(revisions) if revisions else None
+        return self._memory_json(revisions) if revisions else None
 
     def update(
         self,
@@ -249,7 +249,7 @@ class Memory:
         revisions = self._revisions(memory_id_of(entry))
         if not revisions or revisions[-1].id != entry.id:
             return None
-        shown = self._shown(revisions)
+        shown = self._memory_json(revisions)
         asked = {name: value for name, value in entities.items() if value}
         if any(shown.get(name) != value for name, value in asked.items()):
             return None
@@ -257,7 +257,8 @@ class Memory:
             return None
         return shown if matches(shown.get("metadata") or {}, wanted) else None
 
-    def _shown(self, revisions: list[LedgerEntry]) -> dict[str, Any]:
+    def _memory_json(self, revisions: list[LedgerEntry]) -> dict[str, Any]:
+        """A memory in the form that mem0 answers."""
         first, last = revisions[0], revisions[-1]
         shown: dict[str, Any] = {
             "id": first.id,

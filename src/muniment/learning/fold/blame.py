@@ -89,7 +89,7 @@ class Blame(NamedTuple):
 def blame(run: RunFacts) -> list[Blame]:
     """Every step of the run, the most suspect first; ties by the earlier step. Nothing for a run without steps."""
     found = signals_of(run.steps, run.x_summary)
-    named = _named(run)
+    named = _named_by_constraint(run)
     scores = [
         sum(weight * value for weight, value in zip(WEIGHTS, signals, strict=True)) + _NAMED * is_named
         for signals, is_named in zip(found, named, strict=True)
@@ -157,7 +157,7 @@ def _often(pattern: re.Pattern[str], text: str) -> float:
     return min(_OFTEN, len(pattern.findall(text))) / _OFTEN
 
 
-def _named(run: RunFacts) -> list[bool]:
+def _named_by_constraint(run: RunFacts) -> list[bool]:
     """Whether a broken constraint names the step's tool, such as TOOL:CALL_FORBIDDEN:delete_user."""
     details = {key.split(":", 2)[2] for key in run.violated if key.startswith("TOOL:") and key.count(":") > 1}
     return [step.kind == "call" and bool(details) and detail_of(step.action) in details for step in run.steps]

@@ -72,7 +72,7 @@ class _Gap(NamedTuple):
 
     @property
     def chance(self) -> float:
-        """That the difference has the other sign."""
+        """The probability that the difference has the other sign."""
         mine = Beta(self.passes + 1, self.n - self.passes + 1)
         other = Beta(self.other_passes + 1, self.other_n - self.other_passes + 1)
         return _chance_above(other, mine) if self.difference >= 0 else _chance_above(mine, other)
@@ -90,7 +90,7 @@ def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
     questions = _questions(table)
     tested = [gap for gap in (_gap(table, names[0]) for names in questions) if _has_support(gap, policy)]
     same = {names[0]: names[1:] for names in questions}
-    told = [_told(table, gap, same[gap.feature], doubt) for gap, doubt in _hold_together(tested, policy)]
+    told = [_separation(table, gap, same[gap.feature], doubt) for gap, doubt in _hold_together(tested, policy)]
     return _merge_alike(table, told)
 
 
@@ -98,7 +98,7 @@ def separations_of(names: Iterable[str], runs: Sequence[RunFacts], policy: FoldP
     """How features that were named beforehand separate; nothing is corrected. Those of thin support are left out."""
     table = _tabulate(window(runs, policy))
     gaps = [_gap(table, name) for name in sorted(set(names))]
-    return {gap.feature: _told(table, gap, (), gap.chance) for gap in gaps if _has_support(gap, policy)}
+    return {gap.feature: _separation(table, gap, (), gap.chance) for gap in gaps if _has_support(gap, policy)}
 
 
 def _age(run: RunFacts) -> tuple[str, str]:
@@ -148,7 +148,7 @@ def _has_support(gap: _Gap, policy: FoldPolicy) -> bool:
 
 
 def _chance_above(mine: Beta, other: Beta) -> float:
-    """That a rate drawn from `mine` is above one drawn from `other`, exactly.
+    """The exact probability that a rate drawn from `mine` is above one drawn from `other`.
 
     The prior is flat, so all shapes are whole numbers and the integral is a sum of `mine.a` terms, each the one before
     times a ratio: a hundred features cost less than one quadrature, and the smallest chances keep their digits.
@@ -178,7 +178,8 @@ def _hold_together(tested: Sequence[_Gap], policy: FoldPolicy) -> list[tuple[_Ga
     return told
 
 
-def _told(table: _Table, gap: _Gap, same: Sequence[str], doubt: float) -> Separation:
+def _separation(table: _Table, gap: _Gap, same: Sequence[str], doubt: float) -> Separation:
+    """What a feature that separates passing from failing runs is known by."""
     mask = table.masks[gap.feature]
     return Separation(
         feature=gap.feature,

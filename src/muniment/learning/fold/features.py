@@ -136,7 +136,7 @@ def _during(facts: RunFacts) -> Iterator[str]:
         yield from _arguments(step)
     yield from _scalars("own", facts.own_features)
     for group, names in (("kept", facts.kept), ("broken", facts.violated), ("reason", facts.reason_codes)):
-        yield from _named(group, names)
+        yield from _group_features(group, names)
 
 
 def _band(count: int) -> str:
@@ -149,14 +149,15 @@ def _band(count: int) -> str:
     return f"{low}+"
 
 
-def _named(group: str, names: Iterable[str]) -> Iterator[str]:
+def _group_features(group: str, names: Iterable[str]) -> Iterator[str]:
+    """The features of a group of names; names that are too long are left out."""
     return (f"{group}:{name}" for name in names if len(name) <= _NAME_MAX)
 
 
 def _order_of(tools: Sequence[str]) -> Iterator[str]:
-    yield from _named("tool", tools)
-    yield from _named("first", tools[:1])
-    yield from _named("order", (f"{one}>{other}" for one, other in pairwise(tools) if one != other))
+    yield from _group_features("tool", tools)
+    yield from _group_features("first", tools[:1])
+    yield from _group_features("order", (f"{one}>{other}" for one, other in pairwise(tools) if one != other))
 
 
 def _checks(own: Sequence[StepFacts]) -> Iterator[str]:
@@ -172,10 +173,10 @@ def _errors(calls: Sequence[StepFacts]) -> Iterator[str]:
     for step in calls:
         if is_error(step):
             failing.add(step.action)
-            yield from _named("error", [step.action])
+            yield from _group_features("error", [step.action])
         elif step.action in failing:
             failing.discard(step.action)
-            yield from _named("recovered", [step.action])
+            yield from _group_features("recovered", [step.action])
     if failing:
         yield "error:left"
 
@@ -185,7 +186,7 @@ def _repeats(calls: Sequence[StepFacts]) -> Iterator[str]:
     for step in calls:
         streak, last = (streak + 1, last) if (step.action, step.detail) == last else (1, (step.action, step.detail))
         if streak == _LOOP:
-            yield from _named("repeat", [step.action])
+            yield from _group_features("repeat", [step.action])
 
 
 def _arguments(step: StepFacts) -> Iterator[str]:
@@ -193,11 +194,11 @@ def _arguments(step: StepFacts) -> Iterator[str]:
     given = _read_arguments(step.detail) if step.detail and not is_error(step) else {}
     names = sorted(given)[:_ARGS_MAX]
     if names:
-        yield from _named("args", [f"{step.action}({','.join(names)})"])
+        yield from _group_features("args", [f"{step.action}({','.join(names)})"])
     for name in names:
         text = scalar_text(given[name])
         if text is not None and (isinstance(given[name], bool) or _PLAIN_VALUE.fullmatch(text)):
-            yield from _named("arg", [f"{step.action}.{name}={text}"])
+            yield from _group_features("arg", [f"{step.action}.{name}={text}"])
 
 
 def _read_arguments(line: str) -> dict[str, Any]:

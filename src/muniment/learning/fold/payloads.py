@@ -98,7 +98,7 @@ def read_payload(plain: Any, kinds: Collection[MemoryKind]) -> Payload:
 
 def id_of(plain: Any) -> str | None:
     """The id that a payload names, if it is one."""
-    kinds = _named(plain) if isinstance(plain, Mapping) else []
+    kinds = _kinds_named(plain) if isinstance(plain, Mapping) else []
     name = plain[_IDS[kinds[0]]] if len(kinds) == 1 else None
     return name if isinstance(name, str) else None
 
@@ -146,7 +146,7 @@ def issue_words(error: InvalidInput) -> str:
 def _kind_of(plain: Any) -> MemoryKind:
     if not isinstance(plain, Mapping):
         raise Refused("invalid_record", "$ wanted an object")
-    named = _named(plain)
+    named = _kinds_named(plain)
     if len(named) > 1:
         raise Refused("mixed_kinds", f"the payload is at once a {' and a '.join(named)}")
     if not named:
@@ -154,7 +154,7 @@ def _kind_of(plain: Any) -> MemoryKind:
     return named[0]
 
 
-def _named(plain: Mapping[str, Any]) -> list[MemoryKind]:
+def _kinds_named(plain: Mapping[str, Any]) -> list[MemoryKind]:
     """A trace id makes a capsule of what is nothing else: other records may name a trace beside their own id."""
     found = [kind for kind, name in _IDS.items() if name in plain]
     return found if len(found) < 2 else [kind for kind in found if kind != "trace_capsule"]

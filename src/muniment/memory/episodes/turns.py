@@ -31,7 +31,7 @@ _PROMISE = re.compile(
 
 
 class Sentence(NamedTuple):
-    """One that may stand in a summary."""
+    """A sentence that may stand in a summary."""
 
     text: str
     terms: frozenset[str]

@@ -54,7 +54,8 @@ _KIN = dict(_WORDS.pairs("kin"))
 _ORIGINS = f"(?:{'|'.join(_WORDS.words('origins'))})"
 
 
-def _plain(match: re.Match[str]) -> str:
+def _value(match: re.Match[str]) -> str:
+    """The value as it was matched."""
     return match["value"]
 
 
@@ -103,7 +104,7 @@ _RULES = tuple(
         ("lives in", rf"{WHEN}{SELF}{WHEN}(?:住在|定居在){PLACE}$", "user.location", _place, 0.9, False),
         ("moved to", rf"{WHEN}(?:{WE}){WHEN}(?:从{_HAN}{{2,6}})?(?:搬到|搬去|搬来|搬來|搬家到|搬回)了?{PLACE}了?$", "user.location", _place, 0.9, False),
         ("comes from", rf"{SELF}来自{PLACE}$", "user.origin", _place, 0.85, False),
-        ("comes from", rf"{SELF}是(?P<value>{_ORIGINS})人$", "user.origin", _plain, 0.9, False),
+        ("comes from", rf"{SELF}是(?P<value>{_ORIGINS})人$", "user.origin", _value, 0.9, False),
         ("born in", rf"{SELF}出生在{PLACE}$", "user.birthplace", _place, 0.85, False),
         ("birthday", rf"我的?生日(?:是|在){_DATE}$", "user.birthday", _day, 0.95, False),
         ("birthday", rf"{SELF}(?:生于|出生于){_DATE}$", "user.birthday", _day, 0.95, False),
@@ -113,10 +114,10 @@ _RULES = tuple(
         ("dislikes", rf"{SELF}(?:很|一直|真的|也)?不(?:太|怎么)?(?:喜欢|喜歡)(?P<value>{_HAN}{{1,8}})$", "user.dislikes", _thing, 0.85, True),
         ("diet", rf"{SELF}(?:是|是个|是一个)(?P<value>素食者|素食主义者|素食主義者|纯素食者|純素食者)$", "user.diet", lambda _: "vegetarian", 0.95, False),
         ("diet", rf"{SELF}(?:一直|现在)?吃素$", "user.diet", lambda _: "vegetarian", 0.9, False),
-        ("avoids", rf"{SELF}不吃(?P<value>肉|猪肉|豬肉|牛肉|羊肉|海鲜|海鮮|鱼|魚|辣|香菜|鸡蛋|花生|奶制品)$", "user.avoids", _plain, 0.9, True),
+        ("avoids", rf"{SELF}不吃(?P<value>肉|猪肉|豬肉|牛肉|羊肉|海鲜|海鮮|鱼|魚|辣|香菜|鸡蛋|花生|奶制品)$", "user.avoids", _value, 0.9, True),
         ("allergy", rf"{SELF}(?:也|还|還|一直|从小|從小)?[对對](?P<value>{_HAN}{{1,5}}?)(?:也|都|还|還|特别|特別|非常|很|一直|有点|有點|有些|轻微|輕微|严重|嚴重)*[过過]敏$", "user.allergy", _allergen, 0.95, False),
-        ("job", rf"{SELF}是(?:一[名位个個]|个)?(?P<value>{_JOB})$", "user.job", _plain, 0.9, False),
-        ("employer", rf"{SELF}{WHEN}在(?P<value>{_HAN}{{2,8}}(?:公司|银行|銀行|大学|大學|医院|集团|集團)|腾讯|阿里巴巴|百度|华为|字节跳动|小米|京东|美团)(?:工作|上班)$", "user.employer", _plain, 0.9, False),
+        ("job", rf"{SELF}是(?:一[名位个個]|个)?(?P<value>{_JOB})$", "user.job", _value, 0.9, False),
+        ("employer", rf"{SELF}{WHEN}在(?P<value>{_HAN}{{2,8}}(?:公司|银行|銀行|大学|大學|医院|集团|集團)|腾讯|阿里巴巴|百度|华为|字节跳动|小米|京东|美团)(?:工作|上班)$", "user.employer", _value, 0.9, False),
     )
 )  # fmt: skip
 _RELATION = re.compile(

@@ -61,7 +61,7 @@ def _rule(
     return _Rule(name, re.compile(whole), key if callable(key) else lambda _match: key, value, confidence, negates)
 
 
-def _named(match: re.Match[str]) -> str | None:
+def _proper_name(match: re.Match[str]) -> str | None:
     """A name or place, without words that only begin a sentence or a date."""
     words = re.split(r"[ ,-]+", match["value"])
     return None if any(word in NO_NAMES for word in words) else match["value"]
@@ -69,7 +69,7 @@ def _named(match: re.Match[str]) -> str | None:
 
 def _placed(match: re.Match[str]) -> str | None:
     """A place to live in. `I moved to Slack` names none; a `we` may be a firm, so its place must be well known."""
-    value = _named(match)
+    value = _proper_name(match)
     if value is None or is_no_place(value):
         return None
     parts = match.groupdict()
@@ -92,7 +92,7 @@ def _work(match: re.Match[str]) -> str | None:
 def _relative(match: re.Match[str]) -> str | None:
     """`I gave my sister Harry Potter books` does not say what she is called."""
     is_given = _GIVING.search(match.string[: match.start()]) is not None
-    return None if is_given else _named(match)
+    return None if is_given else _proper_name(match)
 
 
 def _thing(match: re.Match[str]) -> str | None:
@@ -132,8 +132,8 @@ _WHO = r"(?P<who>I|[Ww]e)"
 _FROM = rf"(?:from (?P<left>{CAP}(?: {CAP}){{0,3}}) )?"
 
 _RULES = (
-    _rule("name", rf"(?i:my (?:full |first |real )?name(?:['’]s| is)) {NAME}$", "user.name", _named, 0.95),
-    _rule("name", rf"(?i:I(?:['’]m| am) (?:called|named)) {NAME}$", "user.name", _named, 0.9),
+    _rule("name", rf"(?i:my (?:full |first |real )?name(?:['’]s| is)) {NAME}$", "user.name", _proper_name, 0.95),
+    _rule("name", rf"(?i:I(?:['’]m| am) (?:called|named)) {NAME}$", "user.name", _proper_name, 0.9),
     _rule(
         "lives in", rf"{_WHO} (?:currently |now |still |actually )?live in {PLACE}{TAIL}", "user.location", _placed, 0.9
     ),
@@ -254,7 +254,7 @@ _RULES = (
         "employer",
         rf"I (?:currently |now )?work (?:at|for) {ORG}(?=$|[,!]| now$| (?:as|in|now|since|on|and) )",
         "user.employer",
-        _named,
+        _proper_name,
         0.85,
     ),
     _rule(
@@ -263,14 +263,14 @@ _RULES = (
         rf"(?:at|with) {ORG}"
         r"(?=$|[,!]| (?:as|in|now|last|this|and) )",
         "user.employer",
-        _named,
+        _proper_name,
         0.85,
     ),
     _rule(
         "relation",
         rf"(?i:my (?:older |younger |big |little |twin |elder )?{KIN}(?:['’]s name is| is called| is named)) {NAME}$",
         _kin_key,
-        _named,
+        _proper_name,
         0.9,
     ),
     _rule(

@@ -47,7 +47,8 @@ _JOB = f"(?:{'|'.join(_WORDS.words('jobs'))})"
 _KIN = dict(_WORDS.pairs("kin"))
 
 
-def _plain(match: re.Match[str]) -> str:
+def _value(match: re.Match[str]) -> str:
+    """The value as it was matched, without blanks around it."""
     return match["value"].strip()
 
 
@@ -92,11 +93,11 @@ _RULES = tuple(
         ("dislikes", rf"{SELF}{_VERY}{_THING}[을를] {_VERY}(?:싫어해요|싫어합니다|싫어해)$", "user.dislikes", _thing, 0.85, True),
         ("dislikes", rf"{SELF}{_THING}[을를] (?:안 좋아해요|좋아하지 않아요|좋아하지 않습니다)$", "user.dislikes", _thing, 0.85, True),
         ("diet", rf"{SELF}(?P<value>채식주의자|비건){_IS}$", "user.diet", lambda m: "vegan" if m["value"] == "비건" else "vegetarian", 0.95, False),
-        ("avoids", rf"{SELF}(?P<value>고기|돼지고기|소고기|해산물|생선|유제품|계란)[을를] (?:안 먹어요|먹지 않아요|못 먹어요|먹지 않습니다)$", "user.avoids", _plain, 0.9, True),
+        ("avoids", rf"{SELF}(?P<value>고기|돼지고기|소고기|해산물|생선|유제품|계란)[을를] (?:안 먹어요|먹지 않아요|못 먹어요|먹지 않습니다)$", "user.avoids", _value, 0.9, True),
         ("allergy", rf"{SELF}(?P<value>[가-힣]{{1,6}}?)(?:에|에도|도)? ?알레르기(?:가|도) 있(?:어요|습니다|어)$", "user.allergy", _allergen, 0.95, False),
-        ("job", rf"{SELF}(?P<value>{_JOB}){_IS}$", "user.job", _plain, 0.9, False),
-        ("job", rf"{SELF}(?P<value>{_JOB})(?:으로|로) 일(?:해요|합니다|하고 있어요|하고 있습니다)$", "user.job", _plain, 0.9, False),
-        ("employer", rf"{SELF}{WHEN}(?P<value>{_WORD}{{2,10}}(?:전자|은행|병원|대학교|그룹|연구소)|네이버|카카오|쿠팡|구글|삼성|현대자동차)에서 (?:일해요|일합니다|일하고 있어요|근무해요|근무합니다|근무하고 있어요)$", "user.employer", _plain, 0.9, False),
+        ("job", rf"{SELF}(?P<value>{_JOB}){_IS}$", "user.job", _value, 0.9, False),
+        ("job", rf"{SELF}(?P<value>{_JOB})(?:으로|로) 일(?:해요|합니다|하고 있어요|하고 있습니다)$", "user.job", _value, 0.9, False),
+        ("employer", rf"{SELF}{WHEN}(?P<value>{_WORD}{{2,10}}(?:전자|은행|병원|대학교|그룹|연구소)|네이버|카카오|쿠팡|구글|삼성|현대자동차)에서 (?:일해요|일합니다|일하고 있어요|근무해요|근무합니다|근무하고 있어요)$", "user.employer", _value, 0.9, False),
     )
 )  # fmt: skip
 _RELATION = re.compile(rf"{_MY}(?P<kin>{'|'.join(sorted(_KIN, key=len, reverse=True))}) 이름은 {_NAMED}{_IS}$")

@@ -124,7 +124,9 @@ def _used(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def procedure_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """One that was written without sources stands by its own patch; else it needs one of them."""
+    """What is left of a procedure without some of its sources. It needs one of them; one that was written without any
+    stands by its own patch.
+    """
     stored = StoredProcedure.from_wire(item.plain())
     named = stored.procedure.sources or ()
     left = left_of(named, lost)

@@ -90,7 +90,7 @@ def _is_twin(fact: StoredFact, saying: Saying) -> bool:
 def same_value(one: Any, other: Any) -> bool:
     """Equal as JSON; texts also where they differ only in case, width or white space."""
     if isinstance(one, str) and isinstance(other, str):
-        return _plain(one) == _plain(other)
+        return _folded_text(one) == _folded_text(other)
     return canonical_text(one) == canonical_text(other)
 
 
@@ -98,11 +98,12 @@ def names_value(name: str, value: Any) -> bool:
     """`Portland` names `Portland, Oregon`, and the other way round; else only the same value does."""
     if not isinstance(value, str):
         return False
-    one, other = _plain(name).removeprefix("the "), _plain(value).removeprefix("the ")
+    one, other = _folded_text(name).removeprefix("the "), _folded_text(value).removeprefix("the ")
     return one == other or one.partition(",")[0] == other or one == other.partition(",")[0]
 
 
-def _plain(text: str) -> str:
+def _folded_text(text: str) -> str:
+    """A text in one form: letters normalised and folded, single blanks between words."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 

@@ -188,7 +188,7 @@ class MemoryIndex(Kept):
         }
 
     def prepare(self, terms: Sequence[int]) -> None:
-        """All of them are at hand."""
+        """Do nothing: the postings of all terms are at hand."""
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         return self._postings.get(term, _EMPTY)
@@ -234,14 +234,14 @@ class StoredIndex(Kept):
         self.role: Ints = self._ordered("role").astype(np.int8)
         self.length: Ints = self._ordered("length").astype(np.int32)
         self.speaker: Ints = speaker.astype(np.int32)
-        self.speakers: Sequence[str] = self._named(voices, names)
+        self.speakers: Sequence[str] = self._speaker_names(voices, names)
         self._directory = _Directory(segments)
         self._postings: dict[int, tuple[Ints, Ints]] = {}
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
         self._aligned: tuple[Hashable, Ints | slice | None] | None = None
 
-    def _named(self, voices: Sequence[str], names: Names) -> tuple[str, ...]:
+    def _speaker_names(self, voices: Sequence[str], names: Names) -> tuple[str, ...]:
         """Who speaks, in order: a role by its hash, anybody else by what the ledger says of their first turn."""
         named = [_ROLE_NAMES.get(voice) for voice in voices]
         unknown = [number for number, name in enumerate(named) if name is None]

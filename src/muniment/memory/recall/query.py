@@ -150,7 +150,7 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
         counted[term] = counted.get(term, 0) + 1
     if window is not None:
         _count_dates(counted, window)
-    named = _named(folded, words, speakers)
+    named = _speakers_named(folded, words, speakers)
     names = {term for number in named for term in analyze(speakers[number])}
     is_past = _PAST.is_in(folded, words)
     attributes: list[AskedAttribute] = []
@@ -205,7 +205,7 @@ def _kinds(slots: Sequence[Slot], names: Set[str], attributes: Sequence[AskedAtt
     return tuple(kinds)
 
 
-def _named(folded: str, words: Set[str] | None, speakers: Sequence[str]) -> list[int]:
+def _speakers_named(folded: str, words: Set[str] | None, speakers: Sequence[str]) -> list[int]:
     """The speakers whose name, or first name, stands in the query."""
     found = []
     for number, name in enumerate(speakers):

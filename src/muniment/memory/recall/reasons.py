@@ -166,7 +166,7 @@ class Reasons:
     def of(self, held: int, parts: Mapping[str, float]) -> list[str]:
         """`held` says what of the query a turn says itself (`Said.held`), `parts` what its score is the sum of."""
         if held not in self._known:
-            self._known[held] = tuple(self._told(held))
+            self._known[held] = tuple(self._matches_told(held))
         reasons = list(self._known[held])
         if not reasons and ("words" in parts or "kinds" in parts):
             reasons.append("stands beside what matches")
@@ -177,7 +177,8 @@ class Reasons:
             reasons.append("near in meaning")
         return reasons
 
-    def _told(self, held: int) -> Iterator[str]:
+    def _matches_told(self, held: int) -> Iterator[str]:
+        """In words, which words, attributes and kinds of the query a turn holds."""
         words = [word for bit, word in self._words if held & bit]
         said = self._wording.of(words) or [word.lstrip("^") for word in words if not word.startswith("#")]
         states = [name for bit, name in self._states if held & bit]

@@ -220,8 +220,8 @@ def _short_term(draft: PacketDraft) -> dict[str, Any]:
     lists: dict[str, list[Any]] = {
         "key_quotes": [_quoted(placed.item, "quote") for placed in draft.items("quotes")],
         "conversation_window": [_quoted(placed.item, "content") for placed in draft.items("window")],
-        "open_loops": _plain(draft, "loops"),
-        "last_tool_evidence": _plain(draft, "tools"),
+        "open_loops": _wire_items(draft, "loops"),
+        "last_tool_evidence": _wire_items(draft, "tools"),
     }
     return {
         "working_state": state_of(draft).to_wire(),
@@ -230,7 +230,8 @@ def _short_term(draft: PacketDraft) -> dict[str, Any]:
     }
 
 
-def _plain(draft: PacketDraft, block: BlockName) -> list[dict[str, Any]]:
+def _wire_items(draft: PacketDraft, block: BlockName) -> list[dict[str, Any]]:
+    """The items of a block as the packet has them."""
     return [placed.item.to_wire() for placed in draft.items(block)]
 
 
@@ -247,14 +248,14 @@ def _long_term(draft: PacketDraft) -> dict[str, Any]:
     preferences = [fact for fact, is_preference in facts if is_preference]
     return {
         "facts": [fact for fact, _ in facts],
-        "procedures": _plain(draft, "procedures"),
-        "episodes": _plain(draft, "episodes"),
+        "procedures": _wire_items(draft, "procedures"),
+        "episodes": _wire_items(draft, "episodes"),
         **({"preferences": preferences} if preferences else {}),
     }
 
 
 def _insight(draft: PacketDraft) -> dict[str, Any]:
-    items = _plain(draft, "insights")
+    items = _wire_items(draft, "insights")
     return {
         "usage_policy": {"allow_in_responder": allows_insights(draft)},
         "hypotheses": [item for item in items if item["type"] == "hypothesis"],
@@ -341,11 +342,12 @@ def cited_by(draft: PacketDraft) -> dict[str, None]:
             if type(placed.item) is Said:  # most of them
                 ids[placed.item.turn.id] = None
             else:
-                ids.update(dict.fromkeys(_named(placed)))
+                ids.update(dict.fromkeys(_evidence_ids(placed)))
     return ids
 
 
-def _named(placed: Placed) -> Iterator[str]:
+def _evidence_ids(placed: Placed) -> Iterator[str]:
+    """The ids of the evidence that a placed item rests on."""
     item = placed.item
     if isinstance(item, StateUnit):
         if isinstance(item.value, Decision) and item.value.evidence_id is not None:

@@ -11,7 +11,7 @@ from muniment.core.text.duplicates import Seen
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.page.lines import fact_line, insight_line, may_show, procedure_line, shown, superseded_note
+from muniment.packets.page.lines import fact_line, insight_line, may_show, procedure_line, superseded_note, value_text
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 
 __all__ = [
@@ -40,7 +40,7 @@ def place_facts(draft: PacketDraft) -> None:
     unmatched_max = draft.share_beside_hits(draft.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for at, (name, each) in enumerate(chosen):
-        price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {shown(each.fact.value)}"
+        price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {value_text(each.fact.value)}"
         is_matched = each.score > 0
         if (other := seen.find(text)) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
@@ -166,7 +166,7 @@ def _level(fact: Fact) -> int:
 
 
 def _note_dispute(draft: PacketDraft, each: FactCandidate) -> None:
-    """Both sides of a dispute by id, so that a reader can look; the disputed value is not shown."""
+    """Note both sides of a dispute by id, so that a reader can look; the disputed value is not shown."""
     key = each.fact.fact_key
     others = tuple(
         other.fact.fact_id

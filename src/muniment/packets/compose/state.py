@@ -30,7 +30,7 @@ def place_state(draft: PacketDraft) -> None:
             draft.tally.omit(unit.name, "purpose")
         elif (reason := draft.bars_evidence(_evidence_of(unit)) or _bars_claim(draft, unit)) is not None:
             draft.tally.omit(unit.name, reason)
-        elif draft.wall.bars_value([unit.key, _plain(unit.value)]):
+        elif draft.wall.bars_value([unit.key, _json_value(unit.value)]):
             draft.tally.omit(unit.name, "insight_wall")
         else:
             fitting.append(unit)
@@ -97,7 +97,8 @@ def _evidence_of(unit: StateUnit) -> str | None:
     return claim_evidence(unit) or getattr(unit.value, "ref", None)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
+    """A value of the state as plain JSON data."""
     return value.to_wire() if isinstance(value, Record) else value
 
 

@@ -47,13 +47,13 @@ __all__ = [
     "procedure_line",
     "quote_line",
     "quoted",
-    "shown",
     "state_line",
     "state_units",
     "summary_line",
     "summary_text",
     "superseded_note",
     "tool_line",
+    "value_text",
 ]
 
 Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
@@ -160,12 +160,12 @@ def quoted(text: str) -> str:
     return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A JSON value as a person would write it: text on one line, lists with commas, objects as JSON."""
     if isinstance(value, str):
         return flat(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool) for each in value):
-        return ", ".join(shown(each) for each in value)
+        return ", ".join(value_text(each) for each in value)
     return canonical_text(value)
 
 
@@ -249,13 +249,13 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
     if unit.part == "claims":
         evidence_id = claim_evidence(unit)
         said = value.get("statement") if isinstance(value, Mapping) else None
-        line = f"verified: {shown(said if isinstance(said, str) else value)}"
+        line = f"verified: {value_text(said if isinstance(said, str) else value)}"
         return f"{line} {mark(evidence_id)}" if evidence_id else line
     if unit.part == "hints":
         said = value.get("summary") if isinstance(value, Mapping) else None
-        return f"hint: {shown(said if isinstance(said, str) else value)}"
+        return f"hint: {value_text(said if isinstance(said, str) else value)}"
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
-    return f"{noun} {flat(unit.key)}: {shown(value)}"
+    return f"{noun} {flat(unit.key)}: {value_text(value)}"
 
 
 # -- short term ---------------------------------------------------------------------------------------
@@ -298,11 +298,11 @@ def fact_line(fact: Fact, mark: Mark) -> str:
     since = fact.validity.valid_from if fact.validity else None
     held = f" (since {day_of(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {flat(fact.fact_key)}: {shown(fact.value)}{held}{cited}"
+    return f"- {flat(fact.fact_key)}: {value_text(fact.value)}{held}{cited}"
 
 
 def procedure_line(procedure: Procedure, mark: Mark) -> str:
-    content = "; ".join(f"{flat(key)}: {shown(value)}" for key, value in sorted(procedure.content.items()))
+    content = "; ".join(f"{flat(key)}: {value_text(value)}" for key, value in sorted(procedure.content.items()))
     cited = f" {mark(procedure.sources[0])}" if procedure.sources else ""
     return f"- {flat(procedure.task_type)}: {content}{cited}"
 

@@ -79,7 +79,7 @@ class RunDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the directory. Whoever comes second, thread or process, is told so at once by `StorageBusy`."""
-        with self._named(_LOCK):
+        with self._translated_errors(_LOCK):
             held = self._hold()
         with held:
             yield
@@ -121,7 +121,7 @@ class RunDirectory:
     def paths(self, folder_name: str) -> list[str]:
         """The files of a folder that `read` and `remove` know, in order."""
         _segments(f"{folder_name}/any")
-        with self._named(folder_name), self._found(folder_name) as folder:
+        with self._translated_errors(folder_name), self._opened_folder(folder_name) as folder:
             if folder is None:
                 return []
             with os.scandir(folder) as entries:
@@ -129,7 +129,7 @@ class RunDirectory:
         return [path for name in names if _PATH.fullmatch(path := f"{folder_name}/{name}")]
 
     def _read(self, folder_name: str | None, name: str) -> bytes | None:
-        with self._named(name, folder_name), self._found(folder_name) as folder:
+        with self._translated_errors(name, folder_name), self._opened_folder(folder_name) as folder:
             if folder is None:
                 return None
             try:
@@ -142,7 +142,7 @@ class RunDirectory:
 
     def _write(self, folder_name: str | None, name: str, data: bytes) -> None:
         temporary = f".{name.lstrip('.')}.{os.getpid()}-{threading.get_native_id()}.tmp"
-        with self._named(name, folder_name), self._made(folder_name) as folder:
+        with self._translated_errors(name, folder_name), self._made(folder_name) as folder:
             _unlink(temporary, folder)
             try:
                 handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, _FILE_MODE, dir_fd=folder)
@@ -158,7 +158,7 @@ class RunDirectory:
             _sync(folder)
 
     def _remove(self, folder_name: str | None, name: str) -> bool:
-        with self._named(name, folder_name), self._found(folder_name) as folder:
+        with self._translated_errors(name, folder_name), self._opened_folder(folder_name) as folder:
             if folder is None or not _unlink(name, folder):
                 return False
             _sync(folder)
@@ -180,15 +180,15 @@ class RunDirectory:
 
     def sweep(self) -> None:
         """Remove temporary files that a crash left behind. For whoever holds the lock: they may be another's work."""
-        with self._named():
+        with self._translated_errors():
             for folder_name in (None, *self._folders()):
-                with self._found(folder_name) as folder:
+                with self._opened_folder(folder_name) as folder:
                     for name in os.listdir(folder) if folder is not None else ():
                         if folder is not None and _TEMPORARY.fullmatch(name):
                             _unlink(name, folder)
 
     def _folders(self) -> list[str]:
-        with self._found() as root:
+        with self._opened_folder() as root:
             if root is None:
                 return []
             with os.scandir(root) as entries:
@@ -211,7 +211,7 @@ class RunDirectory:
         removed = sum(self._remove(folder_name, name) for folder_name, name in places)
         self.sweep()
         self.clear_pending()
-        with self._named(), self._found() as root:
+        with self._translated_errors(), self._opened_folder() as root:
             if root is not None:
                 for folder_name in {folder_name for folder_name, _ in places if folder_name is not None}:
                     _rmdir(folder_name, root)
@@ -220,7 +220,7 @@ class RunDirectory:
 
     def vanish(self) -> None:
         """Remove the directory with the lock, where nothing else is in it. For whoever holds the lock."""
-        with self._named(), self._found() as root:
+        with self._translated_errors(), self._opened_folder() as root:
             if root is not None:
                 if set(os.listdir(root)) <= {_LOCK}:
                     _unlink(_LOCK, root)
@@ -230,7 +230,7 @@ class RunDirectory:
     # -- folders ------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _found(self, name: str | None = None) -> Iterator[int | None]:
+    def _opened_folder(self, name: str | None = None) -> Iterator[int | None]:
         """The directory, or a folder in it, opened; None where there is none, or a link in its place."""
         with ExitStack() as opened:
             try:
@@ -259,7 +259,7 @@ class RunDirectory:
                 yield folder
 
     @contextmanager
-    def _named(self, name: str = "", folder_name: str | None = None) -> Iterator[None]:
+    def _translated_errors(self, name: str = "", folder_name: str | None = None) -> Iterator[None]:
         """What the system refuses, in the words of `errors`."""
         try:
             yield

@@ -243,7 +243,7 @@ class Grammar:
         return self._form("before items").sub("", opening) if is_within else opening
 
     def _items(self, pieces: list[str]) -> tuple[str, ...]:
-        """Those pieces that are items, without what follows them."""
+        """The pieces that are items, without what follows them."""
         items = [tidy(self._cut(tidy(piece), "item leads")) for piece in pieces]
         shortest = self._size_max["short item"]
         items = [self._without("item tails", item) if self._size(item) > shortest else item for item in items]

@@ -107,7 +107,7 @@ def join(items: Sequence[str], language: Written) -> str:
 
 
 def once(items: Sequence[str], most: int) -> tuple[str, ...]:
-    """Each of them once, whatever its case; the first `most`."""
+    """The first `most` of some phrases, each once, whatever its case."""
     kept: dict[str, str] = {}
     for item in items:
         kept.setdefault(item.casefold(), item)

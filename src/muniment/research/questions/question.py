@@ -91,6 +91,6 @@ def analyse(question: str) -> QuestionAnalysis:
 
 
 def _whole(question: str, language: Written) -> Part:
-    """All of it as one part, where no part of it can be told from the rest."""
+    """The whole question as one part, where no part of it can be told from the rest."""
     text = tidy(question)
     return Part(clip(text, {"en": 160, "zh": 60}[language], language) or text[:60], kind_of(question, language))

@@ -34,7 +34,7 @@ class Suggestion(NamedTuple):
         return self._asdict()
 
 
-class _Seen(NamedTuple):
+class _MapFigures(NamedTuple):
     """The parts of a map that suggestions rest on."""
 
     plain: StageHotspot | None
@@ -49,18 +49,19 @@ def suggest_thresholds(
     """Suggest which of some thresholds should move; they are given by name, such as a RoutePolicy as plain data."""
     found = [
         make(seen, float(current))
-        for seen in [_seen(snapshot, policy)]
+        for seen in [_map_figures(snapshot, policy)]
         for name, make in _MAKERS.items()
         if isinstance(current := thresholds.get(name), int | float) and not isinstance(current, bool)
     ]
     return tuple(each for each in found if each is not None)
 
 
-def _seen(snapshot: FlowMapSnapshot, policy: FlowMapPolicy) -> _Seen:
+def _map_figures(snapshot: FlowMapSnapshot, policy: FlowMapPolicy) -> _MapFigures:
+    """Read off a map what suggestions rest on."""
     spots = snapshot.risk.stage_hotspots or ()
     plain = next((each for each in spots if each.stage == stage_of("main") and each.reason_code is None), None)
     gains = {each.intervention or "": each for each in snapshot.opportunity.interventions or ()}
-    return _Seen(plain, gains, policy.gain_min)
+    return _MapFigures(plain, gains, policy.gain_min)
 
 
 def _extra(record: StageHotspot | Intervention, name: str) -> float:
@@ -68,7 +69,7 @@ def _extra(record: StageHotspot | Intervention, name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _easy_rate(seen: _Seen, current: float) -> Suggestion | None:
+def _easy_rate(seen: _MapFigures, current: float) -> Suggestion | None:
     """Scaling recovers a share of what fails: it pays until so little fails that the gain is below the least."""
     gain = seen.gains.get("tier:probe") or seen.gains.get("tier:full")
     fails = 0.0 if gain is None else 1 - _extra(gain, "base_pass")
@@ -91,7 +92,7 @@ def _break_even(recovered: float, gain_min: float) -> float:
     return rounded(min(max(edge, _RATE_MIN), _RATE_MAX))
 
 
-def _k_probe(seen: _Seen, current: float) -> Suggestion | None:
+def _k_probe(seen: _MapFigures, current: float) -> Suggestion | None:
     """A probe that surely gains next to nothing is an attempt wasted."""
     gain = seen.gains.get("K:2-4")
     if gain is None or current <= 1 or _extra(gain, "upper") >= seen.gain_min:
@@ -100,7 +101,7 @@ def _k_probe(seen: _Seen, current: float) -> Suggestion | None:
     return _of_gain("k_probe", current, 1, gain, text)
 
 
-def _k_full(seen: _Seen, current: float) -> Suggestion | None:
+def _k_full(seen: _MapFigures, current: float) -> Suggestion | None:
     """A full search that surely gains next to nothing over a probe need not be one."""
     probe, full = seen.gains.get("K:2-4"), seen.gains.get("K:5+")
     if probe is None or full is None or current <= 4:
@@ -116,7 +117,7 @@ def _of_gain(name: str, current: float, suggested: float, gain: Intervention, te
     return Suggestion(name, current, suggested, _extra(gain, "lower"), _extra(gain, "upper"), gain.support_n or 0, text)
 
 
-def _prior_rate(seen: _Seen, current: float) -> Suggestion | None:
+def _prior_rate(seen: _MapFigures, current: float) -> Suggestion | None:
     """What is expected of a tier that nobody has tried: as much as of a plain run."""
     plain = seen.plain
     if plain is None or plain.risk_rate is None or _extra(plain, "thin"):
@@ -129,7 +130,7 @@ def _prior_rate(seen: _Seen, current: float) -> Suggestion | None:
     return Suggestion("prior_rate", current, suggested, lower, upper, plain.support_n or 0, text)
 
 
-_MAKERS: dict[str, Callable[[_Seen, float], Suggestion | None]] = {
+_MAKERS: dict[str, Callable[[_MapFigures, float], Suggestion | None]] = {
     "easy_rate": _easy_rate,
     "k_probe": _k_probe,
     "k_full_max": _k_full,

@@ -47,15 +47,15 @@ def to_heatmap_png(snapshot: FlowMapSnapshot) -> bytes:
     return buffer.getvalue()
 
 
-def _plain(text: str) -> str:
+def _escaped_text(text: str) -> str:
     """Text as it stands: a dollar sign would begin a formula."""
     return text.replace("$", r"\$")
 
 
 def _title(figure: Any, grid: HeatGrid) -> None:
-    figure.suptitle(_plain(f"{grid.title}\n{grid.subtitle}"), x=0.01, ha="left", fontsize=10, color=_INK)
+    figure.suptitle(_escaped_text(f"{grid.title}\n{grid.subtitle}"), x=0.01, ha="left", fontsize=10, color=_INK)
     foot = " ".join(line for line in (grid.left_out, *FOOT) if line)
-    figure.supxlabel(_plain(foot), x=0.01, ha="left", fontsize=6.5, color=_SOFT)
+    figure.supxlabel(_escaped_text(foot), x=0.01, ha="left", fontsize=6.5, color=_SOFT)
 
 
 def _cells(axes: Any, grid: HeatGrid) -> None:
@@ -78,8 +78,8 @@ def _cells(axes: Any, grid: HeatGrid) -> None:
             axes.text(column, row + 0.23, support_text(cell), fontsize=6.5, **number)
     axes.set(xlim=(-0.5, len(grid.codes) - 0.5), ylim=(len(grid.stages) - 0.5, -0.5))
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(grid.codes)), [_plain(short(code)) for code in grid.codes], rotation=35, ha="left")
-    axes.set_yticks(range(len(grid.stages)), [_plain(short(stage)) for stage in grid.stages])
+    axes.set_xticks(range(len(grid.codes)), [_escaped_text(short(code)) for code in grid.codes], rotation=35, ha="left")
+    axes.set_yticks(range(len(grid.stages)), [_escaped_text(short(stage)) for stage in grid.stages])
     _bare(axes)
 
 
@@ -101,7 +101,7 @@ def _lifts(axes: Any, lifts: tuple[Lift, ...]) -> None:
         axes.plot([lift.gain], [at], marker="o", color=tone, markersize=5)
         axes.text(1.05 * reach, at, lift_text(lift), va="center", fontsize=7.5, color=_SOFT)
     axes.set(xlim=(-1.02 * reach, 3.3 * reach), ylim=(len(lifts) - 0.5, -0.5))
-    axes.set_yticks(range(len(lifts)), [_plain(short(lift.name)) for lift in lifts])
+    axes.set_yticks(range(len(lifts)), [_escaped_text(short(lift.name)) for lift in lifts])
     axes.set_xticks([-reach, 0, reach], [f"−{100 * reach:.1f} pt", "no change", f"+{100 * reach:.1f} pt"])
     axes.set_title("What interventions bring: change of the pass rate, with bounds", loc="left", fontsize=9.5)
     _bare(axes)

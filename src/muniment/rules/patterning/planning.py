@@ -89,14 +89,15 @@ def _results(
             each.obs_id: {
                 "base": _rounded(base),
                 "target": target_of(each, float(base)),
-                **_shown(change),
+                **_change_fields(change),
             }
             for each, base, change in zip(measured.observables, response.base, predicted, strict=True)
         },
     }
 
 
-def _shown(change: MeanBounds) -> dict[str, Any]:
+def _change_fields(change: MeanBounds) -> dict[str, Any]:
+    """A change and its bounds, rounded, as a plan has them."""
     wire = change.to_wire()
     shown = {name: value if value is None else _rounded(value) for name, value in wire.items() if name != "n"}
     return {"change": shown.pop("mean"), **shown}

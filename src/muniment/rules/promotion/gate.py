@@ -152,7 +152,7 @@ def _counted(
     )
     checks = []
     for name, least, several in kinds:
-        counted = {_asked(spec) for spec in several if _counts(by_id.get(spec.test_id))}
+        counted = {_question_digest(spec) for spec in several if _counts(by_id.get(spec.test_id))}
         checks.append(_check(name, len(counted) >= least, str(len(counted)), f"{least} or more"))
     return tuple(checks)
 
@@ -169,7 +169,8 @@ def _counts(outcome: TestOutcome | None) -> bool:
     return outcome is not None and outcome.status != "not_graded" and not outcome.vacuous
 
 
-def _asked(spec: RegressionTestSpec) -> str:
+def _question_digest(spec: RegressionTestSpec) -> str:
+    """The digest of what a test asks: its task and its assertion."""
     return digest_of([task_of(spec), spec.to_wire().get("assert")])
 
 

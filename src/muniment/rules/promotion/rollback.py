@@ -48,7 +48,7 @@ def _states(revisions: Sequence[RulebookRevision]) -> list[dict[str, int]]:
     first = revisions[0].revision if revisions else 1
     states: list[dict[str, int]] = [{} for _ in range(first)]
     if first > 1:
-        states[-1] = _found(revisions)
+        states[-1] = _versions_before(revisions)
     written: dict[str, int] = {}
     for number, revision in enumerate(revisions, first):
         if revision.revision != number:
@@ -69,7 +69,7 @@ def _states(revisions: Sequence[RulebookRevision]) -> list[dict[str, int]]:
     return states
 
 
-def _found(revisions: Sequence[RulebookRevision]) -> dict[str, int]:
+def _versions_before(revisions: Sequence[RulebookRevision]) -> dict[str, int]:
     """By rule, the version that the first change of it found."""
     found: dict[str, int] = {}
     for change in (change for revision in revisions for change in revision.changes):

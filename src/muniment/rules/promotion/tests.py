@@ -130,7 +130,7 @@ class _Bench:
                 spec = self._spec(kind, one, assertion, (kind, key))
                 if task_of(spec) not in tasks and not self.grade(spec, one.output).ok:
                     tasks.add(task_of(spec))
-                    yield self._named(kind, spec)
+                    yield self._promised_id(kind, spec)
                     break
 
     def alike(self, failing: Sequence[Example], regressions: Sequence[RegressionTestSpec]) -> list[Example]:
@@ -159,12 +159,12 @@ class _Bench:
                 spec = self._spec("boundary", one, assertion, ("boundary", key))
                 if found < most and self.grade(spec, one.output).ok and not is_vacuous(spec, self.grade, self.bad):
                     found += 1
-                    yield self._named("boundary", spec)
+                    yield self._promised_id("boundary", spec)
                     break
         for one in examples[:1]:
             spec = self._leak(one)
             if self.grade(spec, one.output).ok and not is_vacuous(spec, self.grade, self.bad):
-                yield self._named("boundary", spec)
+                yield self._promised_id("boundary", spec)
 
     def micros(self, packs: Sequence[RegressionTestSpec], most: int) -> Iterator[RegressionTestSpec]:
         """The small tests in the packs that can fail, each assertion of a task once."""
@@ -204,7 +204,8 @@ class _Bench:
             plain["kind"] = kind
         return RegressionTestSpec.from_wire(plain)
 
-    def _named(self, kind: _Kind, spec: RegressionTestSpec) -> RegressionTestSpec:
+    def _promised_id(self, kind: _Kind, spec: RegressionTestSpec) -> RegressionTestSpec:
+        """The test under the next id that was promised for its kind; under its own where none is left."""
         promised = self._promised[kind]
         return spec.model_copy(update={"test_id": promised.pop(0)}) if promised else spec
 
@@ -220,7 +221,7 @@ def _broken(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
         if (assertion := _of_key(key)) is not None:
             yield key, assertion
     feature = feature_of(rule)
-    if feature is not None and (asked := _asked(feature, wants=rule.type == "StrategyRule")) is not None:
+    if feature is not None and (asked := _feature_assertion(feature, wants=rule.type == "StrategyRule")) is not None:
         yield feature, asked
     yield from own
 
@@ -229,7 +230,7 @@ def _kept(rule: RuleRecord, one: Example) -> Iterator[tuple[str, _Assertion]]:
     """The opposite of what the rule asks, where the run did so and passed; then its own constraints."""
     feature = feature_of(rule)
     if feature is not None and one.output.tool_calls is not None:
-        opposite = _asked(feature, wants=rule.type != "StrategyRule")
+        opposite = _feature_assertion(feature, wants=rule.type != "StrategyRule")
         if opposite is not None:
             yield feature, opposite
     yield from _own(one)
@@ -259,7 +260,7 @@ def _of_key(key: str) -> _Assertion | None:
     return None
 
 
-def _asked(feature: str, *, wants: bool) -> _Assertion | None:
+def _feature_assertion(feature: str, *, wants: bool) -> _Assertion | None:
     """A feature as an assertion, where one of the eight can say it: a tool that is called or not."""
     tool, group = tool_of(feature), feature.partition(":")[0]
     if tool is None or group not in ("tool", "first", "order", "args", "arg"):

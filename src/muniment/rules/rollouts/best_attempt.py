@@ -39,11 +39,11 @@ def score_in(result: VerifierResult) -> float:
 
 def best_of(attempts: Sequence[Stood]) -> int:
     """The number of the one that stands: by rank, score, how many others answer the same, cost, and being first."""
-    agreed = Counter(_plain(each.answer) for each in attempts)
+    agreed = Counter(_compared_text(each.answer) for each in attempts)
 
     def key(number: int) -> tuple[float, float, int, float, int]:
         each = attempts[number]
-        return (-rank_of(each.result), -score_in(each.result), -agreed[_plain(each.answer)], each.cost, number)
+        return (-rank_of(each.result), -score_in(each.result), -agreed[_compared_text(each.answer)], each.cost, number)
 
     return min(range(len(attempts)), key=key)
 
@@ -56,5 +56,6 @@ def replaces(synthesis: VerifierResult, standing: VerifierResult) -> bool:
     return mine > other or (mine == other and mine > 0 and score_in(synthesis) >= score_in(standing))
 
 
-def _plain(answer: str) -> str:
+def _compared_text(answer: str) -> str:
+    """An answer as it is compared: folded, without marks at its ends."""
     return " ".join(answer.casefold().split()).strip(" .。*`\"'")

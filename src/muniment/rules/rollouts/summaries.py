@@ -57,7 +57,7 @@ def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -
     text = without_thoughts(_ends(attempt.text))
     lines = [line for line in map(_flat, text.split("\n")) if line]
     answer = _line(told.get("answer")) or answer_of(text) or _NOTHING
-    grounds = _lines(told.get("key_reasoning")) or _marked(lines, _GROUND) or _seen(attempt)
+    grounds = _lines(told.get("key_reasoning")) or _marked(lines, _GROUND) or _tool_grounds(attempt)
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "summary_id": short_id("sum", [attempt.trace_id, FORMAT]),
@@ -124,7 +124,7 @@ def _marked(lines: Iterable[str], mark: re.Pattern[str]) -> list[str]:
     return [line[:_LINE_CHARS] for line in lines if mark.match(line)]
 
 
-def _seen(attempt: Attempted) -> list[str]:
+def _tool_grounds(attempt: Attempted) -> list[str]:
     """Grounds that need nobody's word: which tools were called."""
     return [_line(f"called {', '.join(dict.fromkeys(attempt.tools))}")] if attempt.tools else []
 

@@ -49,7 +49,7 @@ def needs_repair(result: VerifierResult) -> bool:
 def repair_prompt(prompt: str, result: VerifierResult, answer: str) -> str:
     """The task, the answer that failed by its form, and what it broke, by name."""
     forms = broken_forms(result.violated_constraints or (), result.reason_codes or ())
-    broken = "\n".join(f"- {_named(key)}" for key in forms)
+    broken = "\n".join(f"- {_key_with_words(key)}" for key in forms)
     shown = f"\n\nThe answer was:\n{answer}" if answer else ""
     return f"{prompt}\n\nAn earlier answer broke these constraints:\n{broken}{shown}\n\nAnswer again and keep them."
 
@@ -59,7 +59,7 @@ def refine_prompt(prompt: str, answer: str) -> str:
     return f"{prompt}\n\nYour answer so far:\n{answer}\n\nGo over it once: correct what is wrong, and answer in full."
 
 
-def _named(key: str) -> str:
+def _key_with_words(key: str) -> str:
     """A constraint key or a reason code with what it says."""
     entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":")[:2]))
     says = DEFAULT_REGISTRY.reasons.get(key) if entry is None else entry.says

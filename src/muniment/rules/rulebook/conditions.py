@@ -83,7 +83,7 @@ def _of_one(path: str, predicate: Predicate) -> Iterator[LintFinding]:
 
 
 def _together(predicates: Sequence[Predicate]) -> Iterator[LintFinding]:
-    """Each may hold, and all of them together not."""
+    """What is wrong with conditions of which each may hold, and all together cannot."""
     if any(contradiction(predicate) is not None for predicate in predicates):
         return
     parts = tuple(dict.fromkeys(part for predicate in predicates for part in predicate.conjuncts))

@@ -69,7 +69,7 @@ def select_rules(candidates: Iterable[Candidate], asked: RuleRequest, policy: Ru
     response = CandidateSelectResponse(
         schema_version=RULECRAFT_VERSION,
         request_id=asked.request.request_id,
-        selected_rules=tuple(_told(each, arm_of, scoring) for each in chosen),
+        selected_rules=tuple(_selected_rule(each, arm_of, scoring) for each in chosen),
         exploration=_exploration(applying, scoring, policy, taken.diversity),
     )
     lines, tokens = tuple(each.line for each in chosen), sum(each.tokens for each in chosen)
@@ -201,7 +201,8 @@ def _likeness(candidate: Candidate, other: Candidate) -> tuple[RefusalCode, str]
 # -- what is told -------------------------------------------------------------------------------------
 
 
-def _told(candidate: Candidate, arm_of: Mapping[str, Arm], scoring: Scoring) -> SelectedRule:
+def _selected_rule(candidate: Candidate, arm_of: Mapping[str, Arm], scoring: Scoring) -> SelectedRule:
+    """A candidate that was chosen, as the answer has it."""
     rule = candidate.rule
     return SelectedRule(
         rule_id=rule.rule_id,

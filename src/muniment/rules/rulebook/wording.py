@@ -148,7 +148,7 @@ def _disguises(path: str, text: str) -> Iterator[LintFinding]:
         yield finding("control_character", path, ", ".join(f"U+{ord(char):04X}" for char in controls[:4]))
     hidden = sorted({char for before, char in pairwise(f" {text}") if _is_hidden(before, char)})
     if hidden:
-        yield finding("hidden_character", path, ", ".join(map(_named, hidden[:4])))
+        yield finding("hidden_character", path, ", ".join(map(_character_name, hidden[:4])))
     for word in _WORD.findall(text) if not text.isascii() else ():
         if not _FOREIGN.isdisjoint(word) and _LATIN.search(word):
             yield finding("mixed_script", path, repr(word[:40]))
@@ -189,5 +189,6 @@ def _unless_warned(pattern: re.Pattern[str], lowered: str) -> str | None:
     return None
 
 
-def _named(char: str) -> str:
+def _character_name(char: str) -> str:
+    """A character by its code point and its name in Unicode."""
     return f"U+{ord(char):04X} {name(char, '')}".strip()

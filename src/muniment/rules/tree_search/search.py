@@ -5,7 +5,7 @@ make the same search. Between any two steps it can be written down (`to_wire`) a
 
 search = TreeSearch.start({"at": 0}, TreePolicy())
 while (ask := search.next()) is not None:
-    search.told(answer_to(ask))
+    search.take(answer_to(ask))
 search.end, search.way(), search.block()
 
 Both ways of searching are complete but for the caps: a beam that dies goes on with the best of what it had set aside.
@@ -91,8 +91,8 @@ class TreeSearch:
         kind = "expand" if node.status == "open" else node.status
         return Ask(kind, number, read_canonical(node.text), node.depth)  # type: ignore[arg-type]
 
-    def told(self, answer: Answer) -> None:
-        """The answer to what `next` asks for."""
+    def take(self, answer: Answer) -> None:
+        """Take the answer to what `next` asks for."""
         ask = self.next()
         if ask is None:
             raise InvalidInput("the search is over", path="$.answer", hint="`end` says how")

@@ -50,7 +50,7 @@ class DriftMeter:
         meters = list(self._runs.values())
         logs = [meter.fold.log() for meter in meters]
         halves = Counter(half for meter in meters for half in meter.halves())
-        told = _Told(
+        told = _Counts(
             steps=sum(log.spent.steps for log in logs),
             actions=sum(meter.actions for meter in meters),
             snapshots=sum(meter.snapshots for meter in meters),
@@ -178,7 +178,9 @@ def _leaves_constraints_out(manifest: ContextManifest) -> bool:
 # -- the report ---------------------------------------------------------------------------------------
 
 
-class _Told(NamedTuple):
+class _Counts(NamedTuple):
+    """What was counted over the runs that were looked at."""
+
     steps: int
     actions: int
     snapshots: int
@@ -199,7 +201,7 @@ def sign_test(late: int, early: int) -> float:
     return ways / (1 << both)
 
 
-def _report(told: _Told, logs: list[RunLog], seen: int, policy: CompactionPolicy) -> DriftReport:
+def _report(told: _Counts, logs: list[RunLog], seen: int, policy: CompactionPolicy) -> DriftReport:
     statuses = [claim.status for log in logs for claim in log.claims]
     verified, candidates = statuses.count("verified"), statuses.count("candidate")
     cited = sum(len(log.coverage.chunk_ids_cited) for log in logs)
@@ -245,7 +247,7 @@ def _moved(threshold: int, turn: int, unit: int) -> int:
     return max(min(threshold, unit), threshold + turn * by)
 
 
-def _advise(told: _Told, policy: CompactionPolicy) -> tuple[Advice, list[str]]:
+def _advise(told: _Counts, policy: CompactionPolicy) -> tuple[Advice, list[str]]:
     """Lower where incidents are too many and stand late; raise where there are none and that is no chance."""
     if told.steps < policy.drift_steps_min:
         return "not enough steps", [f"{told.steps} steps, {policy.drift_steps_min} are needed to say anything"]
@@ -266,7 +268,7 @@ def _advise(told: _Told, policy: CompactionPolicy) -> tuple[Advice, list[str]]:
     return _advise_none(told, policy, measured)
 
 
-def _advise_late(told: _Told, policy: CompactionPolicy, over: list[str]) -> tuple[Advice, list[str]]:
+def _advise_late(told: _Counts, policy: CompactionPolicy, over: list[str]) -> tuple[Advice, list[str]]:
     chance = sign_test(told.late, told.early)
     where = f"{told.late} began in the second half between two snapshots, {told.early} in the first (p = {chance:.3g})"
     if chance > policy.drift_p_max:
@@ -277,7 +279,7 @@ def _advise_late(told: _Told, policy: CompactionPolicy, over: list[str]) -> tupl
 
 
 def _advise_none(
-    told: _Told, policy: CompactionPolicy, measured: Iterable[tuple[str, int, int, str, float]]
+    told: _Counts, policy: CompactionPolicy, measured: Iterable[tuple[str, int, int, str, float]]
 ) -> tuple[Advice, list[str]]:
     none = f"no incident in {told.steps} steps"
     if not told.snapshots:

@@ -121,13 +121,15 @@ def snapshot_of(
 
 def _derived_actions(log: RunLog) -> list[str]:
     """What is open, where the run planned nothing: conflicts first, then what lacks evidence, then questions."""
-    found = [f"Settle the conflict {each.conflict_id}: {_shown(each.description)}" for each in _open(log.conflicts)]
+    found = [
+        f"Settle the conflict {each.conflict_id}: {_short_line(each.description)}" for each in _open(log.conflicts)
+    ]
     for claim in log.claims:
         if claim.status == "candidate":
-            found.append(f"Find evidence for the claim {claim.claim_id}: {_shown(claim.statement)}")
+            found.append(f"Find evidence for the claim {claim.claim_id}: {_short_line(claim.statement)}")
         if len(found) >= NEXT_ACTIONS_MAX:
             break
-    found += [f"Answer the question: {_shown(each.text)}" for each in log.open_questions[:NEXT_ACTIONS_MAX]]
+    found += [f"Answer the question: {_short_line(each.text)}" for each in log.open_questions[:NEXT_ACTIONS_MAX]]
     return found[:NEXT_ACTIONS_MAX] or [_NOTHING_OPEN]
 
 
@@ -135,7 +137,8 @@ def _open(records: Iterable[Any]) -> list[Any]:
     return [record for record in records if record.status == "open"][:NEXT_ACTIONS_MAX]
 
 
-def _shown(words: str) -> str:
+def _short_line(words: str) -> str:
+    """Words on one line, cut to the length that is shown."""
     line = " ".join(words.split())
     return line if len(line) <= _SHOWN_CHARS_MAX else line[: _SHOWN_CHARS_MAX - 1] + "…"
 

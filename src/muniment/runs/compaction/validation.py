@@ -98,16 +98,16 @@ def validate(snapshot: CompactionSnapshot, known: Known, policy: CompactionPolic
         "sequence": _sequence(snapshot, log, before, known),
         "objective_pinned": _objective(snapshot, known),
         "claims_in_ledger": _in_ledger(log, known),
-        "verified_cited": _named(issues, "CS-06", claims),
+        "verified_cited": _issues_by_id(issues, "CS-06", claims),
         "pointers_resolve": _unresolved(log, known),
         "sources_stand": _fallen(log, known),
-        "conflicts_two_sided": _named(issues, "CS-07", conflicts),
+        "conflicts_two_sided": _issues_by_id(issues, "CS-07", conflicts),
         "pointers_only": _too_long(log, wire, before, policy.claim_chars_max),
         "counts": _miscounts(snapshot, log, before, known),
         "coverage": _coverage(log, policy),
         "next_actions": _actions(wire),
     }
-    told = _told(log)
+    told = _check_words(log)
     checks = [_check(name, list(found[name]), told.get(name, "holds")) for name in CHECKS]
     return checks if known.folded is None else [*checks, compare_logs(log, known.folded)]
 
@@ -129,7 +129,7 @@ def _check(name: str, faults: list[str], held: str) -> SnapshotCheck:
     return SnapshotCheck(name=name, status="FAIL", message=said)
 
 
-def _told(log: RunLog) -> dict[str, str]:
+def _check_words(log: RunLog) -> dict[str, str]:
     """What a check that holds looked at."""
     verified = sum(claim.status == "verified" for claim in log.claims)
     refs = sum(1 for _ in _cited(_relied(log)))
@@ -230,7 +230,7 @@ def _retold(record: RunClaim | RunConflict, run_id: str, entries: Mapping[str, L
     return f"is not what its entries say: {', '.join(differs)}"
 
 
-def _named(issues: Iterable[Any], clause: str, ids: list[str]) -> Iterator[str]:
+def _issues_by_id(issues: Iterable[Any], clause: str, ids: list[str]) -> Iterator[str]:
     """The contract's issues of one clause, under the id of the record instead of its index."""
     for issue in issues:
         if issue.code == clause:

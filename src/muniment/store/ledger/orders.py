@@ -196,12 +196,12 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]")
 
 def reads_like_instructions(text: str) -> bool:
     """Does the text address the model and tell it what to do? A flag to look at, not a verdict."""
-    lowered = (text if text.isascii() else _shown(text)).lower()
+    lowered = (text if text.isascii() else _visible_text(text)).lower()
     return any(
         any(hint in lowered for hint in hints) and pattern.search(lowered) is not None for hints, pattern in _ORDERS
     )
 
 
-def _shown(text: str) -> str:
+def _visible_text(text: str) -> str:
     """What the text says to whoever reads it, in plain letters."""
     return _UNSEEN.sub("", normalize("NFKC", _TAGS.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)))

@@ -100,7 +100,7 @@ def _lifted(connection: Connection, answer: Any) -> Any:
         case StudyRef():
             return RemoteStudy(connection, answer)
         case ResumedRef():
-            told = _Told(answer.log, answer.snapshot, answer.tail, answer.rejected)
+            told = _ResumedState(answer.log, answer.snapshot, answer.tail, answer.rejected)
             return Resumed(RemoteRun(connection, answer.run), cast("Any", told))
         case SentBuild():
             object.__setattr__(answer, "_fetch", functools.cache(lambda: _inputs_of(connection, answer)))
@@ -135,7 +135,9 @@ class _Home:
         return self._connection.ask(Ask(operation, operation.routes["store"], {}, {}))
 
 
-class _Told(NamedTuple):
+class _ResumedState(NamedTuple):
+    """What a resumed run read of itself."""
+
     log: Any
     snapshot: Any
     tail: int

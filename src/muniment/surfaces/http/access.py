@@ -27,10 +27,10 @@ class Caller(NamedTuple):
     requests_per_minute: int | None = None
     body_bytes_max: int | None = None
 
-    def shown(self) -> dict[str, Any]:
+    def public_fields(self) -> dict[str, Any]:
         """What a caller is told of itself."""
-        told = {"key_id": self.key_id, "tenant": self.tenant, "user": self.user, "access": self.access}
-        return {name: value for name, value in told.items() if value is not None}
+        fields = {"key_id": self.key_id, "tenant": self.tenant, "user": self.user, "access": self.access}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def may(self, access: Access) -> bool:
         return _RANKS[self.access] >= _RANKS[access]

@@ -167,7 +167,7 @@ class Gateway:
         caller = self.caller_of(request)
         log.key_id = caller.key_id
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
-            return Response(canonical_bytes(caller.shown()), 200, _HEADERS, "application/json")
+            return Response(canonical_bytes(caller.public_fields()), 200, _HEADERS, "application/json")
         found = self._router.find(request.method, segments)
         log.route = found.route.template
         check_access(caller, found)

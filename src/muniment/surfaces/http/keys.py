@@ -60,7 +60,7 @@ class Key(Record):
     body_bytes_max: Absent[Count] = None
     secrets: Items[Secret]
 
-    def shown(self) -> dict[str, object]:
+    def public_fields(self) -> dict[str, object]:
         """Everything but the hashes."""
         plain = self.to_wire()
         plain["secrets"] = [{key: each[key] for key in each if key != "hash"} for each in plain["secrets"]]
@@ -141,7 +141,7 @@ class KeyFile:
         secret, now = secrets.token_urlsafe(32), self._now()
         end = format_instant(now + overlap)
         with self._changing() as keys:
-            key = _named(keys, key_id)
+            key = _find_key(keys, key_id)
             if key.revoked_at is not None:
                 raise InvalidInput(f"the key {key_id} is revoked", path="$.key_id", hint="make a new one")
             kept = [
@@ -154,7 +154,7 @@ class KeyFile:
 
     def revoke(self, key_id: str) -> Key:
         with self._changing() as keys:
-            key = _named(keys, key_id)
+            key = _find_key(keys, key_id)
             gone = key.to_wire() | {"revoked_at": key.revoked_at or format_instant(self._now()), "secrets": []}
             keys[key_id] = Key.from_wire(gone)
             return keys[key_id]
@@ -191,7 +191,8 @@ def _hashed(secret: str, now: datetime) -> dict[str, str]:
     return {"hash": sha256(secret.encode()).hexdigest(), "created_at": format_instant(now)}
 
 
-def _named(keys: dict[str, Key], key_id: str) -> Key:
+def _find_key(keys: dict[str, Key], key_id: str) -> Key:
+    """The key of this id; an error where there is none."""
     if key_id not in keys:
         raise NotFound(f"no key {key_id!r:.40}", path="$.key_id", hint="`muniment store keys list` names them")
     return keys[key_id]

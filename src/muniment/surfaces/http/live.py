@@ -44,7 +44,9 @@ _GRACE_S = 2.0
 T = TypeVar("T")
 
 
-class _Seen(NamedTuple):
+class _Look(NamedTuple):
+    """What one look at the store found: where things stand, and what changed."""
+
     at: Standpoint
     changes: Changes
 
@@ -83,9 +85,9 @@ class _Follower(Stream):
         self.at: Standpoint | None = None
         """What was sent; None before there was anything."""
         self.is_joined = False
-        self._waiting: deque[_Seen] = deque()
+        self._waiting: deque[_Look] = deque()
 
-    def tell(self, seen: _Seen) -> bool:
+    def tell(self, seen: _Look) -> bool:
         """Hand over what was seen; False where too much waits already, and all of it is dropped."""
         self.is_joined = len(self._waiting) < WAITING_MAX
         if self.is_joined:
@@ -95,7 +97,7 @@ class _Follower(Stream):
         self.moved.set()
         return self.is_joined
 
-    async def take(self, seconds: float) -> _Seen | None:
+    async def take(self, seconds: float) -> _Look | None:
         """The next that was seen; None where there is none, or none any more."""
         if not self._waiting and self.is_joined and not self.is_over:
             self.moved.clear()
@@ -248,15 +250,15 @@ class Live:
                 self._watches.setdefault(stream.who, _Watch(own.at)).streams.add(stream)
             return own.changes
 
-    def _looked(self, stream: _Follower, watched: Standpoint | None) -> tuple[_Seen, _Seen | None]:
+    def _looked(self, stream: _Follower, watched: Standpoint | None) -> tuple[_Look, _Look | None]:
         """At one moment: beyond what the stream was sent, and beyond what its user's watch has seen."""
         who = stream.who
 
-        def work(reader: Reader) -> tuple[_Seen, _Seen | None]:
-            theirs = None if watched is None else _Seen(*look(reader, who, watched))
+        def work(reader: Reader) -> tuple[_Look, _Look | None]:
+            theirs = None if watched is None else _Look(*look(reader, who, watched))
             if stream.at is None:
-                return _Seen(*begin(reader, who, stream.position)), theirs
-            return _Seen(*look(reader, who, stream.at)), theirs
+                return _Look(*begin(reader, who, stream.position)), theirs
+            return _Look(*look(reader, who, stream.at)), theirs
 
         return self._engine.read(who.tenant_id, work)
 
@@ -298,15 +300,15 @@ class Live:
                 self._tell(who, each)
             return any(each.changes.more for each in seen.values())
 
-    def _look_at(self, watched: Mapping[Who, Standpoint]) -> tuple[str, dict[Who, _Seen]]:
+    def _look_at(self, watched: Mapping[Who, Standpoint]) -> tuple[str, dict[Who, _Look]]:
         mark = self._engine.mark()  # before the looking: what is committed meanwhile moves it again
         if mark == self._mark:
             return mark, {}
         return mark, {
-            who: _Seen(*self._engine.read(who.tenant_id, partial(_look, who=who, at=at))) for who, at in watched.items()
+            who: _Look(*self._engine.read(who.tenant_id, partial(_look, who=who, at=at))) for who, at in watched.items()
         }
 
-    def _tell(self, who: Who, seen: _Seen) -> None:
+    def _tell(self, who: Who, seen: _Look) -> None:
         watch = self._watches.get(who)
         if watch is None:
             return

@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
 def page_of(found: MatchedRoute, shape: Shape, items: Iterable[Any], asked: Mapping[str, Any]) -> Page:
     """One page of a list: what comes after the cursor's item or, where that is gone, after its place."""
-    limit, cursor = _asked(found, asked)
+    limit, cursor = _page_asked(found, asked)
     plain: Iterator[Any] = (shape.encode(each) for each in items)
     if cursor is not None:
         plain = _after(list(plain), cursor)
@@ -91,7 +91,7 @@ def page_sought(
     memory: Memory, found: MatchedRoute, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> Page:
     """One page of a list whose items have a place of their own: what comes after the cursor's."""
-    limit, cursor = _asked(found, asked)
+    limit, cursor = _page_asked(found, asked)
     sought = _SOUGHT[found.route.operation.call]
     taken = list(islice(sought.begin(memory, found.names, own, None if cursor is None else tuple(cursor)), limit + 1))
     items = [shape.encode(each) for each in taken[:limit]]
@@ -101,7 +101,8 @@ def page_sought(
 # -- cursors ------------------------------------------------------------------------------------------
 
 
-def _asked(found: MatchedRoute, asked: Mapping[str, Any]) -> tuple[int, list[Any] | None]:
+def _page_asked(found: MatchedRoute, asked: Mapping[str, Any]) -> tuple[int, list[Any] | None]:
+    """The limit of a page, and where it begins: None for the first one."""
     limit = asked.get("limit", LIMIT)
     if not 1 <= limit <= LIMIT_MAX:
         raise InvalidInput(f"limit is a whole number from 1 to {LIMIT_MAX}", path="$.limit")

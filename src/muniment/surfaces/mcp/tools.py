@@ -133,12 +133,12 @@ def remember(tool_caller: ToolCaller, asked: RememberArguments) -> Answered:
 
 def search(tool_caller: ToolCaller, asked: SearchArguments) -> Answered:
     k = check_count(asked.k, 1, K_MAX, "k")
-    hits = tuple(_found(tool_caller, hit) for hit in tool_caller.run.search(asked.query, k=k, now=asked.now))
+    hits = tuple(_found_hit(tool_caller, hit) for hit in tool_caller.run.search(asked.query, k=k, now=asked.now))
     found = Found(notice=NOTICE, hits=hits)
     return Answered(found, words.say_found(found))
 
 
-def _found(tool_caller: ToolCaller, hit: Hit) -> FoundHit:
+def _found_hit(tool_caller: ToolCaller, hit: Hit) -> FoundHit:
     """The hit with what it counts for: no more than the least of what it rests on (LG-08)."""
     entries = [_entry(tool_caller, id_) for id_ in hit.sources[:SOURCES_MAX]]
     known = [entry for entry in entries if entry is not None]

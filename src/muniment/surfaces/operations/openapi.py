@@ -109,7 +109,7 @@ def _path_parameters(operation: Operation, template: str) -> list[dict[str, Any]
 def _query(operation: Operation, template: str) -> Iterator[dict[str, Any]]:
     if not operation.takes_body:
         for each in operation.parameters(template):
-            yield {"name": each.name, "in": "query", "required": each.is_required, "schema": _asked(each, {})}
+            yield {"name": each.name, "in": "query", "required": each.is_required, "schema": _argument_schema(each, {})}
     shared: tuple[str, ...] = ()
     if operation.is_listed and not operation.takes_body:
         shared += ("limit", "cursor")
@@ -166,11 +166,11 @@ def _body(operation: Operation, template: str, components: Components) -> dict[s
     taken = operation.parameters(template)
     if operation.body is not None:
         (whole,) = (each for each in taken if each.name == operation.body)
-        return {"required": True, "content": {"application/json": {"schema": _asked(whole, components)}}}
+        return {"required": True, "content": {"application/json": {"schema": _argument_schema(whole, components)}}}
     extra = operation.signature.extra
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {each.name: _asked(each, components) for each in taken},
+        "properties": {each.name: _argument_schema(each, components) for each in taken},
         "additionalProperties": False if extra is None else shape_of(extra).schema(components),
     }
     required = [each.name for each in taken if each.is_required]
@@ -179,7 +179,7 @@ def _body(operation: Operation, template: str, components: Components) -> dict[s
     return {"required": bool(required), "content": {"application/json": {"schema": schema}}}
 
 
-def _asked(parameter: Parameter, components: Components) -> dict[str, Any]:
+def _argument_schema(parameter: Parameter, components: Components) -> dict[str, Any]:
     """The schema of an argument; None is the same as leaving it out."""
     if parameter.name in _INSTANTS:
         return {"type": ["string", "null"], "description": "A point in time, ISO 8601."}
@@ -196,7 +196,11 @@ def _answers(operation: Operation, components: Components) -> dict[str, Any]:
         answers["204"] = {"description": "Done."}
     else:
         content = _content(operation, returns, components)
-        answers[str(operation.status)] = {"description": "Done.", "headers": _told(operation), "content": content}
+        answers[str(operation.status)] = {
+            "description": "Done.",
+            "headers": _response_headers(operation),
+            "content": content,
+        }
     if operation.is_long:
         work = {"application/json": {"schema": shape_of(Work).schema(components)}}
         location = {"Location": {"description": "Where the operation is.", "schema": _TEXT}}
@@ -227,7 +231,8 @@ def _content(operation: Operation, returns: Any, components: Components) -> dict
     return content if operation.takes_body else content | {_LINES: {"schema": _TEXT}}
 
 
-def _told(operation: Operation) -> dict[str, Any]:
+def _response_headers(operation: Operation) -> dict[str, Any]:
+    """The headers of an answer."""
     told = {"X-Request-Id": {"description": "Names the request in logs.", "schema": _TEXT}}
     if operation.versioned is not None:
         told["ETag"] = {"description": "The version.", "schema": _TEXT}

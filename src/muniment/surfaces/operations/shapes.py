@@ -323,7 +323,7 @@ _RENAMED = {
 """Records of two modules may share a name; in one document they may not."""
 
 
-class _Named(RecordSchema):
+class _UniqueNames(RecordSchema):
     """The records' own generator, with names that are unique among all of them."""
 
     def get_defs_ref(self, core_mode_ref: Any) -> Any:
@@ -345,7 +345,7 @@ def _generated(hint: Any, components: Components) -> dict[str, Any]:
 
 @cache
 def _made(hint: Any) -> tuple[dict[str, Any], Components]:
-    made = TypeAdapter(hint).json_schema(schema_generator=_Named, by_alias=True, ref_template=REF)
+    made = TypeAdapter(hint).json_schema(schema_generator=_UniqueNames, by_alias=True, ref_template=REF)
     made = without_json_values(made)
     parts = made.pop("$defs", {})
     parts.pop("JsonValue", None)

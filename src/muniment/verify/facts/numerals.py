@@ -45,7 +45,8 @@ class Number(NamedTuple):
     tokens: int
 
 
-def _plain(value: float) -> str:
+def _digits(value: float) -> str:
+    """A number in digits, without needless ones."""
     return f"{value:.10g}"
 
 
@@ -65,12 +66,12 @@ def read_number(text: str, found: Sequence[re.Match[str]], at: int) -> Number:
         after = found[at + 1]
         gap, tail = text[end : after.start()], after[0].casefold()
         if tail in _MULTIPLIERS and (gap == "" or (tail in _LARGE and gap in (" ", "-", "\u00a0"))):
-            return Number(_plain(value * _MULTIPLIERS[tail]), after.end(), 2)
+            return Number(_digits(value * _MULTIPLIERS[tail]), after.end(), 2)
         if gap == "" and tail in ("st", "nd", "rd", "th"):
-            return Number(f"{_plain(value)}th", after.end(), 2)
+            return Number(f"{_digits(value)}th", after.end(), 2)
         if gap == "" and tail[0] in _CJK_MULTIPLIERS:
-            return Number(_plain(value * _CJK_MULTIPLIERS[tail[0]]), end + 1, 1 + (len(tail) == 1))
-    return Number(_plain(value), end, 1)
+            return Number(_digits(value * _CJK_MULTIPLIERS[tail[0]]), end + 1, 1 + (len(tail) == 1))
+    return Number(_digits(value), end, 1)
 
 
 def _value(body: str) -> float | None:
@@ -92,7 +93,7 @@ def spelled_number(found: Sequence[re.Match[str]], at: int) -> Number | None:
             value, used = value + ones, 2
     if at + used < len(found) and found[at + used][0].casefold() in _LARGE:
         value, used = value * _LARGE[found[at + used][0].casefold()], used + 1
-    return Number(_plain(value), found[at + used - 1].end(), used)
+    return Number(_digits(value), found[at + used - 1].end(), used)
 
 
 def chinese_number(run: str, at: int) -> Number | None:

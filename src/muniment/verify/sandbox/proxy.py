@@ -103,13 +103,13 @@ class _Connection(socketserver.BaseRequestHandler):
         line = _head(client).split(b"\r\n", 1)[0].decode("ascii", "replace")
         method, _, rest = line.partition(" ")
         if method != "CONNECT":
-            server.log.note(_shown(rest), allowed=False)
+            server.log.note(_first_word(rest), allowed=False)
             _answer(client, 405, "this proxy knows CONNECT alone")
             return
         try:
             host, port = parse_target(rest.partition(" ")[0])
         except ValueError:
-            server.log.note(_shown(rest), allowed=False)
+            server.log.note(_first_word(rest), allowed=False)
             _answer(client, 400, "not host:port")
             return
         upstream = _connect(host, port) if allows(server.entries, host, port) else None
@@ -122,7 +122,8 @@ class _Connection(socketserver.BaseRequestHandler):
             _join(client, upstream)
 
 
-def _shown(text: str) -> str:
+def _first_word(text: str) -> str:
+    """The first word of a text, cut to what a log takes."""
     return text.partition(" ")[0][:200]
 
 

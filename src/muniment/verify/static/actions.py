@@ -16,7 +16,7 @@ from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Num
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput
 from muniment.verify.outputs import PolicyEvent, ToolCall
-from muniment.verify.static.base import Bounds, Constraint, View, Violation, told
+from muniment.verify.static.base import Bounds, Constraint, View, Violation, error_line
 from muniment.verify.taxonomy import detail_of
 
 __all__ = [
@@ -152,7 +152,7 @@ class ToolArguments(Constraint):
         try:
             read_schema(self.schema_ or {})
         except InvalidInput as error:
-            raise ValueError(told(error)) from None
+            raise ValueError(error_line(error)) from None
         return self
 
     @cached_property

@@ -15,7 +15,7 @@ from muniment.packets.page.answers import Resolution, resolve
 from muniment.verify.outputs import Output, Severity
 from muniment.verify.static.counting import sentence_count, word_count
 
-__all__ = ["Bounds", "Constraint", "View", "Violation", "told"]
+__all__ = ["Bounds", "Constraint", "View", "Violation", "error_line"]
 
 _FENCES = ("```json", "```JSON", "```Json", "```")
 
@@ -81,7 +81,7 @@ class View:
         return _parsed(self.unfenced)
 
 
-def told(error: InvalidInput) -> str:
+def error_line(error: InvalidInput) -> str:
     """An error in one line, with its hint where it has one of its own."""
     said = error.message if error.path == "$" else str(error)
     return said if error.hint == error.usual_hint else f"{said} ({error.hint})"

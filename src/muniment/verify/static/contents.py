@@ -16,7 +16,7 @@ from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty
 from muniment.core.regex.patterns import Pattern, compile_pattern
 from muniment.core.text.languages import ALIASES, detect_language, known_languages
 from muniment.errors import InvalidInput, InvalidJson, Issue
-from muniment.verify.static.base import Bounds, Constraint, View, Violation, told
+from muniment.verify.static.base import Bounds, Constraint, View, Violation, error_line
 from muniment.verify.taxonomy import detail_of
 
 __all__ = [
@@ -209,7 +209,7 @@ def _sound_pattern(source: str) -> str:
     try:
         compile_pattern(source)
     except InvalidInput as error:
-        raise ValueError(told(error)) from None
+        raise ValueError(error_line(error)) from None
     return source
 
 
@@ -313,7 +313,7 @@ class JsonSchema(Constraint):
         try:
             read_schema(self.schema_)
         except InvalidInput as error:
-            raise ValueError(told(error)) from None
+            raise ValueError(error_line(error)) from None
         return self
 
     @cached_property
@@ -346,7 +346,7 @@ class Contract(Constraint):
         try:
             check_kind(self.kind)
         except InvalidInput as error:
-            raise ValueError(told(error)) from None
+            raise ValueError(error_line(error)) from None
         return self
 
     def default_key(self) -> str:

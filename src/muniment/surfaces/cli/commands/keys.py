@@ -85,7 +85,7 @@ def _show_made(call: Call) -> Iterator[str]:
 
 
 def _made_document(call: Call) -> dict[str, Any]:
-    return {"key": call.answer.key.shown(), "token": call.answer.token}
+    return {"key": call.answer.key.public_fields(), "token": call.answer.token}
 
 
 def _show_keys(call: Call) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _standing(key: Any) -> tuple[str, str]:
 
 create = Command("", _show_made, function=_create, on="nothing", document=_made_document)
 list_ = Command(
-    "", _show_keys, function=_list, on="nothing", document=lambda call: (key.shown() for key in call.answer)
+    "", _show_keys, function=_list, on="nothing", document=lambda call: (key.public_fields() for key in call.answer)
 )
 rotate = Command("", _show_made, function=_rotate, on="nothing", arguments=_KEY, document=_made_document)
 revoke = Command(
@@ -111,5 +111,5 @@ revoke = Command(
     function=_revoke,
     on="nothing",
     arguments=_KEY,
-    document=lambda call: call.answer.shown(),
+    document=lambda call: call.answer.public_fields(),
 )

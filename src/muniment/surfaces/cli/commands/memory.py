@@ -75,11 +75,11 @@ def _show_facts(call: Call) -> Iterator[str]:
 
 
 def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
-    from muniment.packets.page.lines import shown
+    from muniment.packets.page.lines import value_text
 
     level = f", {fact.scope_level} level" if fact.scope_level not in (None, "user") else ""
     sure = "" if fact.confidence is None else f", confidence {fact.confidence:g}"
-    yield f"  {one_line(shown(fact.value))}  [{fact.status}{_span(fact)}{sure}{level}]  {fact.fact_id}"
+    yield f"  {one_line(value_text(fact.value))}  [{fact.status}{_span(fact)}{sure}{level}]  {fact.fact_id}"
     if fact.notes:
         yield f"      note: {one_line(fact.notes)}"
     for source in fact.sources:
@@ -147,10 +147,10 @@ def _show_extracted(call: Call) -> Iterator[str]:
 
 
 def _candidate_lines(candidate: Candidate) -> Iterator[str]:
-    from muniment.packets.page.lines import shown
+    from muniment.packets.page.lines import value_text
 
     until = f" until {when(candidate.valid_to)}" if candidate.valid_to else ""
-    head = f"{candidate.key}: {one_line(shown(candidate.value))}{until}"
+    head = f"{candidate.key}: {one_line(value_text(candidate.value))}{until}"
     yield f"{strong(head)}  [{candidate.status}]  {candidate.candidate_id}"
     if candidate.quote is not None:
         yield f"    “{one_line(candidate.quote)}”"
@@ -210,7 +210,7 @@ def _episodes_document(call: Call) -> dict[str, Any]:
 
 
 def _minute(ts: str) -> str:
-    """With its time, at midnight too: of two that are told together neither loses it."""
+    """An instant to the minute, at midnight too: of two that are shown together neither loses its time."""
     return f"{ts[:10]} {ts[11:16]}"
 
 

@@ -60,15 +60,17 @@ list_ = Command(
 # -- show and log -------------------------------------------------------------------------------------
 
 
-class _Shown(NamedTuple):
+class _RunView(NamedTuple):
+    """A run and its log, as `run show` prints them."""
+
     state: RunState
     log: RunLog
     policy: CompactionPolicy
 
 
-def _read(call: Call, ask: Callable[[], RunState]) -> _Shown:
+def _read(call: Call, ask: Callable[[], RunState]) -> _RunView:
     state = ask()
-    return _Shown(state, run_named(call.memory, state.run_id, call.tenant).log.read(), call.memory.policy.compaction)
+    return _RunView(state, run_named(call.memory, state.run_id, call.tenant).log.read(), call.memory.policy.compaction)
 
 
 def _show(call: Call) -> Iterator[str]:
@@ -118,7 +120,7 @@ def _log_lines(log: RunLog) -> Iterator[str]:
     met = sum(failure.count for failure in log.failures)
     lines = {
         "objective": one_line(log.objective) or "none given",
-        "done when": _said(log.done_definition) or "not said",
+        "done when": _value_line(log.done_definition) or "not said",
         "step": f"{log.step}{ended}{loops}" if log.step else "none yet",
         "claims": _tally_text(claim.status for claim in log.claims),
         "conflicts": _tally_text(conflict.status for conflict in log.conflicts),
@@ -135,12 +137,13 @@ def _log_lines(log: RunLog) -> Iterator[str]:
         yield f"  → {one_line(action)}"
 
 
-def _said(value: JsonObject | str) -> str:
-    from muniment.packets.page.lines import shown
+def _value_line(value: JsonObject | str) -> str:
+    """A value on one line."""
+    from muniment.packets.page.lines import value_text
 
     if isinstance(value, str):
         return one_line(value)
-    return one_line("; ".join(f"{key}: {shown(part)}" for key, part in value.items()))
+    return one_line("; ".join(f"{key}: {value_text(part)}" for key, part in value.items()))
 
 
 def _budgets(log: RunLog) -> dict[str, str]:
