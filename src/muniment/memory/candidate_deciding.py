@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from muniment.core.ports.engine import Reader, Transaction
+from muniment.core.requests import Expect, Request, TextOrNone, checked
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
@@ -161,12 +162,16 @@ def _waits(reasons: list[str]) -> _Fate:
     return _Fate("proposed", f"waits for a decision: {'; '.join(reasons)}")
 
 
+class DecisionRequest(Request):
+    """What somebody decides on a candidate, and why."""
+
+    accept: Annotated[bool, Expect("accept should be true or false")]
+    reason: TextOrNone
+
+
 def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: str | None) -> Candidate:
     """Someone decides what the policy left open. Accepted, it is remembered under the same rules as any fact."""
-    if not isinstance(accept, bool):
-        raise InvalidInput("accept should be true or false", path="$.accept")
-    if reason is not None and not isinstance(reason, str):
-        raise InvalidInput("reason should be a string", path="$.reason")
+    checked(DecisionRequest, accept=accept, reason=reason)
     fact_id = writer.ctx.ids.new("fct")
 
     def decide(tx: Transaction) -> Decided:

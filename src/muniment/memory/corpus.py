@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from muniment.core.hashing import LEDGER_CORPUS, digest
-from muniment.core.numbers import whole
 from muniment.core.owners import is_corpus, is_reserved, owner_of
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import Expect, FromOne, Request, Words, checked, is_listing
 from muniment.core.scope import scope_of
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
 from muniment.memory.document_reading import CorpusScope
@@ -72,18 +72,34 @@ class _Status(NamedTuple):
     status: str
 
 
+class CorpusRequest(Request):
+    """Which corpus is asked for."""
+
+    corpus_id: Annotated[
+        str,
+        Expect("a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore", _CORPUS_ID.fullmatch),
+        Expect("{given!r} is not the id of a corpus of documents", lambda given: given not in _RESERVED),
+    ]
+    user_id: Annotated[
+        str | None, Expect("{given!r:.60} is not the name of a user", lambda given: given and not is_reserved(given))
+    ]
+
+
+class CorpusQuery(Request):
+    """What is asked of a corpus; each call names its part."""
+
+    document_id: Words = ""
+    document_ids: Annotated[Sequence[Words] | None, Expect("document_ids should be a list of ids")] = None
+    revision: Annotated[FromOne | None, Expect("a revision is a whole number from 1")] = None
+    chunk_id: Words = ""
+    reason: Words = ""
+
+
 class Corpus:
     """The documents of one corpus. Made by `Memory.corpus`; writes nothing until something is added. Thread-safe."""
 
     def __init__(self, ctx: Context, corpus_id: str, tenant_id: str, user_id: str | None) -> None:
-        if not isinstance(corpus_id, str) or not _CORPUS_ID.fullmatch(corpus_id):
-            raise InvalidInput(
-                "a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore", path="$.corpus_id"
-            )
-        if corpus_id in _RESERVED:
-            raise InvalidInput(f"{corpus_id!r} is not the id of a corpus of documents", path="$.corpus_id")
-        if user_id is not None and (not isinstance(user_id, str) or not user_id or is_reserved(user_id)):
-            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
+        checked(CorpusRequest, corpus_id=corpus_id, user_id=user_id)
         names = {
             "tenant_id": tenant_id,
             "user_id": owner_of(corpus_id, user_id),
@@ -210,11 +226,7 @@ class Corpus:
         from muniment.memory.document_reading import list_documents
 
         corpus_scope = self._corpus_scope
-        if document_ids is not None:
-            if isinstance(document_ids, str) or not isinstance(document_ids, Sequence):
-                raise InvalidInput("document_ids should be a list of ids", path="$.document_ids")
-            for index, document_id in enumerate(document_ids):
-                _check_text(document_id, f"$.document_ids[{index}]")
+        checked(CorpusQuery, document_ids=document_ids)
         return self._ctx.engine.read(
             corpus_scope.tenant_id,
             lambda reader: list_documents(reader, corpus_scope, include_all=include_all, document_ids=document_ids),
@@ -225,19 +237,16 @@ class Corpus:
         from muniment.memory.document_reading import read_document
 
         corpus_scope = self._corpus_scope
-        _check_text(document_id, "$.document_id")
-        revision = whole(revision)
-        if revision is not None and (type(revision) is not int or revision < 1):
-            raise InvalidInput("a revision is a whole number from 1", path="$.revision")
+        asked = checked(CorpusQuery, document_id=document_id, revision=revision)
         return self._ctx.engine.read(
-            corpus_scope.tenant_id, lambda reader: read_document(reader, corpus_scope, document_id, revision)
+            corpus_scope.tenant_id, lambda reader: read_document(reader, corpus_scope, document_id, asked.revision)
         )
 
     def chunk(self, chunk_id: str) -> Chunk:
         """A chunk of this corpus, of whatever revision."""
         from muniment.memory.document_reading import read_chunk
 
-        _check_text(chunk_id, "$.chunk_id")
+        checked(CorpusQuery, chunk_id=chunk_id)
         corpus_scope = self._corpus_scope
         return self._ctx.engine.read(corpus_scope.tenant_id, lambda reader: read_chunk(reader, corpus_scope, chunk_id))
 
@@ -272,8 +281,7 @@ class Corpus:
         from muniment.memory.patches import cleaned
 
         limit = self._ctx.policy.corpus.reason_chars_max
-        _check_text(document_id, "$.document_id")
-        _check_text(reason, "$.reason")
+        checked(CorpusQuery, document_id=document_id, reason=reason)
         if len(reason) > limit:
             raise TooLarge(f"a reason of {len(reason)} characters is over the limit of {limit}", path="$.reason")
         return retract_document(self._ctx, self._corpus_scope, document_id, cleaned(self._ctx, reason))
@@ -286,7 +294,7 @@ class Corpus:
         ctx, corpus_scope = self._ctx, self._corpus_scope
         sessions: tuple[str, ...] = ()
         if document_id is not None:
-            _check_text(document_id, "$.document_id")
+            checked(CorpusQuery, document_id=document_id)
             sessions = ctx.engine.read(
                 corpus_scope.tenant_id, lambda reader: all_sessions(reader, corpus_scope, document_id)
             )
@@ -303,7 +311,7 @@ def add_to_corpora(
     from muniment.memory.document_reading import view_session
     from muniment.memory.document_writing import add_documents
 
-    if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
+    if not is_listing(documents):
         raise InvalidInput("wanted a list of documents", path="$", hint="wrap a single one in a list")
     added = [_document_in(ctx, tenant_id, user_id, given, f"$[{index}]") for index, given in enumerate(documents)]
     return add_documents(ctx, _read_all(added), view_session) if added else []
@@ -404,11 +412,6 @@ def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
             path="$.path",
             hint="convert it to UTF-8 text, Markdown or HTML first",
         ) from None
-
-
-def _check_text(value: Any, path: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput("wanted a non-empty string", path=path)
 
 
 # -- what is answered ---------------------------------------------------------------------------------

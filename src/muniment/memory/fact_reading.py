@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from muniment.contracts.memory_packet import Fact
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Reader
+from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import Scope
-from muniment.errors import InvalidInput
 from muniment.memory.fact_rows import LEVELS, fact_items, visible_facts
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import is_many_valued
-from muniment.memory.patches import Writer, cleaned, instant_of, text_of
+from muniment.memory.patches import MomentOrNone, Writer, cleaned, text_of
 from muniment.store.items import Item, latest
 
 __all__ = [
@@ -72,11 +72,16 @@ def _stands(reader: Reader, fact_id: str, known: dict[str, bool]) -> bool:
     return known[fact_id]
 
 
+class FactQuery(Request):
+    """Which facts are asked for: of a key, at a point in time."""
+
+    key: TextOrNone
+    at: MomentOrNone
+
+
 def list_facts(writer: Writer, key: str | None, at: Any, *, include_all: bool) -> list[Fact]:
     """What holds now, or held at a point in time, each key by its nearest level; or everything there is."""
-    moment = instant_of(at, "$.at")
-    if key is not None and not isinstance(key, str):
-        raise InvalidInput("key should be a string", path="$.key")
+    moment = checked(FactQuery, key=key, at=at).at
     wanted = None if key is None else cleaned(writer.ctx, key)
     now = writer.ctx.now()
     policy = writer.ctx.policy.memory.facts

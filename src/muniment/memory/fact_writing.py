@@ -9,6 +9,7 @@ from muniment.contracts.memory_packet import Fact
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.record import Confidence, Items, JsonValue, Record, ValidationError, issues_of
+from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord
@@ -19,6 +20,7 @@ from muniment.memory.facts.rules import Outcome, Saying, is_preference, resolve
 from muniment.memory.patches import (
     Decided,
     Evidence,
+    Texts,
     Writer,
     check_open,
     cleaned,
@@ -204,12 +206,17 @@ def retract_fact(writer: Writer, fact_id: str, sources: Any, reason: str | None)
     return _object(writer, FACT_RETRACTED, fact_id, sources, reason, ("active", "disputed"))
 
 
+class ObjectionRequest(Request):
+    """On what, and why, somebody objects to a fact."""
+
+    sources: Texts
+    reason: TextOrNone
+
+
 def _object(
     writer: Writer, event: str, fact_id: str, sources: Any, reason: str | None, statuses: tuple[str, ...]
 ) -> Fact:
-    named = texts_of(sources, "$.sources")
-    if reason is not None and not isinstance(reason, str):
-        raise InvalidInput("reason should be a string", path="$.reason")
+    named = checked(ObjectionRequest, sources=sources, reason=reason).sources
     doing = "disputed" if event == FACT_DISPUTED else "retracted"
 
     def decide(tx: Transaction) -> Decided:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import Request, TextOrNone, checked, one_of
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.memory.fact_reading import view_fact
 from muniment.memory.fact_rows import LEVELS
@@ -14,6 +15,7 @@ from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.patches import (
     Decided,
+    Texts,
     Writer,
     check_open,
     draft_patch,
@@ -166,14 +168,17 @@ def _view_insight(reader: Reader, insight_id: str) -> InsightItem:
     return StoredInsight.from_wire(item.plain()).insight
 
 
+class JudgementRequest(Request):
+    """Which state an insight is moved to, on what and why."""
+
+    state: Annotated[str, one_of(_STATES, "{given!r:.40} is not a validation state")]
+    reason: TextOrNone
+    sources: Texts
+
+
 def judge_insight(writer: Writer, insight_id: str, state: str, sources: Any, reason: str | None) -> InsightItem:
     """Move an insight. Validating takes evidence; rejecting is final."""
-    if state not in _STATES:
-        said = f"{state!r:.40} is not a validation state"
-        raise InvalidInput(said, path="$.state", hint=f"one of {', '.join(_STATES)}")
-    if reason is not None and not isinstance(reason, str):
-        raise InvalidInput("reason should be a string", path="$.reason")
-    named = texts_of(sources, "$.sources")
+    named = checked(JudgementRequest, state=state, reason=reason, sources=sources).sources
     if state == "validated" and not named:
         raise InvalidInput("validating takes at least one source", path="$.sources", hint="name what showed it")
 
@@ -208,16 +213,16 @@ def promote_to_fact(writer: Writer, insight_id: str, key: str, scope_level: str)
     """A validated insight's statement as a fact, on all of its evidence."""
     fact_id = writer.ctx.ids.new("fct")
     made: list[str] = []
-    checked = request_fact(key=key, value="", sources=("later",), scope_level=scope_level)
-    need_grant(writer, checked.scope_level)
+    target = request_fact(key=key, value="", sources=("later",), scope_level=scope_level)
+    need_grant(writer, target.scope_level)
 
     def decide(tx: Transaction) -> Decided:
         item, stored = _promotable(tx, writer, insight_id)
         request = FactRequest(
-            key=checked.key,
+            key=target.key,
             value=stored.insight.statement,
             sources=_evidence_of(stored),
-            scope_level=checked.scope_level,
+            scope_level=target.scope_level,
         )
         evidence = read_evidence(tx, writer.scope, request.sources)
         planned = plan_fact(tx, writer, request, fact_id, evidence, origin=item.id, is_supposed=True)

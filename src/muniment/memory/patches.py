@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import nests_within
 from muniment.core.instants import format_instant, parse_instant
@@ -19,6 +19,7 @@ from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import ByRule, is_listing
 from muniment.core.scope import Scope
 from muniment.core.trust import lowest_trust
 from muniment.core.vocabulary import Trust
@@ -47,6 +48,8 @@ __all__ = [
     "GRANTS",
     "Decided",
     "Evidence",
+    "MomentOrNone",
+    "Texts",
     "Writer",
     "check_open",
     "cleaned",
@@ -282,7 +285,7 @@ def said_of(writer: Writer, value: Any, path: str) -> str:
 
 def texts_of(values: Any, path: str) -> tuple[str, ...]:
     """A list of ids or texts, each once."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if not is_listing(values):
         raise InvalidInput("wanted a list of strings", path=path, hint="wrap a single one in a list")
     return tuple(dict.fromkeys(text_of(value, f"{path}[{index}]") for index, value in enumerate(values)))
 
@@ -296,6 +299,12 @@ def instant_of(value: Any, path: str) -> str | None:
     if not isinstance(value, str | datetime):
         raise InvalidInput("wanted a point in time", path=path, hint="write ISO 8601, such as 2026-05-01T12:00:00Z")
     return format_instant(parse_instant(value, path=path))
+
+
+Texts = Annotated[tuple[str, ...], ByRule(texts_of)]
+"""Of a request: ids or texts, each once."""
+MomentOrNone = Annotated[str | None, ByRule(instant_of)]
+"""Of a request: a point in time, as it is stored; None where none was given."""
 
 
 def check_open(item: Item, statuses: tuple[str, ...], doing: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
 from muniment.core.owners import owner_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span
+from muniment.core.requests import ByRule, is_listing
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
 from muniment.store.ledger.evidence import pointer_address
 from muniment.store.reading import pointer_of, resolve_in, source_row
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import Trust
 
-__all__ = ["Cited", "cite", "cite_again", "owners_of", "pointer_to", "pointers_of", "sources_of"]
+__all__ = ["Cited", "Pointers", "cite", "cite_again", "owners_of", "pointer_to", "pointers_of", "sources_of"]
 
 _NO_EVIDENCE = ("state_patch", "system", "step")
 
@@ -34,13 +35,17 @@ class Cited(NamedTuple):
 
 def pointers_of(evidence: Any, path: str) -> list[Pointer]:
     """What a caller gave as evidence: event ids, pointer records or their plain forms. Read before any transaction."""
-    if isinstance(evidence, str | bytes | Mapping) or not isinstance(evidence, Iterable):
+    if not is_listing(evidence):
         raise InvalidInput("evidence is a list of pointers", path=path, hint="wrap a single one in a list")
     found: list[Pointer] = []
     for index, given in enumerate(evidence):
         with _at(path, index):
             found.append(pointer_of(given))
     return found
+
+
+Pointers = Annotated[list[Pointer], ByRule(pointers_of)]
+"""Of a request: evidence, as `pointers_of` reads it."""
 
 
 def owners_of(scope: Scope, pointers: Iterable[Pointer]) -> list[str]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.core.pointer import Pointer
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import get, texts
 from muniment.core.ports.schema import IDS, LINKS
+from muniment.core.requests import Expect, Request, checked, one_of
 from muniment.core.trust import lowest_trust
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
-from muniment.memory.patches import Decided, Writer, draft_patch, said_of, text_of, texts_of, write_patches
-from muniment.runs.citing import Cited, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
+from muniment.memory.patches import Decided, Texts, Writer, draft_patch, said_of, text_of, texts_of, write_patches
+from muniment.runs.citing import Cited, Pointers, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
 from muniment.runs.records import RunClaim, RunConflict
@@ -49,27 +50,31 @@ __all__ = [
 ]
 
 MADE_AS = ("candidate", "verified")
+_STATUS = "{given!r:.40} is not a status a claim can be made with"
+_ID_HINT = "leave id out to have one minted"
+_STATUS_HINT = f"one of {', '.join(MADE_AS)}; retract_claim takes one back"
 _REFS = ("evidence_refs", "refuted_by", "side_a_refs", "side_b_refs")
 
 
 # -- claims -------------------------------------------------------------------------------------------
 
 
+class ClaimRequest(Request):
+    """What a claim is made of, besides its words."""
+
+    status: Annotated[str, one_of(MADE_AS, _STATUS, hint=_STATUS_HINT)]
+    evidence: Pointers
+    depends_on: Texts
+    id: Annotated[str | None, Expect("wanted an id of 1 to 256 characters", is_id, hint=_ID_HINT)]
+
+
 def make_claim(
     writer: Writer, statement: Any, evidence: Any, status: Any, claim_id: str | None, depends_on: Iterable[str]
 ) -> RunClaim:
     """A new claim, or the one the run has already made in these words."""
-    if status not in MADE_AS:
-        raise InvalidInput(
-            f"{status!r:.40} is not a status a claim can be made with",
-            path="$.status",
-            hint=f"one of {', '.join(MADE_AS)}; retract_claim takes one back",
-        )
+    asked = checked(ClaimRequest, status=status, evidence=evidence, depends_on=depends_on, id=claim_id)
     said = said_of(writer, statement, "$.statement")
-    pointers = pointers_of(evidence, "$.evidence")
-    basis = texts_of(depends_on, "$.depends_on")
-    if claim_id is not None and not is_id(claim_id):
-        raise InvalidInput("wanted an id of 1 to 256 characters", path="$.id", hint="leave id out to have one minted")
+    pointers, basis = asked.evidence, asked.depends_on
     fresh = claim_id if claim_id is not None else writer.ctx.ids.new("clm")
     chosen: list[str] = []
 
@@ -81,7 +86,7 @@ def make_claim(
             _check_same(known, cited, status, basis, claim_id)
             return Decided([])
         if claim_id is not None and get(tx, IDS, (claim_id,)) is not None:
-            raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint="leave id out to have one minted")
+            raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint=_ID_HINT)
         _check_basis(tx, writer, basis)
         if status == "verified":
             _check_verified(tx, writer, cited)

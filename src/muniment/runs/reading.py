@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
-from muniment.core.numbers import whole
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS
-from muniment.errors import InvalidInput, RunFinished
+from muniment.core.requests import Expect, FromOne, Request, checked
+from muniment.errors import RunFinished
 from muniment.runs.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
@@ -58,6 +58,13 @@ class Resumed(Generic[RunT]):
         return self._loaded.rejected
 
 
+class RunQuery(Request):
+    """Which run is asked for, and which snapshot of it; the latest, where no sequence is given."""
+
+    sequence: Annotated[FromOne | None, Expect("a snapshot's sequence is a whole number from 1")] = None
+    run_id: Annotated[str, Expect("a run is named by its id")]
+
+
 def resume(
     ctx: Context, tenant_id: str, run_id: str, handle: Callable[[RunState], RunT], *, repairs: bool
 ) -> Resumed[RunT]:
@@ -77,9 +84,8 @@ def _load(ctx: Context, state: RunState) -> Loaded:
 
 
 def _run(ctx: Context, tenant_id: str, run_id: Any) -> Item:
-    if not isinstance(run_id, str):
-        raise InvalidInput("a run is named by its id", path="$.run_id")
-    return ctx.engine.read(tenant_id, lambda reader: run_item(reader, run_id))
+    named = checked(RunQuery, run_id=run_id).run_id
+    return ctx.engine.read(tenant_id, lambda reader: run_item(reader, named))
 
 
 def get_run(ctx: Context, tenant_id: str, run_id: str) -> RunState:
@@ -98,11 +104,9 @@ def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunStat
 
 
 def get_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> CompactionSnapshot:
-    sequence = whole(sequence)
-    if sequence is not None and (type(sequence) is not int or sequence < 1):
-        raise InvalidInput("a snapshot's sequence is a whole number from 1", path="$.sequence")
+    asked = checked(RunQuery, run_id=run_id, sequence=sequence)
     _run(ctx, tenant_id, run_id)
-    return ctx.engine.read(tenant_id, lambda reader: load_snapshot(reader, tenant_id, run_id, sequence))
+    return ctx.engine.read(tenant_id, lambda reader: load_snapshot(reader, tenant_id, run_id, asked.sequence))
 
 
 def list_snapshots(ctx: Context, tenant_id: str, run_id: str) -> Iterator[CompactionSnapshot]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
-from muniment.core.numbers import whole
 from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import Expect, FromOne, Request, checked
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.memory.patches import cleaned, instant_of
+from muniment.memory.patches import MomentOrNone, cleaned
 from muniment.runs.resuming import count_tail
 from muniment.store.ledger.manifest import ContextManifest
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
@@ -33,6 +33,7 @@ __all__ = ["ENDS", "Window", "window_of", "write_step"]
 
 _EVENT = re.compile(rf"(?:{'|'.join(PHASES)})_[A-Z]+(?:_[A-Z]+)*")
 ENDS = tuple(f"{phase}_DONE" for phase in PHASES)
+_EVENTS = f"{', '.join(ENDS)}, or a verbose one such as ACT_PROGRESS"
 _PAGE = 16
 _LATEST = 8
 """How many of the latest events are looked at for one of the same phase."""
@@ -69,6 +70,14 @@ class Window(NamedTuple):
     """What the caller says was selected. What a build selected was in the scope when it was composed."""
 
 
+class StepRequest(Request):
+    """What is told of a step, as far as the entry's own record does not check it."""
+
+    event: Annotated[str, Expect("{given!r:.60} is not an event of a step", _EVENT.fullmatch, hint=_EVENTS)]
+    step: Annotated[FromOne | None, Expect("step should be a whole number from 1")]
+    ts: MomentOrNone
+
+
 def write_step(
     writer: Writer,
     event: Any,
@@ -82,10 +91,8 @@ def write_step(
     ts: Any,
 ) -> LedgerEntry:
     """Write one event of the step machine, numbered."""
-    phase = _phase(event)
-    step = whole(step)
-    if step is not None and (type(step) is not int or step < 1):
-        raise InvalidInput("step should be a whole number from 1", path="$.step")
+    asked = checked(StepRequest, event=event, step=step, ts=ts)
+    phase, step = _phase(asked.event), asked.step
     if window is not None and event != "COMPILE_DONE":
         raise InvalidInput("a window is told with COMPILE_DONE", path="$.event", hint="leave builds and context out")
     id_ = writer.ctx.ids.new("evt")
@@ -97,7 +104,7 @@ def write_step(
     if window is not None:
         said["manifest"] = window.manifest | {"manifest_id": id_}
     plain: dict[str, Any] = {"kind": "step", "role": "system", "content": content, "id": id_}
-    plain["ts"] = instant_of(ts, "$.ts")
+    plain["ts"] = asked.ts
     if metadata is not None:
         plain["metadata"] = dict(metadata) if isinstance(metadata, Mapping) else metadata
     scope = writer.scope
@@ -128,13 +135,7 @@ def _draft(writer: Writer, plain: dict[str, Any], said: dict[str, Any]) -> Entry
         raise InvalidRecord("not a valid step", issues) from None
 
 
-def _phase(event: Any) -> int:
-    if not isinstance(event, str) or not _EVENT.fullmatch(event):
-        raise InvalidInput(
-            f"{event!r:.60} is not an event of a step",
-            path="$.event",
-            hint=f"{', '.join(ENDS)}, or a verbose one such as ACT_PROGRESS",
-        )
+def _phase(event: str) -> int:
     phase, _, rest = event.partition("_")
     if rest != "DONE" and get_close_matches(rest, ["DONE"], cutoff=_TYPO):
         raise InvalidInput(

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from muniment.core.policy.documents import CorpusPolicy
+from muniment.core.requests import Expect, Request, checked, one_of
 from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.documents.blocks import Block, front_title, markdown_blocks, plain_blocks
 from muniment.memory.documents.packing import Packed, pack
@@ -39,6 +40,7 @@ _BY_SUFFIX = {
     "mkd": "text/markdown",
     "xhtml": "text/html",
 }
+_NUL_HINT = "convert the file to text first"
 _POLICY = CorpusPolicy.model_construct()
 
 
@@ -99,17 +101,19 @@ def read_document(
     return Document(title[: policy.title_chars_max] if title else None, text, passages)
 
 
+class SourceRequest(Request):
+    """A document as it was handed in."""
+
+    text: Annotated[
+        str,
+        Expect("a document is text, not {kind}", hint="decode bytes, or use add_file"),
+        Expect("the text holds a NUL: it is not text", lambda text: "\x00" not in text, hint=_NUL_HINT),
+    ]
+    media_type: Annotated[str, one_of(MEDIA_TYPES, "{given!r:.60} is not a media type that is read here")]
+
+
 def _check(source: Any, media_type: str, policy: CorpusPolicy) -> None:
-    if not isinstance(source, str):
-        raise InvalidInput(
-            f"a document is text, not {type(source).__name__}", path="$.text", hint="decode bytes, or use add_file"
-        )
-    if media_type not in MEDIA_TYPES:
-        raise InvalidInput(
-            f"{media_type!r:.60} is not a media type that is read here",
-            path="$.media_type",
-            hint=f"one of {', '.join(MEDIA_TYPES)}",
-        )
+    checked(SourceRequest, text=source, media_type=media_type)
     try:
         size = len(source.encode())
     except UnicodeEncodeError as error:
@@ -122,8 +126,6 @@ def _check(source: Any, media_type: str, policy: CorpusPolicy) -> None:
             path="$.text",
             hint="split it, or raise corpus.document_bytes_max in the policy",
         )
-    if "\x00" in source:
-        raise InvalidInput("the text holds a NUL: it is not text", path="$.text", hint="convert the file to text first")
 
 
 def _first_heading(blocks: list[Block]) -> str | None:
