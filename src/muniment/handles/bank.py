@@ -9,7 +9,7 @@ bank.undo(plan.plan_id)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from muniment.contracts.learned_memory import (
     ConditionalTactic,
@@ -19,9 +19,9 @@ from muniment.contracts.learned_memory import (
     ReuseStateRecord,
 )
 from muniment.core.hashing import short_id
-from muniment.core.numbers import whole
 from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.requests import Expect, FromOne, Request, checked, one_of
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.stored_memory import STORES, MemoryKind, Store
@@ -49,6 +49,13 @@ _PUCT_NAME = "puct_{q}_{p}_v1"
 _LIVE = ("active", "pinned", "temporary")
 
 
+class BankQuery(Request):
+    """What is asked of a bank; each call names its part."""
+
+    store: Annotated[str | None, one_of(get_args(Store), "{given!r:.40} is not a store")] = None
+    newest: Annotated[FromOne | None, Expect("newest is a whole number from 1")] = None
+
+
 class Bank:
     """The learned memory of a user, an agent or the tenant. Thread-safe."""
 
@@ -71,10 +78,7 @@ class Bank:
         self, store: Store | None = None, *, kind: MemoryKind | None = None, include_all: bool = False
     ) -> list[StoredMemory]:
         """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
-        if store is not None and store not in get_args(Store):
-            raise InvalidInput(
-                f"{store!r:.40} is not a store", path="$.store", hint=f"one of {', '.join(get_args(Store))}"
-            )
+        checked(BankQuery, store=store)
         wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
         if kind is not None and kind not in wanted:
             raise InvalidInput(f"{kind!r:.40} is not a kind of it", path="$.kind", hint=f"one of {', '.join(wanted)}")
@@ -134,11 +138,9 @@ class Bank:
         from muniment.contracts.run_records import EventLog
         from muniment.learning.folding import list_event_logs
 
-        newest = whole(newest)
-        if newest is not None and (type(newest) is not int or newest < 1):
-            raise InvalidInput("newest is a whole number from 1", path="$.newest")
+        asked = checked(BankQuery, newest=newest)
         bodies = self._ctx.engine.read(
-            self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=newest)
+            self._scope.tenant_id, lambda reader: list_event_logs(reader, self._owner, newest=asked.newest)
         )
         return [EventLog.from_wire(body["event_log"]) for body in bodies]
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from muniment.core.numbers import whole
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.core.policy.routing import RoutePolicy
-from muniment.core.record import Record
+from muniment.core.record import Items, Record
+from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, one_of
 from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
@@ -47,23 +47,105 @@ R = TypeVar("R", bound=Record)
 MODES: tuple[str, ...] = (*get_args(RunMode), "auto")
 """`auto` goes as far as it takes: one attempt, a repair, a probe, more, a synthesis; or as a router says."""
 _SCOPE = ("user_id", "agent_id", "session_id", "tenant_id", "grants")
-_LEVELS = ("user", "agent", "tenant")
 _K_MAX = 64
 _SECONDS_MAX = 10**9
 _BESIDE_RULES = ("ReasoningBank", "ReuseBuffer")
-_SETTINGS: dict[str, Any] = {
-    "recall": True,
-    "rules": True,
-    "reuse": False,
-    "watched": False,
-    "level": "user",
-    "verifier_id": "runner",
-    "mode": "main",
-    "timeout_s": None,
-    "rollout": None,
-    "route": None,
-    "tree": None,
-}
+
+
+# -- what callers give --------------------------------------------------------------------------------
+
+
+def _as(kind: type[R]) -> ByRule:
+    """A record, or its plain form."""
+    return ByRule(lambda given, path: None if given is None else _record(given, kind, path))
+
+
+def _record(given: Any, kind: type[R], path: str) -> R:
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"wanted an object with {', '.join(kind.model_fields)}", path=path)
+    try:
+        return kind.from_wire(dict(given))
+    except InvalidRecord as error:
+        raise error.within(path) from None
+
+
+_Text = Annotated[str | None, Expect("{name} is text")]
+_Switch = Annotated[bool, Expect("{name} is a bool")]
+_Name = Annotated[str, Expect("{name} is a str")]
+_Seconds = Annotated[
+    float | None,
+    Expect(f"a time is seconds, more than 0 and at most {_SECONDS_MAX}", lambda given: 0 < given <= _SECONDS_MAX),
+]
+_Tally = Annotated[
+    Items[int] | None,
+    Expect(
+        "known is how many earlier runs passed, and of how many",
+        lambda given: len(given) == 2 and 0 <= given[0] <= given[1],
+        hint="(3, 10)",
+    ),
+]
+
+
+class RunnerSettings(Request):
+    """How a runner goes about it: the `policy` it is given."""
+
+    recall: _Switch = True
+    rules: _Switch = True
+    reuse: _Switch = False
+    watched: _Switch = False
+    level: Annotated[_Name, one_of(("user", "agent", "tenant"), "not a level", hint="user, agent or tenant")] = "user"
+    verifier_id: _Name = "runner"
+    mode: Annotated[_Name, one_of(MODES, "not a mode", hint=", ".join(MODES))] = "main"
+    timeout_s: _Seconds = None
+    rollout: Annotated[RolloutPolicy | None, _as(RolloutPolicy)] = None
+    route: Annotated[RoutePolicy | None, _as(RoutePolicy)] = None
+    tree: Any = None
+
+
+class RunnerRequest(Request):
+    """What a runner is made of."""
+
+    agent: Annotated[Callable[..., Any], Expect("{name} is a function")]
+    verifier: Annotated[Callable[..., Any], Expect("{name} is a function")]
+    router: Annotated[
+        Callable[..., Any] | Literal[True] | None, Expect("router is a function of a RouteRequest, or True")
+    ]
+    executor: Annotated[Executor | None, Expect("executor is one of concurrent.futures")]
+
+
+class RolloutRequest(Request):
+    """What one task is run with, as far as learning does not read it."""
+
+    task: Annotated[str, Expect("a task is text", str.strip)]
+    mode: Annotated[str, one_of(MODES, "{given!r:.40} is not a mode", hint=", ".join(MODES))]
+    query: _Text
+    run_id: _Text
+    seed: _Text
+    caps: Annotated[Caps | None, _as(Caps)]
+    timeout_s: _Seconds
+    k: Annotated[
+        FromOne | None,
+        Expect(f"k is how many attempts to make, from 1 to {_K_MAX}", lambda given: given <= _K_MAX),
+    ]
+    known: _Tally
+
+
+def _settings(policy: Any) -> RunnerSettings:
+    known = RunnerSettings.model_fields
+    if not isinstance(policy or {}, Mapping):
+        raise InvalidInput("policy is an object of settings", path="$.policy", hint=", ".join(known))
+    wrong = sorted(set(policy or {}) - set(known), key=str)
+    if wrong:
+        raise InvalidInput(f"no setting {wrong[0]!r:.40}", path=f"$.policy.{wrong[0]}", hint=", ".join(known))
+    try:
+        return checked(RunnerSettings, **(policy or {}))
+    except InvalidInput as error:
+        raise error.within("$.policy") from None
+
+
+# -- the runner ---------------------------------------------------------------------------------------
 
 
 class Runner:
@@ -79,13 +161,7 @@ class Runner:
         executor: Executor | None = None,
         router: Router | Literal[True] | None = None,
     ) -> None:
-        for name, given in (("agent", agent), ("verifier", verifier)):
-            if not callable(given):
-                raise InvalidInput(f"{name} is a function", path=f"$.{name}")
-        if router not in (None, True) and not callable(router):
-            raise InvalidInput("router is a function of a RouteRequest, or True", path="$.router")
-        if executor is not None and not isinstance(executor, Executor):
-            raise InvalidInput("executor is one of concurrent.futures", path="$.executor")
+        checked(RunnerRequest, agent=agent, verifier=verifier, router=router, executor=executor)
         unknown = sorted(set(scope) - set(_SCOPE))
         if unknown:
             raise InvalidInput(f"a runner has no {unknown[0]!r:.40}", path=f"$.{unknown[0]}", hint=", ".join(_SCOPE))
@@ -93,10 +169,9 @@ class Runner:
             raise InvalidInput("a runner works for a user", path="$.user_id")
         self._memory, self._agent, self._verifier = memory, agent, verifier
         self._executor, self._router = executor, router
-        self._settings = _settings(policy)
-        own, route = self._settings["rollout"], self._settings["route"]
-        self._policy = memory.policy.rollout if own is None else _record(own, RolloutPolicy, "$.policy.rollout")
-        self._limits = memory.policy.route if route is None else _record(route, RoutePolicy, "$.policy.route")
+        self._settings = settings = _settings(policy)
+        self._policy = memory.policy.rollout if settings.rollout is None else settings.rollout
+        self._limits = memory.policy.route if settings.route is None else settings.route
         self._scope = dict(scope)
 
     def run(
@@ -125,14 +200,13 @@ class Runner:
         bucket, how many passed of how many. `seed` makes attempts differ in the same way again. `query` is what is
         recalled by, where it is not the task; `run_id` names the first attempt.
         """
-        asked = self._task_asked(task, query, intent, state, bucket_key, features)
-        chosen = mode if mode is not None else "auto" if self._router is not None else self._settings["mode"]
-        if chosen not in MODES:
-            raise InvalidInput(f"{chosen!r:.40} is not a mode", path="$.mode", hint=", ".join(MODES))
-        _check_tree(tree, chosen)
-        _check_texts(query=query, run_id=run_id, seed=seed)
-        most = Caps() if caps is None else _record(caps, Caps, "$.caps")
         settings = self._settings
+        chosen = mode if mode is not None else "auto" if self._router is not None else settings.mode
+        named = {"query": query, "run_id": run_id, "seed": seed}
+        bounds = {"k": k, "caps": caps, "known": known, "timeout_s": timeout_s}
+        given = checked(RolloutRequest, task=task, mode=chosen, **named, **bounds)
+        asked = self._task_asked(task, query, intent, state, bucket_key, features)
+        _check_tree(tree, chosen)
         bench = Bench(
             self._memory,
             self._scope,
@@ -142,21 +216,20 @@ class Runner:
             asked,
             self._policy,
             executor=self._executor,
-            timeout_s=_seconds(timeout_s, "$.timeout_s") if timeout_s is not None else settings["timeout_s"],
-            watched=settings["watched"],
-            level=settings["level"],
-            verifier_id=settings["verifier_id"],
+            timeout_s=settings.timeout_s if given.timeout_s is None else given.timeout_s,
+            watched=settings.watched,
+            level=settings.level,
+            verifier_id=settings.verifier_id,
             tree=tree,
-            tree_policy=settings["tree"],
+            tree_policy=settings.tree,
         )
         tools = intent_given(intent).required_tools or state_given(state).tool_availability or ()
-        plan = self._plan(chosen, bucket_key, _attempts(k), most, _known(known))
+        tally = None if given.known is None else Known(*given.known)
+        plan = self._plan(chosen, bucket_key, given.k, given.caps or Caps(), tally)
         return Rollout(bench, plan, run_id=run_id, seed=seed, tools=tools).run()
 
     def _task_asked(self, task: Any, query: Any, intent: Any, state: Any, bucket_key: Any, features: Any) -> TaskAsked:
         """Check the arguments of a task and put them together."""
-        if not isinstance(task, str) or not task.strip():
-            raise InvalidInput("a task is text", path="$.task")
         if bucket_given(bucket_key) is not None:
             parse_bucket_key(bucket_key)
         family = intent_given(intent).task_family
@@ -177,7 +250,7 @@ class Runner:
 
     def _route(self, request: RouteRequest) -> RouteDecision:
         """Ask the router how to try the task, by the runs of the bank that this runner learns into."""
-        level, scope = self._settings["level"], self._scope
+        level, scope = self._settings.level, self._scope
         named = {} if level == "tenant" else {f"{level}_id": scope.get(f"{level}_id", "agent")}
         return self._memory.learning.route(request, tenant_id=scope.get("tenant_id", "default"), **named)
 
@@ -187,14 +260,14 @@ class Runner:
         hints: tuple[MemoryHint, ...] = ()
         text = rules = ""
         known = {"intent": intent, "state": state, "bucket_key": bucket_key, "features": features}
-        if self._settings["rules"]:
+        if self._settings.rules:
             rules = run.learning.select_rules(**known).text
-        if self._settings["recall"]:
-            sources = _BESIDE_RULES if self._settings["rules"] else None  # a rule comes through its own door
+        if self._settings.recall:
+            sources = _BESIDE_RULES if self._settings.rules else None  # a rule comes through its own door
             recalled = run.learning.recall(query or task, sources=sources, **known)
             hints = tuple(hint for hint in recalled.hints if (hint.model_extra or {}).get("injected"))
             text = recalled.text
-        seed, reuse = self._seed(bucket_key) if self._settings["reuse"] else (None, None)
+        seed, reuse = self._seed(bucket_key) if self._settings.reuse else (None, None)
         parts = (rules, f"What earlier runs taught:\n{text}" if text else "", task)
         prompt = "\n\n".join(part for part in parts if part)
         return AgentTask(task, prompt, hints, seed, run, dict(features or {}), rules=rules), reuse
@@ -209,39 +282,6 @@ class Runner:
         return ReuseStateRecord.from_wire(bank.get(meta.selected_state_id).record), meta
 
 
-# -- what callers give --------------------------------------------------------------------------------
-
-
-def _settings(policy: Any) -> dict[str, Any]:
-    if not isinstance(policy or {}, Mapping):
-        raise InvalidInput("policy is an object of settings", path="$.policy", hint=", ".join(_SETTINGS))
-    wrong = sorted(set(policy or {}) - set(_SETTINGS), key=str)
-    if wrong:
-        raise InvalidInput(f"no setting {wrong[0]!r:.40}", path=f"$.policy.{wrong[0]}", hint=", ".join(_SETTINGS))
-    settings: dict[str, Any] = _SETTINGS | dict(policy or {})
-    for name, usual in _SETTINGS.items():
-        if usual is not None and type(settings[name]) is not type(usual):
-            raise InvalidInput(f"{name} is a {type(usual).__name__}", path=f"$.policy.{name}")
-    if settings["level"] not in _LEVELS:
-        raise InvalidInput("not a level", path="$.policy.level", hint="user, agent or tenant")
-    if settings["mode"] not in MODES:
-        raise InvalidInput("not a mode", path="$.policy.mode", hint=", ".join(MODES))
-    if settings["timeout_s"] is not None:
-        settings["timeout_s"] = _seconds(settings["timeout_s"], "$.policy.timeout_s")
-    return settings
-
-
-def _record(given: Any, kind: type[R], path: str) -> R:
-    if isinstance(given, kind):
-        return given
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"wanted an object with {', '.join(kind.model_fields)}", path=path)
-    try:
-        return kind.from_wire(dict(given))
-    except InvalidRecord as error:
-        raise error.within(path) from None
-
-
 def _check_tree(tree: Any, mode: str) -> None:
     if tree is None and mode != "tree":
         return
@@ -251,31 +291,3 @@ def _check_tree(tree: Any, mode: str) -> None:
     if not is_one or mode != "tree":
         hint = "mode='tree', tree=TreeProblem(root, expand, verify), or a function that makes one"
         raise InvalidInput("tree is the problem that mode tree searches", path="$.tree", hint=hint)
-
-
-def _seconds(given: Any, path: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _SECONDS_MAX:
-        raise InvalidInput(f"a time is seconds, more than 0 and at most {_SECONDS_MAX}", path=path)
-    return float(given)
-
-
-def _attempts(k: Any) -> int | None:
-    k = whole(k)
-    if k is None or (type(k) is int and 1 <= k <= _K_MAX):
-        return k
-    raise InvalidInput(f"k is how many attempts to make, from 1 to {_K_MAX}", path="$.k")
-
-
-def _known(given: Any) -> Known | None:
-    if given is None:
-        return None
-    match given:
-        case (int(passes), int(n)) if 0 <= passes <= n and not isinstance(passes, bool) and not isinstance(n, bool):
-            return Known(passes, n)
-    raise InvalidInput("known is how many earlier runs passed, and of how many", path="$.known", hint="(3, 10)")
-
-
-def _check_texts(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"{name} is text", path=f"$.{name}")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.canonical import check_text, read_canonical
@@ -18,7 +18,8 @@ from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.ports.tokens import TokenCounter, adds_lines
-from muniment.core.record import ValidationError, issues_of
+from muniment.core.record import Numeric, ValidationError, issues_of
+from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
 from muniment.core.scope import Scope
 from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
 from muniment.memory.caches import TurnCache
@@ -243,6 +244,20 @@ def _composed(
     return Build(id_, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
 
 
+class BuildRequest(Request):
+    """What a packet is asked for with, before the policy has its say."""
+
+    purpose: Annotated[str, one_of(PURPOSES, "{given!r} is not a purpose")]
+    query: Annotated[str, Expect("a query is text")]
+    max_tokens: Annotated[
+        int,
+        Numeric(integral=True, minimum=TOKENS_MIN, maximum=TOKENS_MAX),
+        Expect(f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}"),
+    ]
+    cues: ObjectOrNone
+    per_section: ObjectOrNone
+
+
 def _request(
     ctx: Context,
     scope: Scope,
@@ -255,19 +270,10 @@ def _request(
     now: Any,
     task_type: str,
 ) -> ComposeRequest:
-    if purpose not in PURPOSES:
-        raise InvalidInput(f"{purpose!r} is not a purpose", path="$.purpose", hint=f"one of {', '.join(PURPOSES)}")
-    if not isinstance(query, str):
-        raise InvalidInput("a query is text", path="$.query")
-    check_text(query, "$.query")
     total = policy.compose.max_tokens if max_tokens is None else max_tokens
-    if type(total) is not int or not TOKENS_MIN <= total <= TOKENS_MAX:
-        words = f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}"
-        raise InvalidInput(words, path="$.max_tokens")
+    checked(BuildRequest, purpose=purpose, query=query, max_tokens=total, cues=cues, per_section=per_section)
+    check_text(query, "$.query")
     caps = {name: int(total * getattr(policy.compose.shares, name)) for name in _SECTIONS}
-    for name, given in (("cues", cues), ("per_section", per_section)):
-        if given is not None and not isinstance(given, Mapping):
-            raise InvalidInput(f"{name} should be an object, found {type(given).__name__}", path=f"$.{name}")
     for name, given_cap in (per_section or {}).items():
         cap = whole(given_cap)
         if name not in caps or type(cap) is not int or not 0 <= cap <= TOKENS_MAX:
