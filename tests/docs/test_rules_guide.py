@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.surfaces.cli.tree import TREE
 from muniment.testing.rule_story import RuleStory
 

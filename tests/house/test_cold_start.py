@@ -56,7 +56,7 @@ NOT_TO_SEARCH = (
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
     "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors", "memory.reembedding",
-    "memory.fact_writing", "memory.state", "memory.turn_index", "memory.vectoring", "packets.builds",
+    "memory.fact_writing", "memory.state", "memory.vectoring", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.item_entries",
     "store.changes",
     "store.derivation", "store.dumps", "store.engines.memory", "store.engines.postgres", "store.engines.sqlite.residue",

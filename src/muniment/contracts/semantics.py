@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.contracts.kinds import check_kind
-from muniment.core.canonical import canonical_text, child_path
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import canonical_text, child_path, digest_of
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.errors import Issue
 

@@ -1,20 +1,10 @@
-"""Canonical JSON (X-05): the one encoder for hashing, storage and replay, and the one strict reader.
-
-The bytes follow RFC 8785: keys sorted by UTF-16 code unit, no white space, UTF-8, the shortest ECMAScript
-form of a number (`1.0` is `1`, `1e-7` stays). Where RFC 8785 assumes every number is a double we do not:
-an int is written with all its digits, so a 64-bit id survives; a double from 2**53 on keeps RFC 8785's text
-and is read back as the integer that text shows, which is the same double. What has no canonical form is refused:
-NaN and infinities, lone surrogates, keys that are not strings, types JSON does not have, nesting past
-`MAX_DEPTH`.
-
-The reader refuses what a later reader could take in two ways: duplicate keys, NaN, invalid UTF-8, lone
-surrogates, a byte order mark; and what could only be meant to hurt (`MAX_DEPTH`, `MAX_INT_DIGITS`).
-"""
+"""Canonical JSON: the one encoder for hashing, storage and replay, the one strict reader; SHA-256 over its bytes."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
+from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from math import isfinite
 from typing import Any
@@ -25,15 +15,20 @@ from muniment.errors import InvalidJson, TooLarge
 __all__ = [
     "MAX_DEPTH",
     "MAX_INT_DIGITS",
+    "SALT_BYTES",
     "Written",
     "canonical_bytes",
     "canonical_text",
     "check_text",
     "child_path",
+    "digest",
+    "digest_of",
     "nests_within",
     "ordered_members",
     "parse_json",
     "read_canonical",
+    "salted_digest",
+    "short_id",
 ]
 
 MAX_DEPTH = 128
@@ -326,3 +321,25 @@ def _needs_walk(text: str) -> bool:
         or _MAY_OVERFLOW.search(text) is not None
         or (not text.isascii() and _SURROGATE.search(text) is not None)
     )
+
+
+SALT_BYTES = 16
+
+
+def digest(data: bytes) -> bytes:
+    return sha256(data).digest()
+
+
+def digest_of(value: Any) -> str:
+    """The hex digest of plain data, through its canonical bytes."""
+    return sha256(canonical_bytes(value)).hexdigest()
+
+
+def salted_digest(salt: bytes, data: bytes) -> bytes:
+    """A digest that says nothing about `data` once the salt is gone (LG-07)."""
+    return sha256(salt + data).digest()
+
+
+def short_id(prefix: str, value: Any) -> str:
+    """A deterministic id: the prefix and 128 bits of the canonical digest."""
+    return f"{prefix}_{digest_of(value)[:32]}"

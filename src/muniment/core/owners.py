@@ -7,7 +7,7 @@ colon, so that the two cannot be taken for each other. Banks are `bank:user:<use
 
 from __future__ import annotations
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, Scope
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput

@@ -8,10 +8,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from muniment.core.canonical import digest, short_id
 from muniment.core.record import Count, Record
 from muniment.core.scope import IdText
 
-__all__ = ["ChunkSpan", "EventSpan", "Pointer", "Span", "UrlCitation"]
+__all__ = [
+    "LEDGER_CORPUS",
+    "ChunkSpan",
+    "EventSpan",
+    "Pointer",
+    "Span",
+    "UrlCitation",
+    "derive_evidence_id",
+    "quote_hash",
+]
 
 
 class Span(Record):
@@ -58,3 +68,17 @@ class UrlCitation(_Pointer):
 
 
 Pointer = Annotated[EventSpan | ChunkSpan | UrlCitation, Field(discriminator="namespace")]
+
+
+def quote_hash(quote: str) -> str:
+    return digest(quote.encode()).hex()
+
+
+def derive_evidence_id(corpus_id: str, chunk_id: str, span: Span, quote_digest: str | None = None) -> str:
+    """Namespaced by its corpus, so that evidence of two corpora never shares an id (002 §D)."""
+    parts: list[str | int] = [corpus_id, chunk_id, span.start, span.end]
+    return short_id("ev", parts if quote_digest is None else [*parts, quote_digest])
+
+
+LEDGER_CORPUS = "ledger"
+"""The corpus id of the ledger itself; its chunks are events."""

@@ -18,7 +18,7 @@ from muniment.contracts.learned_memory import (
     ReuseBuffer,
     ReuseStateRecord,
 )
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.requests import Expect, FromOne, Request, checked, one_of

@@ -31,7 +31,7 @@ from muniment.memory.facts.insight_projection import (
 )
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
-from muniment.memory.turn_index import RecallIndex
+from muniment.memory.indexing import RecallIndex
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
     project_report,

@@ -23,8 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from muniment.core.canonical import canonical_text
-from muniment.core.hashing import short_id
+from muniment.core.canonical import canonical_text, short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput, InvalidJson, MunimentError
 from muniment.integrations.messages import content_text, once_key

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT, ID_MAX_BYTES, ID_MAX_CHARS
 from muniment.errors import Forgotten, NotFound
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 
 __all__ = ["content_text", "once_key"]
 

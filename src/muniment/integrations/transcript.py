@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import NotFound
 

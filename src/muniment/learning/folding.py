@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
-from muniment.core.canonical import read_canonical
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.owners import bank_owner, owners_seen
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select

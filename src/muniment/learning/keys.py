@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
 from unicodedata import normalize
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import IntentParts, StateParts, StoredMemory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named

@@ -15,8 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
-from muniment.core.hashing import LEDGER_CORPUS, digest
+from muniment.core.canonical import digest
 from muniment.core.owners import is_corpus, is_reserved, owner_of
+from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import ValidationError, issues_of

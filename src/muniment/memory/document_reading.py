@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.pointer import Span
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import chunked, get, stream, texts

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from muniment.core.canonical import canonical_text
-from muniment.core.hashing import short_id
+from muniment.core.canonical import canonical_text, short_id
 from muniment.core.pointer import Span
 from muniment.core.ports.engine import KeyTaken, Reader, Transaction
 from muniment.core.scope import Scope

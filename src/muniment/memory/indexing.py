@@ -1,10 +1,11 @@
-"""The index in storage: written with the turns, read for a search, made anew by a forget or a rebuild."""
+"""The index in storage: written with the turns, read for a search, made anew by a forget; and as the store knows it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.instants import parse_instant
 from muniment.core.ports.engine import Delete, Lock, Transaction
@@ -24,10 +25,19 @@ from muniment.memory.recall.segments import (
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.turns import _by_user, is_turn, speaker_of, text_of
+from muniment.store.turns import _by_user, can_be_turn, is_turn, speaker_of, text_of, users_of
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Transaction
+    from muniment.core.ports.schema import EntryRow
+    from muniment.core.scope import Scope
+    from muniment.store.context import Context
+    from muniment.store.ledger.admission import Admitted
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry
 
 __all__ = [
     "SEGMENTS",
+    "RecallIndex",
     "SegmentCache",
     "SegmentCodec",
     "index_rows",
@@ -150,3 +160,53 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> Non
             turns.setdefault(entry.scope.user_id, []).append((entry, text_of(tx, entry)))
     for user_id in sorted(turns):
         index_turns(tx, user_id, turns[user_id])
+
+
+# Vectors bring numpy's typing and an embedder's blocks: a store without an embedder loads none of it.
+
+
+class RecallIndex:
+    """See `TurnIndex`. What is prepared of a draft is its vector."""
+
+    def prepare(self, ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Any]:
+        if ctx.embedder is None:
+            return {}
+        places = [place for place, draft in enumerate(drafts) if can_be_turn(draft.kind, draft.role)]
+        if not places:
+            return {}
+        from muniment.memory.vectoring import embed_turns
+
+        said = [(admitted[at].body.get("speaker") or drafts[at].role, admitted[at].text) for at in places]
+        return dict(zip(places, embed_turns(ctx.embedder, said), strict=True))
+
+    def add(
+        self,
+        ctx: Context,
+        tx: Transaction,
+        scope: Scope,
+        said: Sequence[tuple[LedgerEntry, str]],
+        prepared: Sequence[tuple[str, Any]],
+    ) -> None:
+        index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.cache(SegmentCache)))
+        if ctx.embedder is not None and prepared:
+            import numpy as np
+
+            from muniment.memory.vectoring import VectorCache, add_vectors
+
+            ids, vectors = zip(*prepared, strict=True)
+            kept = (scope.tenant_id, ctx.cache(VectorCache))
+            add_vectors(tx, scope.user_id, ctx.embedder, ids, np.stack(vectors), kept)
+
+    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
+        index_rows(tx, tenant_id, rows)
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:
+        from muniment.memory.vectoring import remove_vectors
+
+        return {
+            "segments": unindex(tx, entry_ids),
+            "vectors": remove_vectors(tx, users_of(tx, entry_ids), frozenset(entry_ids)),
+        }
+
+    def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
+        return reindex_user(tx, tenant_id, user_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import check_text
-from muniment.core.hashing import digest
+from muniment.core.canonical import check_text, digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
 from muniment.core.policy.recall import RecallPolicy

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
-from muniment.core.canonical import check_text, read_canonical
-from muniment.core.hashing import digest
+from muniment.core.canonical import check_text, digest, read_canonical
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.numbers import whole
 from muniment.core.policy.policy import Policy

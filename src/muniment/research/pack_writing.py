@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.research import SummaryPack
-from muniment.core.canonical import canonical_text, parse_json
-from muniment.core.hashing import digest
+from muniment.core.canonical import canonical_text, digest, parse_json
 from muniment.core.pointer import Span
 from muniment.core.text.offsets import ByteOffsets
 from muniment.errors import InvalidInput, WrongStage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.canonical import parse_json
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest, parse_json
 from muniment.errors import ArtifactEdited, Conflict, InvalidJson
 from muniment.research.study_store import AUDIT, GATES_FILE, MANIFEST, StudyView, files_of, rendered, wave_path
 

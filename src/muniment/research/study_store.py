@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
-from muniment.core.canonical import canonical_text
-from muniment.core.hashing import digest
+from muniment.core.canonical import canonical_text, digest
 from muniment.core.owners import owner_of
 from muniment.core.ports.engine import Condition, Lock
 from muniment.errors import NotFound, StaleState

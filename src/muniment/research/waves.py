@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.urls import without_all_credentials
 from muniment.errors import Conflict, GateFailed, InvalidInput, InvalidRecord, NotFound, TooLarge, WrongStage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.errors import InvalidInput
 
 __all__ = ["in_arm"]

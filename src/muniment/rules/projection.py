@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import project_event_log, project_memory

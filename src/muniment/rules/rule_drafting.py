@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.core.canonical import canonical_bytes
-from muniment.core.hashing import short_id
+from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.numbers import whole
 from muniment.core.owners import bank_level
 from muniment.core.record import RULECRAFT_VERSION

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
-from muniment.core.canonical import read_canonical
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.outside.calling import caught, outcome_of, settled
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord, MunimentError

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.canonical import Written, canonical_text, read_canonical
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import Written, canonical_text, digest_of, read_canonical
 from muniment.errors import MunimentError
 from muniment.rules.tree_search.answers import Answer, Child, Verified, answer_wire, read_answer
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.learned_memory import ReuseSelectMeta, ReuseStateRecord
 from muniment.contracts.run_records import TreeSearchBlock, VerifierResult
-from muniment.core.canonical import read_canonical
-from muniment.core.hashing import short_id
+from muniment.core.canonical import read_canonical, short_id
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Forgotten, InvalidInput, NotFound

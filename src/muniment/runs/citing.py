@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
 from muniment.core.owners import owner_of
-from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span
+from muniment.core.pointer import LEDGER_CORPUS, ChunkSpan, EventSpan, Pointer, Span, derive_evidence_id, quote_hash
 from muniment.core.requests import ByRule, is_listing
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
 from muniment.store.ledger.evidence import pointer_address

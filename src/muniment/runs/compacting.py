@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
-from muniment.core.hashing import LEDGER_CORPUS
+from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.engine import Lock
 from muniment.core.ports.rows import by_ids, insert, texts
 from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, PartRow

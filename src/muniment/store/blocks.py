@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence, Set
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.core.ports.engine import Condition, Delete, Reader, Row, Transaction
 from muniment.core.ports.rows import insert, select
 from muniment.core.ports.schema import table

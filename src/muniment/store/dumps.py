@@ -18,8 +18,7 @@ from hashlib import sha256
 from os import PathLike, fspath
 from typing import Any, NamedTuple, cast
 
-from muniment.core.canonical import parse_json
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import parse_json, salted_digest
 from muniment.core.owners import holder_of, is_nobody_s
 from muniment.core.ports.schema import (
     BlobRow,

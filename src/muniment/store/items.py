@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_text
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import canonical_text, digest_of
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow

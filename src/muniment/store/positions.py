@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any, NamedTuple, cast
 
-from muniment.core.canonical import canonical_bytes, parse_json
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import canonical_bytes, digest_of, parse_json
 from muniment.core.owners import user_bank
 from muniment.core.ports.engine import Condition, Count, Reader, Row
 from muniment.core.ports.rows import select

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import salted_digest
 from muniment.core.owners import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.core.ports.engine import Condition, Reader

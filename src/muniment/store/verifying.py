@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from muniment.core.canonical import parse_json
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import parse_json, salted_digest
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import get, stream
 from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_bytes
-from muniment.core.hashing import digest, salted_digest
+from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import KeyTaken, Lock, Patch, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 
 __all__ = ["failure_cluster_id"]
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Literal
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.errors import InvalidInput
 
 __all__ = ["DEFAULT_REGISTRY", "FAILURE_KINDS", "Detail", "KeyEntry", "Registry", "detail_of"]

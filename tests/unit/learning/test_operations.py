@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_makers import KINDS, Shelf, act, day, payload, told
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy
 from muniment.learning.fold.operations import ENDLESS
 from muniment.learning.stored_memory import StoredMemory, Tally

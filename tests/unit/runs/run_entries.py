@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.hashing import derive_evidence_id, quote_hash
-from muniment.core.pointer import Span
+from muniment.core.pointer import Span, derive_evidence_id, quote_hash
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.core.canonical import canonical_text, parse_json
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import canonical_text, parse_json, salted_digest
 from muniment.errors import IntegrityFailure
 from muniment.runs.compaction.tree import FAN, LEAF, Split, head_digest, join, split
 

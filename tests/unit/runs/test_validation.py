@@ -34,7 +34,7 @@ from run_entries import (
 )
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.hashing import quote_hash
+from muniment.core.pointer import quote_hash
 from muniment.runs.compaction.snapshots import snapshot_id_of
 from muniment.runs.compaction.validation import CHECKS, Known, entries_named, validate, validation_of
 

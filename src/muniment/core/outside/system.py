@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from muniment.core.hashing import SALT_BYTES
+from muniment.core.canonical import SALT_BYTES
 
 __all__ = ["CountingIds", "SystemIds", "TickingClock", "system_clock"]
 

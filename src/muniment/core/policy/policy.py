@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.core.canonical import Written, canonical_text
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import Written, canonical_text, digest_of
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.policy.documents import CorpusPolicy

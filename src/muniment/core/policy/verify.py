@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.record import Integer, Number, Record
 
 __all__ = ["DoubtWeights", "FactCheckPolicy", "NearnessWeights"]

@@ -20,5 +20,5 @@ class Ids(Protocol):
         ...
 
     def salts(self, count: int) -> list[bytes]:
-        """`count` salts of `core.hashing.SALT_BYTES` bytes that nobody can guess."""
+        """`count` salts of `core.canonical.SALT_BYTES` bytes that nobody can guess."""
         ...

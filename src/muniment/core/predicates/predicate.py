@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.core.predicates.evaluation import Truth, Types, evaluate, value_at
 from muniment.core.predicates.parser import LENGTH_MAX, Places, check_condition, parse_tree
 from muniment.core.predicates.schema import RUN_FEATURES, Schema

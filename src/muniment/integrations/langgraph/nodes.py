@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.messages import content_text, once_key

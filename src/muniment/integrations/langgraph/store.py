@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.outside.system import system_clock
 from muniment.core.scope import DEFAULT_TENANT

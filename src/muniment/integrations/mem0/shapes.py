@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
 from muniment.integrations.messages import content_text
 

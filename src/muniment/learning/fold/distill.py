@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.advice import advice_line, conditions_of, support_words

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.folding import FoldTriggerKind
 from muniment.contracts.rules import DistillDraft
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.vocabulary import Level, RuleType

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.folding import MemoryAction, MemoryActionPlan, MemoryActionRecord
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject

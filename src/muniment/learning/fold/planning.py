@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.contracts.rules import DistillDraft
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.contrast import Separation, contrast, separations_of, window

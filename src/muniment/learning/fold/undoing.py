@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from muniment.contracts.folding import MemoryAction, MemoryActionPlan, MemoryActionRecord
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.fold.executing import action_record
 from muniment.learning.fold.operations import retired

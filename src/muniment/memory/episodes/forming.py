@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
 from muniment.core.trust import lowest_trust
 from muniment.memory.episodes.salience import best_lines

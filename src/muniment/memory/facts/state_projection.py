@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.contracts.memory_packet import WorkingState
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState
 from muniment.store.item_entries import CITING, named_events

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.core.stats.bounds import Bounds, normal_quantile
 from muniment.errors import InvalidInput

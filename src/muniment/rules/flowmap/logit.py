@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.stats.bounds import Bounds
 
 __all__ = ["Calibration", "Data", "Features", "Field", "Floats", "calibration_error", "data_of", "fit_field"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Collection, Iterator
 
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 
 __all__ = ["Names"]
 

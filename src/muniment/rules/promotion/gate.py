@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.policy.rules import GatePolicy
 from muniment.core.record import Record
 from muniment.rules.promotion.clashes import Clash

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.core.hashing import digest_of, short_id
+from muniment.core.canonical import digest_of, short_id
 from muniment.core.policy.rules import GatePolicy
 from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import RULECRAFT_VERSION

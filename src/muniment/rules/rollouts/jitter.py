@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from muniment.contracts.run_records import RunConfig
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest
 from muniment.core.policy.rollouts import RolloutPolicy
 
 __all__ = ["PLAN_STYLES", "SEED_PROMPTS", "draw_config", "way_of"]

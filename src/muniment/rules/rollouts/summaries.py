@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.run_records import RolloutSummary, VerifierResult
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord, Issue
 from muniment.rules.rollouts.thoughts import find_thoughts, without_thoughts

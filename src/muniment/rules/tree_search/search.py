@@ -18,8 +18,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from muniment.contracts.run_records import TreeSearchBlock
-from muniment.core.canonical import read_canonical
-from muniment.core.hashing import digest
+from muniment.core.canonical import digest, read_canonical
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.core.record import JsonValue
 from muniment.errors import InvalidInput, InvalidRecord, Issue

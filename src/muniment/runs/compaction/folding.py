@@ -16,7 +16,8 @@ from collections.abc import Iterable
 
 from muniment.contracts.evidence import EvidencePointer
 from muniment.contracts.snapshot import SourceCoverage
-from muniment.core.hashing import LEDGER_CORPUS, digest_of
+from muniment.core.canonical import digest_of
+from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.core.record import JsonObject
 from muniment.runs.compaction.transitions import (

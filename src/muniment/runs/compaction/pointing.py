@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.core.hashing import derive_evidence_id, quote_hash
-from muniment.core.pointer import Span
+from muniment.core.pointer import Span, derive_evidence_id, quote_hash
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.folding import corpus_of
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidRecord, Issue
 from muniment.runs.records import RunLog

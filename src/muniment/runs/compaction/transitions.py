@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.core.hashing import short_id
+from muniment.core.canonical import short_id
 from muniment.core.record import JsonObject
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidRecord

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muniment.core.canonical import canonical_bytes, canonical_text, read_canonical
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import canonical_bytes, canonical_text, read_canonical, salted_digest
 from muniment.errors import IntegrityFailure, InvalidJson
 from muniment.runs.compaction.snapshots import DELTAS
 

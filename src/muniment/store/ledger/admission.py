@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_bytes, canonical_text
-from muniment.core.hashing import salted_digest
+from muniment.core.canonical import canonical_bytes, canonical_text, salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.policy import LedgerPolicy
 from muniment.core.trust import TRUST_RANK

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from muniment.core.canonical import canonical_bytes, canonical_text
-from muniment.core.hashing import digest, salted_digest
+from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
 from muniment.core.ports.engine import Value
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope

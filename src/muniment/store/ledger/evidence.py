@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muniment.core.hashing import LEDGER_CORPUS, derive_evidence_id, quote_hash
-from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, Span, UrlCitation
+from muniment.core.pointer import (
+    LEDGER_CORPUS,
+    ChunkSpan,
+    EventSpan,
+    Pointer,
+    Span,
+    UrlCitation,
+    derive_evidence_id,
+    quote_hash,
+)
 from muniment.errors import QuoteMismatch
 
 __all__ = ["Resolved", "cut", "locate_quote", "pointer_address"]

@@ -30,8 +30,9 @@ from muniment.errors import (
 )
 from muniment.packets.builds import Build
 from muniment.surfaces.operations.problems import error_of
-from muniment.surfaces.operations.shapes import Listed, shape_of
+from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.table import Operation
+from muniment.surfaces.operations.wire import wire_shape
 from muniment.surfaces.operations.works import Work
 
 __all__ = ["Ask", "Connection", "plain"]
@@ -247,7 +248,7 @@ def _query(given: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _check_query(operation: Operation, sent: Mapping[str, Any]) -> None:
     """In a query all is text: what is none, nor the number or flag that is wanted, is refused before it becomes so."""
-    wanted = {each.name: shape_of(each.hint).schema({}) for each in operation.signature.parameters}
+    wanted = {each.name: wire_shape(each.hint).schema({}) for each in operation.signature.parameters}
     for name, value in sent.items():
         types = str(wanted.get(name, {}))
         is_right = isinstance(value, str) or (

@@ -11,8 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
-from muniment.core.canonical import canonical_bytes
-from muniment.core.hashing import digest, salted_digest
+from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Engine, Lock, Transaction
 from muniment.core.ports.outside import Ids
 from muniment.core.ports.rows import get, insert

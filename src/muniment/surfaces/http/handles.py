@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.owners import is_reserved
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import UserScope, scope_of

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_bytes, parse_json
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import canonical_bytes, digest_of, parse_json
 from muniment.errors import InvalidInput, InvalidJson
 from muniment.handles.memory import Memory
 from muniment.store.ledger.records import LedgerEntry

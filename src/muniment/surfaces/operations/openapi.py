@@ -14,9 +14,10 @@ from typing import Any
 import muniment
 from muniment.surfaces.operations.problems import MEDIA_TYPE, titled
 from muniment.surfaces.operations.rows import OPERATIONS
-from muniment.surfaces.operations.shapes import Components, Listed, shape_of
+from muniment.surfaces.operations.shapes import Components, Listed
 from muniment.surfaces.operations.signatures import Parameter
 from muniment.surfaces.operations.table import Operation
+from muniment.surfaces.operations.wire import wire_shape
 from muniment.surfaces.operations.works import Work
 
 __all__ = ["openapi", "openapi_bytes", "openapi_text"]
@@ -60,7 +61,7 @@ def openapi() -> dict[str, Any]:
         for suffix, template in _templates(operation):
             described = _described(operation, suffix, template, components)
             paths.setdefault(template, {})[operation.method.lower()] = described
-    shape_of(Work).schema(components)
+    wire_shape(Work).schema(components)
     components["Problem"] = _problem()
     return {
         "openapi": "3.1.0",
@@ -171,7 +172,7 @@ def _body(operation: Operation, template: str, components: Components) -> dict[s
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {each.name: _argument_schema(each, components) for each in taken},
-        "additionalProperties": False if extra is None else shape_of(extra).schema(components),
+        "additionalProperties": False if extra is None else wire_shape(extra).schema(components),
     }
     required = [each.name for each in taken if each.is_required]
     if required:
@@ -183,7 +184,7 @@ def _argument_schema(parameter: Parameter, components: Components) -> dict[str, 
     """The schema of an argument; None is the same as leaving it out."""
     if parameter.name in _INSTANTS:
         return {"type": ["string", "null"], "description": "A point in time, ISO 8601."}
-    return shape_of(parameter.hint).schema(components)
+    return wire_shape(parameter.hint).schema(components)
 
 
 # -- answers ------------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def _answers(operation: Operation, components: Components) -> dict[str, Any]:
             "content": content,
         }
     if operation.is_long:
-        work = {"application/json": {"schema": shape_of(Work).schema(components)}}
+        work = {"application/json": {"schema": wire_shape(Work).schema(components)}}
         location = {"Location": {"description": "Where the operation is.", "schema": _TEXT}}
         answers["202"] = {"description": "Begun.", "headers": location, "content": work}
     if operation.method == "GET":

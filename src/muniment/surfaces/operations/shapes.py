@@ -249,8 +249,6 @@ def register(cls: Any, shape: Shape) -> None:
 @cache
 def shape_of(hint: Any) -> Shape:
     """How what is annotated so crosses the wire."""
-    if isinstance(get_origin(hint) or hint, type) and not _is_plain(hint):
-        _register_handles()
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _SPECIAL or origin in _SPECIAL:
         return _SPECIAL[hint if hint in _SPECIAL else origin]
@@ -270,17 +268,6 @@ def shape_of(hint: Any) -> Shape:
         parts = partial(_parts_of, hint)
         return Fields(hint.__name__, parts, hint, (hint.__doc__ or "").partition("\n")[0])
     return _container(hint, origin, arguments)
-
-
-def _is_plain(hint: Any) -> bool:
-    """Is it a plain value, a container or a record? Those have no shape of their own to look for."""
-    cls = get_origin(hint) or hint
-    return cls.__module__ in ("builtins", "collections.abc", "datetime", "types") or issubclass(cls, Record)
-
-
-def _register_handles() -> None:
-    """Handles, builds and pointers have shapes of their own; their classes are loaded when one may be among them."""
-    from muniment.surfaces.operations import handles  # noqa: F401
 
 
 def _parts_of(cls: type) -> dict[str, Shape]:

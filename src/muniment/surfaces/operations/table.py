@@ -19,9 +19,6 @@ from muniment.surfaces.operations.signatures import Parameter, Signature, signat
 if TYPE_CHECKING:
     from muniment.surfaces.operations.shapes import Shape
 
-if TYPE_CHECKING:
-    from muniment.surfaces.operations.shapes import Shape
-
 __all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
 
 Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"]
@@ -193,10 +190,11 @@ class Operation:
     @cached_property
     def shape(self) -> Shape:
         """How the answer crosses the wire."""
-        from muniment.surfaces.operations.shapes import named_row, shape_of
+        from muniment.surfaces.operations.shapes import named_row
+        from muniment.surfaces.operations.wire import wire_shape
 
         returns = self.signature.returns
-        return named_row(self.parts, returns) if self.parts else shape_of(returns)
+        return named_row(self.parts, returns) if self.parts else wire_shape(returns)
 
     @cached_property
     def routes(self) -> dict[Level, str]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord, TestAssertion, TestExpectation
-from muniment.core.hashing import digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.outputs import Finding, Output
