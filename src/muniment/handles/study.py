@@ -191,9 +191,8 @@ class Study:
             perspectives = propose(self._view().manifest.question)
             if perspectives is None:
                 raise InvalidInput("propose answered nothing", path="$.propose")
-        self._move(
-            lambda view: route(view, self._ctx.policy.research, perspectives, self._ctx.now()), expected_revision
-        )
+        policy = self._ctx.policy.research
+        self._move(lambda view: (route(view, policy, perspectives, self._ctx.now()), None), expected_revision)
         return self.perspectives()
 
     def ingest(
@@ -217,17 +216,14 @@ class Study:
         read = None if sources is None else sources_given(sources)
         given = agent_result(output, tool_use, read, change_note)
         check_size(given.markdown, policy)
-        found: list[WaveResult] = []
 
-        def decide(view: StudyView) -> Step | None:
+        def decide(view: StudyView) -> tuple[Step | None, WaveResult]:
             judged = judge_output(view, perspective_id, given, policy)
             add_sources(self._ctx, self._corpus(view), given.sources)
-            found.append(judged.result)
-            return judged.step
+            return judged.step, judged.result
 
         own = [wave_path(wave, str(perspective_id)) for wave in (1, 2)]  # an agent may have written it there itself
-        self._move(decide, expected_revision, but=own)
-        return found[-1]
+        return self._move(decide, expected_revision, but=own)
 
     def collect(
         self, agent: Agent, *, perspective_ids: Iterable[str] | None = None, executor: Executor | None = None
@@ -269,21 +265,16 @@ class Study:
         """Go on without a perspective. It stays a gap, and gates B and D count it."""
         from muniment.research.waves import give_up
 
-        self._move(lambda view: give_up(view, perspective_id, reason), expected_revision)
+        self._move(lambda view: (give_up(view, perspective_id, reason), None), expected_revision)
 
     def pivot(self, *, second_wave: bool | None = None, expected_revision: int | None = None) -> PivotDecision:
         """After the first wave: do its gaps ask for a second one? The answer can be overruled, and then says so."""
         from muniment.research.waves import decide_second_wave
 
-        decided: list[PivotDecision] = []
-
-        def decide(view: StudyView) -> Step:
-            step, decision = decide_second_wave(view, self._ctx.policy.research, second_wave, self._ctx.now())
-            decided.append(decision)
-            return step
-
-        self._move(decide, expected_revision)
-        return decided[-1]
+        policy = self._ctx.policy.research
+        return self._move(
+            lambda view: decide_second_wave(view, policy, second_wave, self._ctx.now()), expected_revision
+        )
 
     def supply(self, sources: Iterable[SuppliedSource | Mapping[str, Any]]) -> list[str]:
         """Keep pages or snippets that somebody really read: each makes its citation valid. Answers their cids."""
@@ -328,29 +319,17 @@ class Study:
         """Settle the status of every source by what was supplied and looked at; measures gate C. May be repeated."""
         from muniment.research.study_sources import settle_citations
 
-        settled: list[list[Citation]] = []
-
-        def decide(view: StudyView) -> Step:
-            step, found = settle_citations(view, self._corpus(view), self._ctx.policy.research, self._ctx.now())
-            settled.append(found)
-            return step
-
-        self._move(decide, expected_revision)
-        return settled[-1]
+        policy = self._ctx.policy.research
+        return self._move(
+            lambda view: settle_citations(view, self._corpus(view), policy, self._ctx.now()), expected_revision
+        )
 
     def pack(self, *, expected_revision: int | None = None) -> SummaryPack:
         """Check every claim against its sources, write the bounded summaries and the pack, measure gate D."""
         from muniment.research.pack_writing import pack_study
 
-        packed: list[SummaryPack] = []
-
-        def decide(view: StudyView) -> Step:
-            step, pack = pack_study(view, self._corpus(view), self._ctx.policy, self._ctx.now())
-            packed.append(pack)
-            return step
-
-        self._move(decide, expected_revision)
-        return packed[-1]
+        policy = self._ctx.policy
+        return self._move(lambda view: pack_study(view, self._corpus(view), policy, self._ctx.now()), expected_revision)
 
     def synthesis_input(self) -> SynthesisInput:
         """The pack and its summaries, and nothing else; refused where a file of them was edited."""
@@ -374,15 +353,11 @@ class Study:
             if isinstance(draft, PathLike)
             else draft
         )
-        checked: list[DraftCheck] = []
-
-        def decide(view: StudyView) -> Step:
-            step, check = check_report(view, self._corpus(view), self._ctx.policy, text, sections, self._ctx.now())
-            checked.append(check)
-            return step
-
-        self._move(decide, expected_revision)
-        return checked[-1]
+        policy = self._ctx.policy
+        return self._move(
+            lambda view: check_report(view, self._corpus(view), policy, text, sections, self._ctx.now()),
+            expected_revision,
+        )
 
     def resume(self) -> list[str]:
         """Write the store's files over whatever the directory holds; answers the paths that were written."""
@@ -418,9 +393,15 @@ class Study:
         return view.gates.model_copy(update={"gates": tuple(by_name[gate.gate] for gate in view.gates.gates)})
 
     def _move(
-        self, decide: Callable[[StudyView], Step | None], expected_revision: int | None, but: Sequence[str] = ()
-    ) -> None:
-        """One change: files checked, step decided, store written, files written. A crash leaves it before or after."""
+        self,
+        decide: Callable[[StudyView], tuple[Step | None, T]],
+        expected_revision: int | None,
+        but: Sequence[str] = (),
+    ) -> T:
+        """One change: files checked, step decided, store written, files written. A crash leaves it before or after.
+
+        `decide` answers the step, if there is one to take, and what the caller is told.
+        """
         from muniment.research.study_files import check_directory, publish
 
         directory = self._directory
@@ -429,9 +410,9 @@ class Study:
             if expected_revision is not None:
                 check_revision(view.revision, expected_revision)
             check_directory(directory, view, but=but)
-            step = decide(view)
+            step, answer = decide(view)
             if step is None:
-                return
+                return answer
             directory.mark_pending(view.revision + 1)
             try:
                 commit(self._run._writer(), view, None, step, str(directory.path))
@@ -441,6 +422,7 @@ class Study:
                 raise
             publish(directory, self._view())
             directory.clear_pending()
+        return answer
 
 
 def _check_open(view: StudyView) -> None:

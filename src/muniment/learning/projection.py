@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
+from muniment.core.record import Record
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, digest_name
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "core_name",
+    "held_record",
+    "named_id",
     "project_draft",
     "project_event_log",
     "project_fold",
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 Lookup = Callable[[str], Item | None]
+R = TypeVar("R", bound=Record)
 
 
 def trace_id_of(run_id: str) -> str:
@@ -77,9 +81,8 @@ def project_memory(
             return []
         from muniment.learning.stored_memory import StoredMemory
 
-        try:
-            memory = StoredMemory.from_wire(said.get("memory"))
-        except InvalidRecord:  # not written by a bank of ours: it says nothing
+        memory = held_record(entry, "memory", StoredMemory)
+        if memory is None:
             return []
         before = lookup(memory.id)
         if memory.kind != kind or memory.id != said.get("id") or not _follows(entry, before, memory.version):
@@ -142,33 +145,42 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     return [change._replace(run_id=run_id)]
 
 
+def named_id(entry: LedgerEntry, event: str, *, by_bank: bool) -> str | None:
+    """The id that an entry of this event names, where the one wrote it whose event it is: a bank, or a run."""
+    said = entry.metadata
+    if said.get("event") != event or is_bank(entry.scope.user_id) is not by_bank:
+        return None
+    id_ = said.get("id")
+    return id_ if isinstance(id_, str) else None
+
+
+def held_record(entry: LedgerEntry, part: str, kind: type[R]) -> R | None:
+    """The record that an entry holds; None where it holds none, for then it was not written by a store of ours."""
+    try:
+        return kind.from_wire(entry.metadata.get(part))
+    except InvalidRecord:
+        return None
+
+
 def project_fold(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     from muniment.contracts.folding import FoldResult
 
-    return _once(entry, lookup, FOLD_MADE, "fold", "result", FoldResult.from_wire)
+    return _once(entry, lookup, FOLD_MADE, "fold", "result", FoldResult)
 
 
 def project_draft(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     from muniment.contracts.rules import DistillDraft
 
-    return _once(entry, lookup, DRAFT_MADE, "draft", "draft", DistillDraft.from_wire)
+    return _once(entry, lookup, DRAFT_MADE, "draft", "draft", DistillDraft)
 
 
-def _once(
-    entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, read: Callable[[Any], Any]
-) -> list[Change]:
+def _once(entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, record: type[Record]) -> list[Change]:
     """A record that is made once, of what it names as its sources."""
-    said = entry.metadata
-    id_ = said.get("id")
-    if said.get("event") != event or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+    id_ = named_id(entry, event, by_bank=True)
+    held = None if id_ is None or lookup(id_) is not None else held_record(entry, part, record)
+    if id_ is None or held is None:
         return []
-    if lookup(id_) is not None:
-        return []
-    try:
-        record = read(said.get(part))
-    except InvalidRecord:
-        return []
-    return [change_of(entry, id_, kind, "made", {part: record.to_wire()}, sources_named(entry))]
+    return [change_of(entry, id_, kind, "made", {part: held.to_wire()}, sources_named(entry))]
 
 
 def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
@@ -192,11 +204,8 @@ def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """What a recall answered and what of it went into the prompt; the newest of a run is the one that counts."""
     said = entry.metadata
-    id_ = said.get("id")
-    if said.get("event") != MEMORY_RECALLED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
-        return []
-    before = lookup(id_)
-    if before is not None and (before.run_id, before.user_id) != (entry.scope.run_id, entry.scope.user_id):
+    id_ = named_id(entry, MEMORY_RECALLED, by_bank=False)
+    if id_ is None or _is_of_another_run(entry, before := lookup(id_)):
         return []
     held = {} if before is None or before.body is None else before.plain()
     body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids") if key in said}
@@ -204,17 +213,17 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    said = entry.metadata
-    id_ = said.get("id")
-    if said.get("event") != WORKING_SET_CHANGED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
+    id_ = named_id(entry, WORKING_SET_CHANGED, by_bank=False)
+    if id_ is None or _is_of_another_run(entry, lookup(id_)):
         return []
     from muniment.contracts.learned_memory import WorkingSetRecord
 
-    before = lookup(id_)
-    if before is not None and (before.run_id, before.user_id) != (entry.scope.run_id, entry.scope.user_id):
-        return []
-    try:
-        record = WorkingSetRecord.from_wire(said.get("record"))
-    except InvalidRecord:
+    record = held_record(entry, "record", WorkingSetRecord)
+    if record is None:
         return []
     return [change_of(entry, id_, "working_set", record.status, {"record": record.to_wire()}, (entry.id,))]
+
+
+def _is_of_another_run(entry: LedgerEntry, before: Item | None) -> bool:
+    scope = entry.scope
+    return before is not None and (before.run_id, before.user_id) != (scope.run_id, scope.user_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.learned_memory import WorkingSet, WorkingSetRecord
@@ -110,21 +110,13 @@ def note(writer: Writer, given: Mapping[str, Any]) -> WorkingSetRecord:
 
 def shrink(writer: Writer) -> WorkingSetRecord:
     """Retire the record on top, and go on with a small one: what binds and is open, and the newest of the rest."""
-    now = writer.ctx.now()
     limit = writer.ctx.policy.learn.fold.working_set_bytes_max // 2
     fresh = writer.ctx.ids.new("ws")
-    written: list[WorkingSetRecord] = []
 
-    def decide(tx: Transaction) -> Decided:
-        top = current_set(tx, writer.scope, now)
-        if top is None:
-            raise NotFound("the working set of this run is empty", path="$.working_set")
-        small = _within(top.model_copy(update={"ws_id": fresh, "updated_at": now}), limit)
-        written.append(small)
-        return Decided([_draft(top.model_copy(update={"status": "retired", "updated_at": now})), _draft(small)])
+    def smaller(top: WorkingSetRecord, now: str) -> WorkingSetRecord:
+        return _within(top.model_copy(update={"ws_id": fresh, "updated_at": now}), limit)
 
-    write_patches(writer, decide, lambda _reader: None)
-    return written[-1]
+    return _retire_top(writer, smaller)
 
 
 def _within(record: WorkingSetRecord, limit: int) -> WorkingSetRecord:
@@ -139,6 +131,13 @@ def _within(record: WorkingSetRecord, limit: int) -> WorkingSetRecord:
 
 def pop_set(writer: Writer) -> WorkingSetRecord:
     """Retire the record on top of the stack; answers it."""
+    return _retire_top(writer)
+
+
+def _retire_top(
+    writer: Writer, go_on: Callable[[WorkingSetRecord, str], WorkingSetRecord] | None = None
+) -> WorkingSetRecord:
+    """Retire the record on top and open, where `go_on` makes one of it, its successor; answers the last one written."""
     now = writer.ctx.now()
     written: list[WorkingSetRecord] = []
 
@@ -146,9 +145,10 @@ def pop_set(writer: Writer) -> WorkingSetRecord:
         top = current_set(tx, writer.scope, now)
         if top is None:
             raise NotFound("the working set of this run is empty", path="$.working_set")
-        record = top.model_copy(update={"status": "retired", "updated_at": now})
-        written.append(record)
-        return Decided([_draft(record)])
+        written[:] = [top.model_copy(update={"status": "retired", "updated_at": now})]
+        if go_on is not None:
+            written.append(go_on(top, now))
+        return Decided([_draft(record) for record in written])
 
     write_patches(writer, decide, lambda _reader: None)
     return written[-1]

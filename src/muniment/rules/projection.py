@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
-from muniment.learning.projection import project_event_log, project_memory
+from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger.memory_events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
@@ -113,31 +113,24 @@ def project_rulebook(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     before = lookup(id_)
     from muniment.rules.promotion.records import RulebookRevision
 
-    try:
-        revision = RulebookRevision.from_wire(said.get("revision"))
-    except InvalidRecord:
-        return []
-    if said.get("id") != id_ or revision.revision != (1 if before is None else before.version + 1):
+    revision = held_record(entry, "revision", RulebookRevision)
+    if revision is None or said.get("id") != id_ or revision.revision != (1 if before is None else before.version + 1):
         return []
     return [change_of(entry, id_, "rulebook", revision.action, {"revision": revision.to_wire()}, (entry.id,))]
 
 
 def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """What a gate, a replay or a promotion found. It is made once."""
-    said = entry.metadata
-    id_, kind = said.get("id"), said.get("kind")
-    if said.get("event") != RULE_REPORTED or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
+    id_, kind = named_id(entry, RULE_REPORTED, by_bank=True), entry.metadata.get("kind")
+    if id_ is None:
         return []
     from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 
     reports: dict[str, Any] = {"gate": GateReport, "replay": ReplayReport, "promotion": PromotionReport}
     if not isinstance(kind, str) or kind not in reports or lookup(id_) is not None:
         return []
-    try:
-        report = reports[kind].from_wire(said.get("report"))
-    except InvalidRecord:
-        return []
-    if report.report_id != id_:
+    report = held_record(entry, "report", reports[kind])
+    if report is None or report.report_id != id_:
         return []
     body = {"kind": kind, "report": report.to_wire()}
     return [
@@ -148,17 +141,14 @@ def project_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 def project_test(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """A test of a rule, or the next version of it."""
     said = entry.metadata
-    id_, rule_id = said.get("id"), said.get("rule_id")
-    if said.get("event") != RULE_TESTED or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
-        return []
-    before = lookup(id_)
-    if not isinstance(rule_id, str) or (before is not None and before.user_id != entry.scope.user_id):
+    id_, rule_id = named_id(entry, RULE_TESTED, by_bank=True), said.get("rule_id")
+    before = None if id_ is None else lookup(id_)
+    if id_ is None or not isinstance(rule_id, str) or (before is not None and before.user_id != entry.scope.user_id):
         return []
     from muniment.contracts.rules import RegressionTestSpec
 
-    try:
-        spec = RegressionTestSpec.from_wire(said.get("spec"))
-    except InvalidRecord:
+    spec = held_record(entry, "spec", RegressionTestSpec)
+    if spec is None:
         return []
     body = {"spec": spec.to_wire(), "rule_id": rule_id, "is_micro": said.get("is_micro") is True}
     return [change_of(entry, id_, "rule_test", "made", body, sources_named(entry), digest_name(f"test:{rule_id}"))]
@@ -170,10 +160,8 @@ def project_test(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 def project_selection(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     """The rules that a run was given; the newest selection of a run is the one that counts."""
     said = entry.metadata
-    id_ = said.get("id")
-    if said.get("event") != RULES_SELECTED or not isinstance(id_, str) or is_bank(entry.scope.user_id):
-        return []
-    if lookup(id_) is not None:
+    id_ = named_id(entry, RULES_SELECTED, by_bank=False)
+    if id_ is None or lookup(id_) is not None:
         return []
     kept = ("request", "response", "arms", "revisions", "text", "tokens", "features")
     body = {key: said[key] for key in kept if key in said}

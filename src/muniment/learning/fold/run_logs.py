@@ -112,7 +112,7 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         plain["bucket_key"] = run.bucket_key
     if run.reuse is not None and run.reuse.selected_state_id is not None:
         plain["seed_id"] = run.reuse.selected_state_id
-    if run.result is not None and not _unjudged(run.result):
+    if run.result is not None and not says_nothing(run.result.verdict, run.result.outcome, run.result.reason_codes):
         plain |= {
             "verdict": run.result.verdict,
             "outcome": run.result.outcome,
@@ -125,10 +125,6 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     if answered is not None and _line(answered):
         plain["y_summary"] = _line(answered)
     return RunFacts.model_validate(plain)
-
-
-def _unjudged(result: VerifierResult) -> bool:
-    return says_nothing(result.verdict, result.outcome, result.reason_codes)
 
 
 def _given(run: Finished) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.clauses import Grammar, Rule, constant
-from muniment.memory.extraction.dates import day_of_numbers
+from muniment.memory.extraction.dates import day_of_match
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.facts.candidate_records import Proposal
 
@@ -84,11 +84,6 @@ def _thing(match: re.Match[str]) -> str | None:
     return None if _NO_THING.search(match["value"]) else match["value"]
 
 
-def _day(match: re.Match[str]) -> str | None:
-    year = match["year"]
-    return day_of_numbers(int(year) if year else None, int(match["month"]), int(match["day"]))
-
-
 _DATE = r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号號]"
 SELF = r"(?:我|本人)"
 WE = rf"{SELF}|我们一?家?|我們一?家?|咱们|咱們|我们全家|我們全家|我家"
@@ -106,8 +101,8 @@ _RULES = tuple(
         ("comes from", rf"{SELF}来自{PLACE}$", "user.origin", _place, 0.85, False),
         ("comes from", rf"{SELF}是(?P<value>{_ORIGINS})人$", "user.origin", _value, 0.9, False),
         ("born in", rf"{SELF}出生在{PLACE}$", "user.birthplace", _place, 0.85, False),
-        ("birthday", rf"我的?生日(?:是|在){_DATE}$", "user.birthday", _day, 0.95, False),
-        ("birthday", rf"{SELF}(?:生于|出生于){_DATE}$", "user.birthday", _day, 0.95, False),
+        ("birthday", rf"我的?生日(?:是|在){_DATE}$", "user.birthday", day_of_match, 0.95, False),
+        ("birthday", rf"{SELF}(?:生于|出生于){_DATE}$", "user.birthday", day_of_match, 0.95, False),
         ("likes", rf"{SELF}{_LOVES}(?:喜欢|喜歡|热爱|熱愛){_LOVES}(?P<value>{_HAN}{{1,8}})$", "user.likes", _thing, 0.85, False),
         ("favourite", rf"我最(?:喜欢|喜歡|爱|愛)的(?P<noun>{'|'.join(_FAVOURITES)})是(?P<value>{_HAN}{{1,8}}|[A-Z][A-Za-z ]+)$", lambda m: f"user.favorite.{_FAVOURITES[m['noun']]}", _favourite, 0.9, False),
         ("dislikes", rf"{SELF}{_LOVES}(?:讨厌|討厭)(?P<value>{_HAN}{{1,8}})$", "user.dislikes", _thing, 0.85, False),

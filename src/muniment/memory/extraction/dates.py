@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-__all__ = ["ENGLISH_DAY", "day_of_english", "day_of_numbers"]
+__all__ = ["ENGLISH_DAY", "day_of_english", "day_of_match", "day_of_numbers"]
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -35,6 +35,12 @@ def day_of_english(text: str) -> str | None:
         return None
     year = int(found["year"]) if "year" in found else None
     return day_of_numbers(year, _NAMES[found["month"][:3].lower()], int(found["day"]))
+
+
+def day_of_match(match: re.Match[str]) -> str | None:
+    """The day of a pattern whose groups are `year`, which may be left out, `month` and `day`, all in digits."""
+    year = match["year"]
+    return day_of_numbers(int(year) if year else None, int(match["month"]), int(match["day"]))
 
 
 def day_of_numbers(year: int | None, month: int, day: int) -> str | None:

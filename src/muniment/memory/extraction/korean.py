@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.clauses import Grammar, Rule, constant
-from muniment.memory.extraction.dates import day_of_numbers
+from muniment.memory.extraction.dates import day_of_match
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.facts.candidate_records import Proposal
 
@@ -69,11 +69,6 @@ def _thing(match: re.Match[str]) -> str | None:
     return None if any(_NO_THING.match(word) for word in match["value"].split()) else match["value"].strip()
 
 
-def _day(match: re.Match[str]) -> str | None:
-    year = match["year"]
-    return day_of_numbers(int(year) if year else None, int(match["month"]), int(match["day"]))
-
-
 _VALUE = rf"(?P<value>{_WORD}{{2,10}}(?: {_WORD}{{1,8}})?)"
 _NAMED = r"(?P<value>[가-힣]{2,4}?|[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)?)"
 _DATE = r"(?:(?P<year>\d{4})년 ?)?(?P<month>\d{1,2})월 ?(?P<day>\d{1,2})일"
@@ -87,8 +82,8 @@ _RULES = tuple(
         ("lives in", rf"{_WE}{WHEN}{_VALUE}에서? {_LIVES}$", "user.location", _place, 0.9, False),
         ("moved to", rf"(?:{_WE}{WHEN}|{_TIME}{_WE}){_THING}(?:으로|로|에) {WHEN}{_MOVED}$", "user.location", _place, 0.9, False),
         ("comes from", rf"{SELF}{_VALUE} 출신{_IS}$", "user.origin", _place, 0.9, False),
-        ("birthday", rf"(?:제|내|저의|나의) 생일은 {_DATE}{_IS}$", "user.birthday", _day, 0.95, False),
-        ("birthday", rf"{SELF}{_DATE}에 태어났(?:어요|습니다|어)$", "user.birthday", _day, 0.95, False),
+        ("birthday", rf"(?:제|내|저의|나의) 생일은 {_DATE}{_IS}$", "user.birthday", day_of_match, 0.95, False),
+        ("birthday", rf"{SELF}{_DATE}에 태어났(?:어요|습니다|어)$", "user.birthday", day_of_match, 0.95, False),
         ("likes", rf"{SELF}{_VERY}{_THING}[을를] {_VERY}(?:좋아해요|좋아합니다|좋아해|사랑해요)$", "user.likes", _thing, 0.85, False),
         ("dislikes", rf"{SELF}{_VERY}{_THING}[을를] {_VERY}(?:싫어해요|싫어합니다|싫어해)$", "user.dislikes", _thing, 0.85, True),
         ("dislikes", rf"{SELF}{_THING}[을를] (?:안 좋아해요|좋아하지 않아요|좋아하지 않습니다)$", "user.dislikes", _thing, 0.85, True),

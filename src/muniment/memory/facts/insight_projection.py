@@ -8,7 +8,7 @@ from typing import Any
 from muniment.core.trust import lowest_trust
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidRecord
-from muniment.memory.facts.projection import left_of, level_columns
+from muniment.memory.facts.projection import left_of, level_columns, texts_in
 from muniment.memory.facts.records import Judgement, StoredCandidate, StoredInsight, StoredProcedure
 from muniment.store.items import Change, Item, Rewritten, digest_name
 from muniment.store.ledger.memory_events import (
@@ -40,10 +40,6 @@ def _before(entry: LedgerEntry, lookup: Lookup, kind: str) -> Item | None:
     id_ = entry.metadata.get("id")
     item = lookup(id_) if isinstance(id_, str) else None
     return item if item is not None and item.kind == kind and item.body is not None else None
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
 def _next(
@@ -106,7 +102,7 @@ def _written(entry: LedgerEntry) -> Change:
         body=stored.to_wire(),
         created_at=entry.recorded_at,
         trust=entry.trust,
-        sources=(*(stored.procedure.sources or ()), *_texts([origin]), entry.id),
+        sources=(*(stored.procedure.sources or ()), *texts_in([origin]), entry.id),
         name=digest_name(stored.procedure.task_type),
         **level_columns(entry, stored.scope_level),
     )
@@ -114,7 +110,7 @@ def _written(entry: LedgerEntry) -> Change:
 
 def _used(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     changes = []
-    for id_ in _texts(entry.metadata.get("ids")):
+    for id_ in texts_in(entry.metadata.get("ids")):
         item = lookup(id_)
         if item is not None and item.kind == "procedure" and item.body is not None:
             body = item.plain()

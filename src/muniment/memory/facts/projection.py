@@ -11,7 +11,7 @@ from muniment.store.items import Change, Item, Rewritten, digest_name
 from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["fact_without", "left_of", "level_columns", "project_fact"]
+__all__ = ["fact_without", "left_of", "level_columns", "project_fact", "texts_in"]
 
 Lookup = Callable[[str], Item | None]
 Revise = Callable[[StoredFact, LedgerEntry], StoredFact]
@@ -79,7 +79,7 @@ def _revised(entry: LedgerEntry, lookup: Lookup, revise: Revise) -> list[Change]
 
 def _reinforced(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
     assertion = _assertion(entry)
-    depends_on = tuple(dict.fromkeys((*fact.depends_on, *_texts(entry.metadata.get("depends_on")))))
+    depends_on = tuple(dict.fromkeys((*fact.depends_on, *texts_in(entry.metadata.get("depends_on")))))
     return fact.model_copy(update={"assertions": (*fact.assertions, assertion), "depends_on": depends_on})
 
 
@@ -113,7 +113,8 @@ def _objection(entry: LedgerEntry) -> Objection:
     return Objection.from_wire({"patch": entry.id, "sources": said.get("sources"), "reason": said.get("reason")})
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def texts_in(values: Any) -> tuple[str, ...]:
+    """The texts of a list; nothing, where an entry from elsewhere holds something else."""
     return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 

@@ -14,8 +14,8 @@ from muniment.contracts.run_records import RolloutSummary, VerifierResult
 from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord, Issue
+from muniment.rules.rollouts.best_attempt import score_in
 from muniment.rules.rollouts.thoughts import find_thoughts, without_thoughts
-from muniment.verify.verdicts import score_of
 
 __all__ = ["FORMAT", "Attempted", "answer_of", "check_summary", "summarise", "summary_text"]
 
@@ -66,7 +66,7 @@ def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -
         "key_reasoning": grounds[:_GROUNDS_MAX] or [_NOT_TOLD],
         "assumptions": (_lines(told.get("assumptions")) or _marked(lines, _ASSUMED))[:_MORE_MAX],
         "checks": (_lines(told.get("checks")) or _marked(lines, _CHECKED) or _broken(attempt.result))[:_MORE_MAX],
-        "verifier_score": _score(attempt.result),
+        "verifier_score": score_in(attempt.result),
         "verifier_mirror": {"verdict": attempt.result.verdict, "outcome": attempt.result.outcome},
         "compaction_policy": {"max_tokens": tokens_max, "forbid_cot": True, "format": FORMAT},
     }
@@ -132,10 +132,6 @@ def _tool_grounds(attempt: Attempted) -> list[str]:
 def _broken(result: VerifierResult) -> list[str]:
     words = [*(result.violated_constraints or ()), *(result.reason_codes or ())]
     return [_line(f"the verifier held against it: {', '.join(words)}")] if words else []
-
-
-def _score(result: VerifierResult) -> float:
-    return score_of(result.verdict, result.outcome) if result.score is None else result.score
 
 
 def _lines(given: Any) -> list[str]:

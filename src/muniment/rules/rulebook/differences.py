@@ -38,21 +38,10 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Rate):
     """The rate with a rule less the rate without it. K is that of the smaller arm: a difference is known no better than
     its thinner side.
     """
-
-    p_hat: float | None
-    p_lb95: float | None
-    K: int
-
-    @property
-    def unknown(self) -> bool:
-        return self.p_hat is None
-
-    def to_wire(self) -> dict[str, Any]:
-        return {"p_hat": self.p_hat, "p_lb95": self.p_lb95, "K": self.K, "unknown": self.unknown}
 
 
 def rate_of(tally: Tally, thin_n: int) -> Rate:

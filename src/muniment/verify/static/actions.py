@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from posixpath import normpath
@@ -39,14 +40,25 @@ _NO_EVENTS = Violation("what the run did outside was not recorded", is_decided=F
 _NO_HINTS = Violation("recalled hints were not recorded", is_decided=False)
 
 
-def _calls(view: View) -> Sequence[ToolCall] | None:
-    return view.output.tool_calls
-
-
 # -- tools --------------------------------------------------------------------------------------------
 
 
-class ToolCalled(Bounds):
+class _OfCalls(Constraint):
+    """A constraint on the calls of tools, where these were recorded."""
+
+    def default_key(self) -> str:
+        tool: str | None = getattr(self, "tool", None)
+        return self.KEY if tool is None else f"{self.KEY}:{detail_of(tool)}"
+
+    def check(self, view: View) -> Violation | None:
+        calls = view.output.tool_calls
+        return _NOT_WATCHED if calls is None else self.check_calls(calls)
+
+    @abstractmethod
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None: ...
+
+
+class ToolCalled(_OfCalls, Bounds):
     """A tool is called: at least once, unless bounds say otherwise."""
 
     NAME: ClassVar[str] = "tool_called"
@@ -58,20 +70,14 @@ class ToolCalled(Bounds):
     tool: NonEmpty
     ok: Absent[bool] = None
 
-    def default_key(self) -> str:
-        return f"{self.KEY}:{detail_of(self.tool)}"
-
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         count = sum(1 for call in calls if call.name == self.tool and self.ok in (None, call.ok))
         if self.limits == (0, None):
             return None if count else Violation(f"{self.tool!r} was not called")
         return self.outside(count, f"calls of {self.tool!r}")
 
 
-class ToolNotCalled(Constraint):
+class ToolNotCalled(_OfCalls):
     """A tool is not called."""
 
     NAME: ClassVar[str] = "tool_not_called"
@@ -81,18 +87,12 @@ class ToolNotCalled(Constraint):
 
     tool: NonEmpty
 
-    def default_key(self) -> str:
-        return f"{self.KEY}:{detail_of(self.tool)}"
-
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         count = sum(1 for call in calls if call.name == self.tool)
         return Violation(f"{self.tool!r} was called {count} times") if count else None
 
 
-class ToolsAllowed(Constraint):
+class ToolsAllowed(_OfCalls):
     """Only these tools are called."""
 
     NAME: ClassVar[str] = "tools_allowed"
@@ -102,15 +102,12 @@ class ToolsAllowed(Constraint):
 
     tools: Items[NonEmpty]
 
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         others = [call.name for call in calls if call.name not in self.tools]
         return Violation(f"{others[0]!r} is not among the allowed tools") if others else None
 
 
-class ToolOrder(Constraint):
+class ToolOrder(_OfCalls):
     """These tools are called in this order, others between them or, with `strict`, none."""
 
     NAME: ClassVar[str] = "tool_order"
@@ -121,10 +118,7 @@ class ToolOrder(Constraint):
     tools: Items[NonEmpty] = Field(min_length=1)
     strict: bool = False
 
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         names = [call.name for call in calls]
         if self.strict:
             return None if names == list(self.tools) else Violation(f"the calls were {', '.join(names) or 'none'}")
@@ -133,7 +127,7 @@ class ToolOrder(Constraint):
         return Violation(f"{missing[0]!r} was not called in its turn") if missing else None
 
 
-class ToolArguments(Constraint):
+class ToolArguments(_OfCalls):
     """Every call of a tool has these arguments (`equals`), and fits a JSON Schema; `any` asks it of one call only."""
 
     NAME: ClassVar[str] = "tool_arguments"
@@ -159,13 +153,7 @@ class ToolArguments(Constraint):
     def _schema(self) -> Schema:
         return read_schema(self.schema_ or {})
 
-    def default_key(self) -> str:
-        return f"{self.KEY}:{detail_of(self.tool)}"
-
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         problems = [self._problem(call) for call in calls if call.name == self.tool]
         if self.any:
             return None if None in problems else Violation(f"no call of {self.tool!r} has the wanted arguments")
@@ -180,7 +168,7 @@ class ToolArguments(Constraint):
         return f"{issues[0].path}: {issues[0].message}" if issues else None
 
 
-class ToolsOk(Constraint):
+class ToolsOk(_OfCalls):
     """No call failed; `tool` asks it of one tool only."""
 
     NAME: ClassVar[str] = "tools_ok"
@@ -190,13 +178,7 @@ class ToolsOk(Constraint):
 
     tool: Absent[NonEmpty] = None
 
-    def default_key(self) -> str:
-        return self.KEY if self.tool is None else f"{self.KEY}:{detail_of(self.tool)}"
-
-    def check(self, view: View) -> Violation | None:
-        calls = _calls(view)
-        if calls is None:
-            return _NOT_WATCHED
+    def check_calls(self, calls: Sequence[ToolCall]) -> Violation | None:
         asked = [call for call in calls if self.tool in (None, call.name)]
         failed = [call.name for call in asked if call.ok is False]
         if failed:
@@ -213,7 +195,7 @@ class ToolBudget(Bounds):
     REASON: ClassVar[str] = "search_budget_exhausted"
 
     def check(self, view: View) -> Violation | None:
-        calls, usage = _calls(view), view.output.usage
+        calls, usage = view.output.tool_calls, view.output.usage
         counted = None if usage is None else usage.tool_calls
         if calls is None and counted is None:
             return _NOT_WATCHED

@@ -31,7 +31,6 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said, sparkline, strong, table, when
 
 if TYPE_CHECKING:
-    from muniment.core.stats.counts import Tally
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision
@@ -291,7 +290,7 @@ def _stats_lines(stats: RuleStats, cut: Sequence[RuleStats]) -> Iterator[str]:
     yield from _rate_lines(stats)
     if cut:
         lines = [
-            sparkline([_rate(tally_with(arms_of(each), had_it=had_it)) for each in cut]) for had_it in (True, False)
+            sparkline([tally_with(arms_of(each), had_it=had_it).p_hat for each in cut]) for had_it in (True, False)
         ]
         yield as_is("over time", f"with it │{lines[0]}│  without │{lines[1]}│")
     yield ""
@@ -314,10 +313,6 @@ def _stats_lines(stats: RuleStats, cut: Sequence[RuleStats]) -> Iterator[str]:
         yield ""
         clusters = [[str(each.with_n), str(each.without_n), each.cluster_id] for each in stats.clusters]
         yield from table(("with", "without", "failure cluster"), clusters)
-
-
-def _rate(tally: Tally) -> float | None:
-    return tally.passes / tally.n if tally.n else None
 
 
 def _bucket_lines(stats: RuleStats) -> Iterator[str]:
