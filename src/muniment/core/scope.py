@@ -3,11 +3,12 @@
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, ValidationError
 
-from muniment.core.record import Record
+from muniment.core.record import Record, issues_of
+from muniment.errors import InvalidRecord
 
-__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "UserScope", "scope_of"]
+__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "UserScope", "scope_given", "scope_of"]
 
 DEFAULT_TENANT = "default"
 ID_MAX_CHARS = 256
@@ -53,6 +54,14 @@ def scope_of(names: dict[str, Any]) -> Scope:
     if all(map(_is_plain, names.values())):
         return Scope.unchecked(names)
     return Scope.model_validate(names)
+
+
+def scope_given(names: dict[str, Any]) -> Scope:
+    """The scope of five names that a caller gave; raises `InvalidRecord` where one of them is no id."""
+    try:
+        return scope_of(names)
+    except ValidationError as error:
+        raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
 
 
 def _is_plain(name: Any) -> bool:

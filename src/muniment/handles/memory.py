@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.owners import is_reserved
 from muniment.core.policy.given import policy_given, policy_named
-from muniment.core.record import JsonObject, ValidationError, issues_of
-from muniment.core.scope import DEFAULT_TENANT, scope_of
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.core.record import JsonObject
+from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.errors import InvalidInput
 from muniment.handles.run import Run
 from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
@@ -246,10 +246,7 @@ class Memory:
             "session_id": session_id if session_id is not None else ids.new("ses"),
             "run_id": run_id if run_id is not None else ids.new("run"),
         }
-        try:
-            scope = scope_of(plain)
-        except ValidationError as error:
-            raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
+        scope = scope_given(plain)
         for name, value in (("task_type", task_type), ("objective", objective)):
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} should be a string", path=f"$.{name}")

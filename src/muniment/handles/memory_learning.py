@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.owners import is_reserved
-from muniment.core.record import ValidationError, issues_of
-from muniment.core.scope import DEFAULT_TENANT, scope_of
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,10 +38,7 @@ def name_bank(user_id: str | None, agent_id: str | None, tenant_id: str) -> tupl
         "session_id": "s",
         "run_id": "r",
     }
-    try:
-        scope = scope_of(plain)
-    except ValidationError as error:
-        raise InvalidRecord("not a valid scope", issues_of(error, plain)) from None
+    scope = scope_given(plain)
     level: ScopeLevel = "tenant" if agent_id is None else "agent"
     return scope, bank_owner(scope, "user" if user_id is not None else level)
 

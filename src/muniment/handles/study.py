@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.policy.research import ResearchLimits
-from muniment.core.record import ValidationError, issues_of
-from muniment.errors import Conflict, InvalidInput, InvalidRecord, MunimentError
+from muniment.errors import Conflict, InvalidInput, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.run_records import GatesFile, ResearchManifest
 from muniment.research.study_store import (
@@ -565,10 +564,5 @@ def _limits(ctx: Context, given: Any) -> ResearchLimits:
     if not isinstance(given, Mapping):
         raise InvalidInput("limits is an object", path="$.limits", hint='such as {"max_summary_kb": 5}')
     plain = ctx.policy.research.limits.model_dump() | dict(given)
-    try:
-        return ResearchLimits.model_validate(plain)
-    except ValidationError as error:
-        issues = [issue._replace(path=f"$.limits{issue.path[1:]}") for issue in issues_of(error, plain)]
-        names = ", ".join(ResearchLimits.model_fields)
-        hint = f"there are {names}; all but max_wave2_agents are above zero"
-        raise InvalidRecord("not valid limits", issues, hint=hint) from None
+    hint = f"there are {', '.join(ResearchLimits.model_fields)}; all but max_wave2_agents are above zero"
+    return ResearchLimits.of_given(plain, "not valid limits", path="$.limits", hint=hint)

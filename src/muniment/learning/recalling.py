@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
 from muniment.core.owners import owners_seen
-from muniment.core.record import RULECRAFT_VERSION, ValidationError, issues_of
-from muniment.errors import Conflict, InvalidInput, InvalidRecord, TooLarge
+from muniment.core.record import RULECRAFT_VERSION
+from muniment.errors import Conflict, InvalidInput, TooLarge
 from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
 from muniment.learning.hints import Dropped, Injection, Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
@@ -34,6 +34,7 @@ __all__ = [
     "METHOD",
     "Recall",
     "bucket_given",
+    "bucket_named",
     "check_small",
     "features_given",
     "features_of",
@@ -106,13 +107,8 @@ def _parts(given: Any, kind: type[IntentParts] | type[StateParts], path: str) ->
         raise InvalidInput("wanted an object of parts", path=path, hint=f"of {', '.join(kind.model_fields)}")
     plain = {key: sorted(value) if isinstance(value, set | frozenset) else value for key, value in given.items()}
     check_small(plain, path)
-    try:
-        return kind.model_validate(plain)
-    except ValidationError as error:
-        issues = [issue._replace(path=f"{path}{issue.path[1:]}") for issue in issues_of(error, plain)]
-        raise InvalidRecord(
-            "not valid parts of a key", issues, hint=f"parts are {', '.join(kind.model_fields)}"
-        ) from None
+    hint = f"parts are {', '.join(kind.model_fields)}"
+    return kind.of_given(plain, "not valid parts of a key", path=path, hint=hint)
 
 
 def features_given(given: Any) -> dict[str, Any]:
@@ -137,6 +133,16 @@ def bucket_given(given: Any) -> str | None:
         raise InvalidInput("a bucket key is text", path="$.bucket_key", hint="I1|general|clarity_high")
     check_small(given, "$.bucket_key")
     return given
+
+
+def bucket_named(given: Any) -> str | None:
+    """A bucket key that can be read, or none."""
+    bucket = bucket_given(given)
+    if bucket is not None:
+        from muniment.verify.buckets import parse_bucket_key
+
+        parse_bucket_key(bucket)
+    return bucket
 
 
 def check_small(plain: Any, path: str) -> None:

@@ -20,10 +20,9 @@ from muniment.core.owners import is_corpus, is_reserved, owner_of
 from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS
-from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import Expect, FromOne, Request, Words, checked, is_listing
-from muniment.core.scope import scope_of
-from muniment.errors import InvalidInput, InvalidRecord, TooLarge
+from muniment.core.scope import scope_given
+from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.document_reading import CorpusScope
 
 if TYPE_CHECKING:
@@ -108,10 +107,7 @@ class Corpus:
             "session_id": "s",
             "run_id": "r",
         }
-        try:
-            scope = scope_of(names)
-        except ValidationError as error:
-            raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
+        scope = scope_given(names)
         self._ctx = ctx
         self._corpus_scope = CorpusScope(scope.tenant_id, corpus_id, scope.user_id)
 
@@ -362,10 +358,7 @@ def _new_document(ctx: Context, text: Any, given: dict[str, Any], ts: Any) -> Ne
     from muniment.memory.documents.records import DocumentRequest
     from muniment.memory.patches import cleaned, instant_of
 
-    try:
-        asked = DocumentRequest.model_validate(given)
-    except ValidationError as error:
-        raise InvalidRecord("this document cannot be added", issues_of(error, given)) from None
+    asked = DocumentRequest.of_given(given, "this document cannot be added")
     policy = ctx.policy.corpus
     if asked.title is not None and len(asked.title) > policy.title_chars_max:
         raise TooLarge(

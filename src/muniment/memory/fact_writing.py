@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from muniment.contracts.memory_packet import Fact
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Lock, Reader, Transaction
-from muniment.core.record import Confidence, Items, JsonValue, Record, ValidationError, issues_of
+from muniment.core.record import Confidence, Items, JsonValue, Record
 from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import ScopeLevel
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.errors import InvalidInput
 from muniment.memory.fact_reading import facts_of_level, view_fact
 from muniment.memory.fact_rows import LEVELS
 from muniment.memory.facts.records import StoredFact
@@ -82,10 +82,7 @@ def request_fact(**given: Any) -> FactRequest:
         plain[name] = texts_of(plain.get(name, ()), f"$.{name}")
     for name in ("valid_from", "valid_to"):
         plain[name] = instant_of(plain.get(name), f"$.{name}")
-    try:
-        request = FactRequest.model_validate(plain)
-    except ValidationError as error:
-        raise InvalidRecord("this cannot be remembered", issues_of(error, plain)) from None
+    request = FactRequest.of_given(plain, "this cannot be remembered")
     if not request.sources:
         raise InvalidInput("a fact needs at least one source", path="$.sources", hint="name the event that says it")
     if request.valid_from and request.valid_to and request.valid_to < request.valid_from:

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.ports.engine import Reader, Transaction
-from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import Request, TextOrNone, checked, one_of
-from muniment.errors import Conflict, InvalidInput, InvalidRecord
+from muniment.errors import Conflict, InvalidInput
 from muniment.memory.fact_reading import view_fact
 from muniment.memory.fact_rows import LEVELS
 from muniment.memory.fact_writing import FactRequest, plan_fact, request_fact
@@ -74,10 +73,7 @@ def _procedure(writer: Writer, given: dict[str, Any], scope_level: str) -> Proce
     need_grant(writer, scope_level)
     plain = given | {"sources": texts_of(given.get("sources", ()), "$.sources")}
     plain = {name: value for name, value in plain.items() if value is not None and (value or name != "sources")}
-    try:
-        return Procedure.model_validate(plain | {"procedure_id": writer.ctx.ids.new("prc")})
-    except ValidationError as error:
-        raise InvalidRecord("not a valid procedure", issues_of(error, plain)) from None
+    return Procedure.of_given(plain | {"procedure_id": writer.ctx.ids.new("prc")}, "not a valid procedure")
 
 
 def _written(procedure: Procedure, scope_level: str, origin: str | None) -> dict[str, Any]:
@@ -148,10 +144,7 @@ def suppose(writer: Writer, given: dict[str, Any]) -> InsightItem:
         raise InvalidInput(
             "a new insight is unvalidated or testing", path="$.validation_state", hint="judge_insight moves it on"
         )
-    try:
-        insight = InsightItem.model_validate(plain | {"id": writer.ctx.ids.new("ins")})
-    except ValidationError as error:
-        raise InvalidRecord("not a valid insight", issues_of(error, plain)) from None
+    insight = InsightItem.of_given(plain | {"id": writer.ctx.ids.new("ins")}, "not a valid insight")
     sources = insight.sources or ()
 
     def decide(tx: Transaction) -> Decided:

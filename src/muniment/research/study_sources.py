@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import is_listing
 from muniment.core.urls import cid_of, normalize_url, try_normalize_url
-from muniment.errors import InvalidInput, InvalidRecord, WrongStage
+from muniment.errors import InvalidInput, WrongStage
 from muniment.memory.corpus import Corpus
 from muniment.research.citations import Look, citations_text, gather_sources, settle
 from muniment.research.gates import gate_c
@@ -54,7 +54,7 @@ class Shelved(NamedTuple):
 
 def sources_given(given: Any) -> list[SuppliedSource]:
     """Pages and snippets as records, or as plain data."""
-    if isinstance(given, str | bytes | Mapping | SuppliedSource) or not isinstance(given, Iterable):
+    if isinstance(given, SuppliedSource) or not is_listing(given):
         raise InvalidInput("sources is a list", path="$.sources", hint="wrap a single one in a list")
     found: list[SuppliedSource] = []
     for index, each in enumerate(given):
@@ -65,13 +65,7 @@ def sources_given(given: Any) -> list[SuppliedSource]:
             raise InvalidInput(
                 "a source is an object with url and text", path=f"$.sources[{index}]", hint='{"url": …, "text": …}'
             )
-        try:
-            found.append(SuppliedSource.model_validate(dict(each)))
-        except ValidationError as error:
-            issues = [
-                issue._replace(path=f"$.sources[{index}]{issue.path[1:]}") for issue in issues_of(error, dict(each))
-            ]
-            raise InvalidRecord("not a valid source", issues) from None
+        found.append(SuppliedSource.of_given(dict(each), "not a valid source", path=f"$.sources[{index}]"))
     return found
 
 

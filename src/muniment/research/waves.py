@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import digest
-from muniment.core.record import ValidationError, issues_of
 from muniment.core.urls import without_all_credentials
-from muniment.errors import Conflict, GateFailed, InvalidInput, InvalidRecord, NotFound, TooLarge, WrongStage
+from muniment.errors import Conflict, GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
 from muniment.memory.patches import cleaned
 from muniment.research.contract import directive, judge, language_of, output_sources, output_words
 from muniment.research.gaps import decide_pivot, read_gaps
@@ -148,10 +147,7 @@ def agent_result(given: Any, tool_use: Any, sources: Any, change_note: Any) -> A
         )
     more = {"tool_use": tool_use, "sources": sources, "change_note": change_note}
     plain |= {key: _json_value(value) for key, value in more.items() if value is not None}
-    try:
-        result = AgentResult.model_validate(plain)
-    except ValidationError as error:
-        raise InvalidRecord("not a valid agent result", issues_of(error, plain)) from None
+    result = AgentResult.of_given(plain, "not a valid agent result")
     return result.model_copy(update={"markdown": well_formed(result.markdown, "$.output")})
 
 

@@ -13,9 +13,8 @@ from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES
-from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import UserScope
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.items import latest
 from muniment.store.positions import (
@@ -45,10 +44,7 @@ _SELF_TOLD = ("system", "state_patch")
 def whose(tenant_id: str, user_id: str) -> Who:
     """The user whose changes are asked for, where there can be one of that name."""
     names = {"tenant_id": tenant_id, "user_id": user_id}
-    try:
-        scope = UserScope.model_validate(names)
-    except ValidationError as error:
-        raise InvalidRecord("not a valid scope", issues_of(error, names)) from None
+    scope = UserScope.of_given(names, "not a valid scope")
     if is_reserved(scope.user_id):
         raise InvalidInput("that is not the name of a user", path="$.user_id")
     return Who(scope.tenant_id, scope.user_id)

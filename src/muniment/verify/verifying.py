@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
 from muniment.core.ports.engine import Condition
-from muniment.core.record import ValidationError, issues_of
-from muniment.errors import InvalidInput, InvalidRecord
+from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.runs.citing import owners_of
 from muniment.store.items import select_items
@@ -185,11 +184,9 @@ def output_of(given: Any) -> Output:
     if not isinstance(given, str | Mapping):
         raise InvalidInput(f"an output is text or an object, not {type(given).__name__}", path="$.output")
     plain = {"text": given} if isinstance(given, str) else dict(given)
+    output = Output.of_given(plain, "not a valid output", hint=_OUTPUT_HINT)
     try:
-        output = Output.model_validate(plain)
         output.text.encode()
-    except ValidationError as error:
-        raise InvalidRecord("not a valid output", issues_of(error, plain), hint=_OUTPUT_HINT) from None
     except UnicodeEncodeError:
         raise InvalidInput("the output holds a lone surrogate", path="$.output", hint="decode it as UTF-8") from None
     return output

@@ -72,10 +72,7 @@ def draft_of(event: Mapping[str, Any]) -> EntryDraft:
 
 def _validated(event: dict[str, Any]) -> EntryDraft:
     plain = _as_recorded(event)
-    try:
-        return EntryDraft.model_validate(plain)
-    except ValidationError as error:
-        raise InvalidRecord("this cannot be recorded", issues_of(error, plain)) from None
+    return EntryDraft.of_given(plain, "this cannot be recorded")
 
 
 def _event(event: Any, index: int) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any
 
 from muniment.core.canonical import digest_of
 from muniment.core.owners import is_reserved
-from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import UserScope, scope_of
-from muniment.errors import InvalidInput, InvalidRecord, NotFound
+from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
 from muniment.store.items import Item, latest
@@ -91,10 +90,7 @@ def _check_names(names: Mapping[str, str]) -> None:
     if "tenant_id" not in names:
         return
     owner = {"tenant_id": names["tenant_id"], "user_id": names.get("user_id", _ANY_USER)}
-    try:
-        scope = UserScope.model_validate(owner)
-    except ValidationError as error:
-        raise InvalidRecord("not a valid scope", issues_of(error, owner)) from None
+    scope = UserScope.of_given(owner, "not a valid scope")
     if scope.tenant_id == "*" or is_reserved(scope.user_id):
         raise InvalidInput("that is not the name of a tenant or a user", path="$")
 
