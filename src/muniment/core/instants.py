@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from muniment.errors import InvalidInput
 
-__all__ = ["Instant", "format_instant", "parse_instant", "parse_rfc3339"]
+__all__ = ["Instant", "check_window", "format_instant", "parse_instant", "parse_rfc3339"]
 
 
 def format_instant(moment: datetime) -> str:
@@ -35,6 +35,12 @@ def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
             path=path,
             hint="write ISO 8601, such as 2026-05-01T12:00:00Z",
         ) from None
+
+
+def check_window(start_at: str | None, end_at: str | None) -> None:
+    """From `start_at` until before `end_at`, both in the one form; either may be open."""
+    if start_at is not None and end_at is not None and end_at <= start_at:
+        raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")
 
 
 _DATE_TIME = re.compile(

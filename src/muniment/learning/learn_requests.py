@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args
 
 from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
 from muniment.contracts.learned_memory import ReuseSelectMeta
@@ -12,21 +12,21 @@ from muniment.core.outside.calling import outcome_of
 from muniment.core.owners import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
+from muniment.core.requests import Expect, Request, checked, one_of
+from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
 from muniment.learning.folding import LearnRequest
 from muniment.learning.keys import read_intent_key, read_state_key
 from muniment.learning.recall_reading import latest_recall
-from muniment.learning.recalling import bucket_given, check_small, features_given, intent_given, state_given
+from muniment.learning.recalling import bucket_named, check_small, features_given, intent_given, state_given
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, StateParts
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
 from muniment.store.items import latest, select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
-from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.vocabulary import ScopeLevel
     from muniment.learning.fold.wording import Wording
     from muniment.memory.patches import Writer
 
@@ -48,6 +48,14 @@ LEARNING: Mapping[str, Any] = {
 }
 """What may be said of a run when it is learnt from, and what is taken where it is not."""
 _COST_MAX = 10**15
+
+
+class LearningRequest(Request):
+    """Into whose bank a run is learnt, what for, and who words it."""
+
+    level: Annotated[str, one_of(get_args(ScopeLevel), "{given!r:.40} is not a level", hint="user, agent or tenant")]
+    trigger: Annotated[str | None, one_of(get_args(FoldTriggerKind), "{given!r:.40} is not a trigger")]
+    wording: Annotated[Callable[..., Any] | None, Expect("wording is a function of a text")]
 
 
 def learn_request(
@@ -73,18 +81,10 @@ def learn_request(
     result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
-    if level not in ("user", "agent", "tenant"):
-        raise InvalidInput(f"{level!r:.40} is not a level", path="$.level", hint="user, agent or tenant")
+    checked(LearningRequest, level=level, trigger=trigger, wording=wording)
     need_grant(writer, level)
     bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # such a name may have one
-    if trigger is not None and trigger not in get_args(FoldTriggerKind):
-        raise InvalidInput(
-            f"{trigger!r:.40} is not a trigger", path="$.trigger", hint=f"one of {', '.join(get_args(FoldTriggerKind))}"
-        )
-    if bucket_given(bucket_key) is not None:
-        parse_bucket_key(bucket_key)
-    if wording is not None and not callable(wording):
-        raise InvalidInput("wording is a function of a text", path="$.wording")
+    bucket_named(bucket_key)
     intended, standing, bucket = _keys(writer, intent, state, bucket_key, task_type)
     return LearnRequest(
         result=result,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.instants import check_window
 from muniment.learning.log_reading import LogWindow, stream_logs
 from muniment.learning.recalling import bucket_given
 from muniment.memory.patches import instant_of
 from muniment.rules.flowmap.rows import ALL_BUCKETS, FlowRow, stage_of
-from muniment.rules.flowmap.snapshots import check_window, estimator_of, flow_snapshot
+from muniment.rules.flowmap.snapshots import estimator_of, flow_snapshot
 from muniment.rules.flowmap.tally import FlowTally
 from muniment.rules.routing.log_rows import row_of
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.instants import format_instant, parse_instant
+from muniment.core.instants import check_window, format_instant, parse_instant
 from muniment.errors import InvalidInput
 from muniment.learning.keys import intent_key
 from muniment.learning.log_reading import LogWindow
 from muniment.learning.projection import core_name
-from muniment.learning.recalling import bucket_given, intent_given
+from muniment.learning.recalling import bucket_named, intent_given
 from muniment.memory.patches import instant_of
 from muniment.rules.route_reading import read_rates, read_stats
 from muniment.rules.routing.observables import escalation, observables_of
@@ -55,7 +55,7 @@ class Routing:
     def stats(self, bucket_key: str | None = None, *, intent: Any = None) -> BucketStats:
         """What a decision on a bucket rests on."""
         with self._ctx.engine.snapshot(self._tenant_id) as reader:
-            return read_stats(reader, self._window(_bucket(bucket_key), intent))[0]
+            return read_stats(reader, self._window(bucket_named(bucket_key), intent))[0]
 
     def rates(
         self,
@@ -66,9 +66,8 @@ class Routing:
     ) -> RateReport:
         """The observables over the runs learnt from `since` until before `until`, and what they ask for."""
         start, end = instant_of(since, "$.since"), instant_of(until, "$.until")
-        if start is not None and end is not None and end <= start:
-            raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")
-        policy, bucket = self._ctx.policy.route, _bucket(bucket_key)
+        check_window(start, end)
+        policy, bucket = self._ctx.policy.route, bucket_named(bucket_key)
         with self._ctx.engine.snapshot(self._tenant_id) as reader:
             window = LogWindow(self._owner, start, end, bucket)
             total, buckets = read_rates(reader, window, policy.observe.clusters_max)
@@ -95,16 +94,9 @@ def request_of(asked: RouteRequest | Mapping[str, Any] | None, more: Mapping[str
     if asked is not None and not isinstance(asked, Mapping):
         raise InvalidInput("a request is an object", path="$.asked", hint="such as {'impact': 'high'}")
     plain = {name: value for name, value in {**(asked or {}), **more}.items() if value is not None}
-    bucket = _bucket(plain.get("bucket_key"))
+    bucket = bucket_named(plain.get("bucket_key"))
     if bucket is not None and "impact" not in plain:
         plain["impact"] = parse_bucket_key(bucket).impact
     return RouteRequest.from_wire(
         {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
     )
-
-
-def _bucket(given: Any) -> str | None:
-    bucket = bucket_given(given)
-    if bucket is not None:
-        parse_bucket_key(bucket)
-    return bucket

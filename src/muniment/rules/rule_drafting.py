@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import InstanceOf
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.canonical import canonical_bytes, short_id
-from muniment.core.numbers import whole
 from muniment.core.owners import bank_level
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.requests import Expect, FromOne, Request, checked, is_listing
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge, WrongStage
 from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.stored_memory import StoredMemory
@@ -200,6 +202,18 @@ def _draft(book: Book, given: Any) -> DistillDraft:
     return DistillDraft.from_wire({"schema_version": RULECRAFT_VERSION, **given})
 
 
+_TEXT = Expect("the {name} of a rule is text")
+
+
+class UserRuleRequest(Request):
+    """What a person says of a rule of their own."""
+
+    body: Annotated[str, _TEXT]
+    title: Annotated[str | None, _TEXT]
+    ttl: Annotated[str | None, _TEXT]
+    applicability: Annotated[InstanceOf[Mapping[str, Any]] | None, Expect("an applicability is an object")]
+
+
 def add_user_rule(
     book: Book,
     body: str,
@@ -212,11 +226,7 @@ def add_user_rule(
     """A rule that a person wrote, in its own layer."""
     ctx = book.ctx
     now = ctx.now()
-    for name, said in (("body", body), ("title", title), ("ttl", ttl)):
-        if not isinstance(said, str) and (said is not None or name == "body"):
-            raise InvalidInput(f"the {name} of a rule is text", path=f"$.{name}")
-    if applicability is not None and not isinstance(applicability, Mapping):
-        raise InvalidInput("an applicability is an object", path="$.applicability")
+    checked(UserRuleRequest, body=body, title=title, ttl=ttl, applicability=applicability)
     rule = user_rule(
         ctx.ids.new("rule"),
         body,
@@ -277,7 +287,7 @@ def make_tests(book: Book, rule_id: str, constraints: Any) -> MadeTests:
 
 def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
     """A person's own tests beside those that were made."""
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    if not is_listing(given):
         raise InvalidInput("tests are a list of RegressionTestSpecs", path="$.specs")
     specs = []
     for each in given:
@@ -404,6 +414,13 @@ def narrowed_record(book: Book, rule_id: str, exception_id: str) -> RuleRecord:
 # -- replay -------------------------------------------------------------------------------------------
 
 
+class ReplayRequest(Request):
+    """On how many earlier tasks a rule is tried, and who judges."""
+
+    tasks: Annotated[FromOne, Expect("tasks is a whole number from 1")]
+    verifier: Annotated[Callable[..., Any], Expect("a verifier is a function")]
+
+
 def replay(
     book: Book,
     rule_id: str,
@@ -417,11 +434,7 @@ def replay(
     """Earlier tasks with the rule and without; a rule that is not shown to do harm is replayed."""
     ctx, tenant_id, owner = book
     policy = ctx.policy.rules
-    tasks = whole(tasks)
-    if type(tasks) is not int or tasks < 1:
-        raise InvalidInput("tasks is a whole number from 1", path="$.tasks")
-    if not callable(verifier):
-        raise InvalidInput("a verifier is a function", path="$.verifier")
+    tasks = checked(ReplayRequest, tasks=tasks, verifier=verifier).tasks
     trial = Trial(agent, executor, policy.gate.test_timeout_s if timeout_s is None else timeout_s).check()
     memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
     rule = rule_in(memory)

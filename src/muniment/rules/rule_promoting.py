@@ -6,9 +6,10 @@ Every change is a revision of the rulebook, and every one that puts a rule in fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from muniment.core.numbers import whole
+from muniment.core.record import Count, Number
+from muniment.core.requests import ByRule, Expect, Request, checked
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
@@ -99,12 +100,16 @@ def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
 # -- trials -------------------------------------------------------------------------------------------
 
 
+class TrialRequest(Request):
+    """With which share of the runs a rule is tried, and in which buckets alone."""
+
+    share: Annotated[Number | None, Expect("a share is a number between 0 and 1", lambda share: 0 < share < 1)]
+    bucket_keys: Annotated[list[str] | tuple[str, ...], Expect("bucket_keys is a list of bucket keys")]
+
+
 def start_trial(book: Book, rule_id: str, *, share: float | None, bucket_keys: Sequence[str]) -> StoredMemory:
     ctx, policy = book.ctx, book.ctx.policy.rules
-    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1):
-        raise InvalidInput("a share is a number between 0 and 1", path="$.share")
-    if not isinstance(bucket_keys, list | tuple) or not all(isinstance(key, str) for key in bucket_keys):
-        raise InvalidInput("bucket_keys is a list of bucket keys", path="$.bucket_keys")
+    checked(TrialRequest, share=share, bucket_keys=bucket_keys)
 
     def decide(tx: Transaction) -> RulebookEdit[None]:
         memory = find_rule(tx, book.owner, rule_id)
@@ -209,10 +214,35 @@ def _end_trial(book: Book, rule_id: str, reason: str, seen: int) -> None:
 # -- in force and out of it ---------------------------------------------------------------------------
 
 
+def _is_name(given: str) -> bool:
+    return is_id(given) and bool(given.strip()) and len(given) <= _NAME_CHARS_MAX
+
+
+def _reason(given: Any, path: str) -> str:
+    if not isinstance(given, str):
+        raise InvalidInput("a reason is text", path=path)
+    if len(given) > _REASON_CHARS_MAX:
+        raise TooLarge(f"a reason of more than {_REASON_CHARS_MAX} characters", path=path, hint="say it shortly")
+    return given
+
+
+class SignedRequest(Request):
+    """Who signs a change of the rulebook, and why it is made."""
+
+    signed_by: Annotated[str | None, Expect(f"a signature is a name of at most {_NAME_CHARS_MAX} characters", _is_name)]
+    reason: Annotated[str, ByRule(_reason)] = ""
+
+
+class RollbackRequest(SignedRequest):
+    """Which revision is to be in force again."""
+
+    to: Annotated[Count, Expect("a revision is a whole number from 0")]
+
+
 def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None = None) -> PromotionReport:
     """Make a rule active, and narrow those that it is an exception to."""
     ctx, policy = book.ctx, book.ctx.policy.rules
-    _check_name(signed_by)
+    checked(SignedRequest, signed_by=signed_by)
 
     def decide(tx: Transaction) -> RulebookEdit[PromotionReport]:
         memory = _find(tx, book, rule_id, seen)
@@ -283,8 +313,7 @@ def _narrowed(
 
 def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen: int | None = None) -> PromotionReport:
     """Take a rule out of force, with what its runs said in the report."""
-    _check_name(signed_by)
-    _check_reason(reason)
+    checked(SignedRequest, signed_by=signed_by, reason=reason)
     if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
 
@@ -317,11 +346,7 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
 
 def roll_back(book: Book, to: int, *, reason: str, signed_by: str | None) -> RulebookRevision:
     """Put an earlier revision in force again, rule by rule, in one transaction."""
-    _check_name(signed_by)
-    to = whole(to)
-    if type(to) is not int or to < 0:
-        raise InvalidInput("a revision is a whole number from 0", path="$.to")
-    _check_reason(reason)
+    to = checked(RollbackRequest, signed_by=signed_by, to=to, reason=reason).to
 
     def decide(tx: Transaction) -> RulebookEdit[None]:
         revisions = list_revisions(tx, book.tenant_id, book.owner)
@@ -408,18 +433,6 @@ def _change_report(
         acts_again=acts_again,
     )
     return report.model_copy(update={key: value for key, value in more.items() if value is not None})
-
-
-def _check_name(signed_by: Any) -> None:
-    if signed_by is not None and (not is_id(signed_by) or not signed_by.strip() or len(signed_by) > _NAME_CHARS_MAX):
-        raise InvalidInput(f"a signature is a name of at most {_NAME_CHARS_MAX} characters", path="$.signed_by")
-
-
-def _check_reason(reason: Any) -> None:
-    if not isinstance(reason, str):
-        raise InvalidInput("a reason is text", path="$.reason")
-    if len(reason) > _REASON_CHARS_MAX:
-        raise TooLarge(f"a reason of more than {_REASON_CHARS_MAX} characters", path="$.reason", hint="say it shortly")
 
 
 # -- figures ------------------------------------------------------------------------------------------

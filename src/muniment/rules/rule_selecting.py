@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
-from muniment.core.numbers import whole
 from muniment.core.owners import owners_seen
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS
-from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.record import RULECRAFT_VERSION, Numeric
+from muniment.core.requests import Expect, Request, checked
 from muniment.core.vocabulary import RuleType
-from muniment.errors import Conflict, InvalidInput
+from muniment.errors import Conflict
 from muniment.learning.banks import find_memory
-from muniment.learning.recalling import bucket_given, features_given, features_of, intent_given, state_given
+from muniment.learning.recalling import bucket_named, features_given, features_of, intent_given, state_given
 from muniment.learning.rule_state import RuleArm
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.rules.promotion.records import RefusedRule
@@ -44,6 +44,7 @@ __all__ = ["RuleSelection", "RulesAsked", "ask_rules", "read_asked", "select_for
 
 _TRIES = 3
 _RULES_MAX = 1_000
+_TYPES: tuple[RuleType, ...] = get_args(RuleType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,19 @@ class RuleSelection:
 # -- what callers give --------------------------------------------------------------------------------
 
 
+class SelectionRequest(Request):
+    """How many rules are asked for, of which types, and for which prompt."""
+
+    max_rules: Annotated[
+        Annotated[int, Numeric(integral=True, minimum=0, maximum=_RULES_MAX)],
+        Expect(f"max_rules is a whole number from 0 to {_RULES_MAX}"),
+    ]
+    allow_types: Annotated[
+        list[RuleType] | tuple[RuleType, ...], Expect("not types of rules", len, hint=", ".join(_TYPES))
+    ]
+    prompt_profile: Annotated[str | None, Expect("a prompt profile is a name", is_id)]
+
+
 def read_asked(
     ctx: Context,
     *,
@@ -99,20 +113,18 @@ def read_asked(
     prompt_profile: Any = None,
 ) -> RulesAsked:
     """A request for rules, checked."""
-    most = ctx.policy.rules.select.max_rules if max_rules is None else whole(max_rules)
-    if type(most) is not int or not 0 <= most <= _RULES_MAX:
-        raise InvalidInput(f"max_rules is a whole number from 0 to {_RULES_MAX}", path="$.max_rules")
-    known: tuple[RuleType, ...] = get_args(RuleType)
-    types = known if allow_types is None else tuple(allow_types) if isinstance(allow_types, list | tuple) else ()
-    if not types or not all(type_ in known for type_ in types):
-        raise InvalidInput("not types of rules", path="$.allow_types", hint=", ".join(known))
-    if prompt_profile is not None and not is_id(prompt_profile):
-        raise InvalidInput("a prompt profile is a name", path="$.prompt_profile")
-    bucket = bucket_given(bucket_key)
-    if bucket is not None:
-        parse_bucket_key(bucket)
+    most = ctx.policy.rules.select.max_rules if max_rules is None else max_rules
+    types = _TYPES if allow_types is None else allow_types
+    asked = checked(SelectionRequest, max_rules=most, allow_types=types, prompt_profile=prompt_profile)
+    bucket = bucket_named(bucket_key)
     return RulesAsked(
-        intent_given(intent), state_given(state), bucket, features_given(features), most, types, prompt_profile
+        intent_given(intent),
+        state_given(state),
+        bucket,
+        features_given(features),
+        asked.max_rules,
+        tuple(asked.allow_types),
+        prompt_profile,
     )
 
 

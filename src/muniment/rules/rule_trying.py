@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
+from muniment.core.record import Number
+from muniment.core.requests import Expect, Request, checked
 from muniment.errors import InvalidInput
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents
 from muniment.rules.promotion.clashes import Clash, find_clashes
@@ -36,6 +38,21 @@ _OUTPUT_BYTES_MAX = 1024 * 1024
 _SECONDS_MAX = 1_000_000
 
 
+class TryingRequest(Request):
+    """Who answers when a rule is tried, where, and for how long."""
+
+    agent: Annotated[Callable[..., Any], Expect("an agent is a function")]
+    executor: Annotated[Executor | None, Expect("executor is one of concurrent.futures")]
+    timeout_s: Annotated[
+        Number,
+        Expect(
+            "a time is seconds",
+            lambda seconds: 0 < seconds <= _SECONDS_MAX,
+            hint=f"more than 0 and at most {_SECONDS_MAX}",
+        ),
+    ]
+
+
 class Trial(NamedTuple):
     """On what and how a rule is tried."""
 
@@ -47,14 +64,7 @@ class Trial(NamedTuple):
 
     def check(self) -> Trial:
         """Check that a rule can be tried with these arguments; answers the trial itself."""
-        seconds = self.timeout_s
-        if not callable(self.agent):
-            raise InvalidInput("an agent is a function", path="$.agent")
-        if self.executor is not None and not isinstance(self.executor, Executor):
-            raise InvalidInput("executor is one of concurrent.futures", path="$.executor")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _SECONDS_MAX:
-            hint = f"more than 0 and at most {_SECONDS_MAX}"
-            raise InvalidInput("a time is seconds", path="$.timeout_s", hint=hint)
+        checked(TryingRequest, agent=self.agent, executor=self.executor, timeout_s=self.timeout_s)
         return self
 
     def answers(self, prompts: Sequence[tuple[str, str]]) -> list[Answered]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from muniment.contracts.flow_map import FlowMapSnapshot
+from muniment.core.instants import check_window
 from muniment.core.policy.flow_map import FlowEstimatorKind
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
@@ -12,18 +13,12 @@ from muniment.rules.flowmap import aggregate
 from muniment.rules.flowmap.rows import ALL_BUCKETS
 from muniment.rules.flowmap.tally import FOLDS, FlowTally
 
-__all__ = ["check_window", "estimator_of", "flow_snapshot"]
+__all__ = ["estimator_of", "flow_snapshot"]
 
 _READ = (
     "a rate is of the logs of its stage, those of a code are the ones that went wrong with it and may overlap",
     "gains are what logs show within a bucket, not an experiment: harder tasks may have been given more",
 )
-
-
-def check_window(start_at: str | None, end_at: str | None) -> None:
-    """Check a window; answers its start and its end, which is not part of it, both in canonical form."""
-    if start_at is not None and end_at is not None and end_at <= start_at:
-        raise InvalidInput("the window ends before it starts", path="$.until", hint="swap since and until")
 
 
 def estimator_of(given: Any, default: FlowEstimatorKind) -> FlowEstimatorKind:
