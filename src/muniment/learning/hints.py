@@ -185,7 +185,7 @@ def _failing_predicate(memory: StoredMemory, asked: RecallQuestion) -> str | Non
 def _weighed(
     candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
 ) -> Weighed:
-    quality, told = quality_of(candidate.memory, policy, asked.now)
+    quality, quality_text = quality_of(candidate.memory, policy, asked.now)
     parts = {"sem": candidate.similarity, "intent": intent.score, "state": state.score, "quality": quality}
     if asked.is_fallback:
         parts |= {"intent": 0.0, "state": 0.0}
@@ -194,7 +194,7 @@ def _weighed(
     if not asked.is_fallback:
         reasons += [*(f"intent: {why}" for why in intent.why), *(f"state: {why}" for why in state.why)]
     return Weighed(
-        candidate, round(score, 6), {name: round(value, 6) for name, value in parts.items()}, (*reasons, told)
+        candidate, round(score, 6), {name: round(value, 6) for name, value in parts.items()}, (*reasons, quality_text)
     )
 
 
@@ -240,10 +240,10 @@ def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[flo
     age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
     recent = 0.5 ** (age_days / policy.recency_half_life_days)
     value = (1 - _RECENCY_SHARE) * careful + _RECENCY_SHARE * recent
-    told = f"passed {tally.passes} of {tally.n}" if tally.n else "not tried yet"
+    words = f"passed {tally.passes} of {tally.n}" if tally.n else "not tried yet"
     if memory.status == "pinned":
-        return min(1.0, value + _PINNED_BONUS), f"{told}, pinned"
-    return value, told
+        return min(1.0, value + _PINNED_BONUS), f"{words}, pinned"
+    return value, words
 
 
 # -- injection ----------------------------------------------------------------------------------------

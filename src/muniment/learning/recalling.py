@@ -339,18 +339,18 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
     }
 
     owners = owners_seen(writer.scope)
-    told: list[bool] = []
+    still_stands: list[bool] = []
 
     def decide(tx: Transaction) -> Decided:
         held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
         if any(each is not None and each.memory.level != "user" for each in held):
             lock_shared(tx)
             held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
-        told.append(None not in held)
-        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if told[-1] else [])
+        still_stands.append(None not in held)
+        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if still_stands[-1] else [])
 
     write_patches(writer, decide, lambda _reader: None)
-    return told[-1]
+    return still_stands[-1]
 
 
 def tell_used(writer: Writer, request_id: str, used: Iterable[str]) -> None:

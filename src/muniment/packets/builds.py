@@ -372,8 +372,8 @@ def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
     if state is None:
         return set()
     extra = state.model_extra or {}
-    told = [each for part in (CLAIMS, HINTS) for each in extra.get(part) or () if isinstance(each, dict)]
-    named = [each.get(key) for each in told for key in ("claim_id", "evidence_id", "memory_id")]
+    parts = [each for part in (CLAIMS, HINTS) for each in extra.get(part) or () if isinstance(each, dict)]
+    named = [each.get(key) for each in parts for key in ("claim_id", "evidence_id", "memory_id")]
     return {state_id(run_id), *(id_ for id_ in named if isinstance(id_, str))}
 
 

@@ -179,8 +179,8 @@ def _formed(
 ) -> list[EpisodeCandidate]:
     """The episodes of a stretch that have something to say."""
     turns = _last(ctx, reader, request, where, AROUND_MAX)
-    told = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _episodes_of, turns) if episode.lines]
-    return [_scored(episode, scores) for episode in told] if scores else told
+    episodes = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _episodes_of, turns) if episode.lines]
+    return [_scored(episode, scores) for episode in episodes] if scores else episodes
 
 
 def _episodes_of(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
@@ -224,12 +224,12 @@ def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max:
     """The run's state, what it has verified so far and what it recalled, or None while there is none of it."""
     state = read_state(reader, scope)
     claims = verified_claims(reader, scope, wanted, claims_max)
-    told: dict[str, Any] = {CLAIMS: claims, HINTS: _recalled_hints(reader, scope)}
-    told = {part: values for part, values in told.items() if values}
-    if not told:
+    parts: dict[str, Any] = {CLAIMS: claims, HINTS: _recalled_hints(reader, scope)}
+    parts = {part: values for part, values in parts.items() if values}
+    if not parts:
         return state
     known = {} if state is None else state.to_wire()
-    return WorkingState.from_wire({"state_version": 0} | known | told)
+    return WorkingState.from_wire({"state_version": 0} | known | parts)
 
 
 def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Stores:

@@ -157,8 +157,8 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
 def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The parts of a hit in the order they are written, and the hit with a place for each value."""
     ordered = ordered_members(parts)
-    told = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{told}}},"reasons":%s,"score":%s,"superseded_by":%s,"turn":%s}}'
+    parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
+    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"superseded_by":%s,"turn":%s}}'
     return tuple(name for name, _ in ordered), form
 
 

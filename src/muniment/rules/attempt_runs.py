@@ -141,5 +141,5 @@ class Bench:
 def _cost(usage: Usage | None) -> dict[str, Any]:
     """What the agent says it used; the rest is told by the run's entries."""
     known = {} if usage is None else usage.to_wire()
-    told = {key: known[key] for key in ("tokens_in", "tokens_out", "tool_calls") if key in known}
-    return told | ({"latency_ms": round(known["latency_ms"])} if "latency_ms" in known else {})
+    counted = {key: known[key] for key in ("tokens_in", "tokens_out", "tool_calls") if key in known}
+    return counted | ({"latency_ms": round(known["latency_ms"])} if "latency_ms" in known else {})

@@ -70,12 +70,12 @@ def _climbed(trial: Trial) -> Attempt:
     )
 
 
-def _step_of(told: NextStep, decision: RouteDecision, trials: Sequence[Trial], is_parallel: bool) -> Step:
-    code, words = told.reason.code, told.reason.words
-    if told.action in ("stop", "escalate", "repair"):
-        return Step(told.action, code, words, told.mode or "main", int(told.action == "repair"))
-    if told.action == "synth":
+def _step_of(advised: NextStep, decision: RouteDecision, trials: Sequence[Trial], is_parallel: bool) -> Step:
+    code, words = advised.reason.code, advised.reason.words
+    if advised.action in ("stop", "escalate", "repair"):
+        return Step(advised.action, code, words, advised.mode or "main", int(advised.action == "repair"))
+    if advised.action == "synth":
         return Step("synth", code, words, "synth", 1, "full")
-    rung = next(each for each in decision.rungs if each.tier == told.action)
+    rung = next(each for each in decision.rungs if each.tier == advised.action)
     made = sum(each.kind == "attempt" and each.tier == rung.tier for each in trials)
     return Step("attempt", code, words, rung.mode, rung.k - made if is_parallel else 1, rung.tier)

@@ -181,13 +181,13 @@ def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def uses_of(entry: LedgerEntry, log: EventLog, body: dict[str, Any]) -> list[Change]:
     """One item for each rule that applied to a judged run, in the bank of the rule: figures, no words."""
-    told, facts = entry.metadata.get("rules"), body["facts"]
-    if not isinstance(told, list) or not body["is_final"] or facts.get("verdict") is None:
+    uses, facts = entry.metadata.get("rules"), body["facts"]
+    if not isinstance(uses, list) or not body["is_final"] or facts.get("verdict") is None:
         return []
     from muniment.learning.rule_state import RuleArm
 
     changes: list[Change] = []
-    for each in told:
+    for each in uses:
         owner = each.get("owner") if isinstance(each, dict) else None
         if not isinstance(each, dict) or not isinstance(owner, str) or not is_bank(owner):
             continue

@@ -262,9 +262,9 @@ class Rollout:
     def _blocks(self, trial: Trial, failed: int) -> RunBlocks:
         """What the attempt's log tells beside its entries; what it did not use is not there."""
         policy = self._bench.policy
-        told: dict[str, Any] = {"mode": trial.task.mode, "flow_tags": trial.tags}
+        fields: dict[str, Any] = {"mode": trial.task.mode, "flow_tags": trial.tags}
         if trial.task.mode == "sot":
-            told |= {"sot_profile": policy.sot_profile, "sot_max_turns": policy.sot_turns_max}
+            fields |= {"sot_profile": policy.sot_profile, "sot_max_turns": policy.sot_turns_max}
         optional: dict[str, Any] = {
             "sot_signals": trial.signals,
             "synth_inputs": trial.inputs,
@@ -272,27 +272,27 @@ class Rollout:
             "policy_signals": None if self._plan.decision is None else signals_of(self._plan.decision),
         }
         if len(self._trials) > 1:
-            told["attempt"] = failed + 1
+            fields["attempt"] = failed + 1
             selection = self._selection
             optional |= {
                 "rollout_summary": self._summary(trial),
                 "rollout_select": None if selection is None else selection.block,
                 "experiment": self._experiment(trial),
             }
-        return RunBlocks.model_validate(told | {name: block for name, block in optional.items() if block is not None})
+        return RunBlocks.model_validate(fields | {name: block for name, block in optional.items() if block is not None})
 
     def _experiment(self, trial: Trial) -> ExperimentBlock:
         """Which attempts it belongs with, and what it was made from."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "kind": "execution_eval",
             "population_id": self._trials[0].trace_id,
             "exec_ok": trial.code is None,
         }
         if trial.code is not None:
-            told["exec_failure_class"] = trial.code
+            fields["exec_failure_class"] = trial.code
         if trial.parents:
-            told |= {"parent_ids": list(trial.parents), "mutation_ops": [trial.kind]}
-        return ExperimentBlock.from_wire(told)
+            fields |= {"parent_ids": list(trial.parents), "mutation_ops": [trial.kind]}
+        return ExperimentBlock.from_wire(fields)
 
 
 def _tell_events(run: Run, events: Sequence[Any]) -> str | None:

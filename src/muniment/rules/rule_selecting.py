@@ -245,16 +245,16 @@ def _tell(writer: Writer, selection: RuleSelection, read_at: Mapping[str, tuple[
         "tokens": selection.tokens,
         "sources": [arm.rule_id for arm in selection.arms],
     }
-    told: list[bool] = []
+    still_stands: list[bool] = []
 
     def decide(tx: Transaction) -> Decided:
         if any(owner != owners_seen(writer.scope)[0] for owner, _ in read_at.values()):
             lock_shared(tx)
-        told.append(all(_stands(tx, rule_id, *at) for rule_id, at in read_at.items()))
-        return Decided([draft_patch(RULES_SELECTED, "assistant", said)] if told[-1] else [])
+        still_stands.append(all(_stands(tx, rule_id, *at) for rule_id, at in read_at.items()))
+        return Decided([draft_patch(RULES_SELECTED, "assistant", said)] if still_stands[-1] else [])
 
     write_patches(writer, decide, lambda _reader: None)
-    return told[-1]
+    return still_stands[-1]
 
 
 def _stands(reader: Reader, rule_id: str, owner: str, version: int) -> bool:

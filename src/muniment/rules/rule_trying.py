@@ -153,8 +153,8 @@ def _most(results: Sequence[CaseResult]) -> CaseResult:
     if 2 * len(good) > len(results):
         return good[0]
     worst = next(result for result in results if not result.ok)
-    told = f"{len(good)} of {len(results)} answers passed; {worst.message}" if len(results) > 1 else worst.message
-    return replace(worst, message=told)
+    message = f"{len(good)} of {len(results)} answers passed; {worst.message}" if len(results) > 1 else worst.message
+    return replace(worst, message=message)
 
 
 def _given(specs: Sequence[RegressionTestSpec], outputs: Mapping[str, Output | str]) -> list[CaseResult]:

@@ -88,9 +88,9 @@ class ProblemCaller:
         from muniment.core.canonical import canonical_text
 
         say = self._problem.answer
-        told = None if say is None or not way else self._outcome("answer", lambda: say(way))
-        if isinstance(told, str):
-            return told
+        answer = None if say is None or not way else self._outcome("answer", lambda: say(way))
+        if isinstance(answer, str):
+            return answer
         last = way[-1] if way else ""
         return last if isinstance(last, str) else canonical_text(last)
 

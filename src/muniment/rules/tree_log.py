@@ -94,17 +94,17 @@ class AnswerLog:
         """Tell the run, once, that the search is over."""
         if self._is_finished:
             return
-        told = {"id": self._id, "begun": self._as, "ended": True}
+        fields = {"id": self._id, "begun": self._as, "ended": True}
         action = {"tool": TOOL, "args": {"algo": search.policy.algo, "search": self._id}}
-        self._run.log.step("ACT_DONE", search.notes, action=action, metadata={TOOL: told})
+        self._run.log.step("ACT_DONE", search.notes, action=action, metadata={TOOL: fields})
 
     def _note(self, answer: Answer) -> None:
         if isinstance(answer, Verified) and answer.result is not None:
             self.passed = answer.result
 
-    def _write(self, content: str, told: dict[str, Any]) -> LedgerEntry:
-        told = {"id": self._id, "digest": digest_of(content), **told}
-        return self._run.log.step("ACT_TREE", content, metadata={TOOL: told})
+    def _write(self, content: str, fields: dict[str, Any]) -> LedgerEntry:
+        fields = {"id": self._id, "digest": digest_of(content), **fields}
+        return self._run.log.step("ACT_TREE", content, metadata={TOOL: fields})
 
     def _read(self, entry: LedgerEntry) -> Any:
         """What an entry held, where it still does."""
@@ -116,5 +116,5 @@ class AnswerLog:
 
 def _search_fields(entry: LedgerEntry) -> dict[str, Any]:
     """What an entry says of a search; empty where it says nothing."""
-    told = entry.metadata.get(TOOL)
-    return told if isinstance(told, dict) else {}
+    fields = entry.metadata.get(TOOL)
+    return fields if isinstance(fields, dict) else {}

@@ -37,7 +37,7 @@ __all__ = ["begin", "changes_after", "look", "whose"]
 ENTRIES_MAX = 256
 """Entries that one answer names, at most; then it says that there are more."""
 _ERASED_LOOKED_AT = 32
-_SELF_TOLD = ("system", "state_patch")
+_RUN_KINDS = ("system", "state_patch")
 """Kinds of entries in which a run speaks of itself, and says of what."""
 
 
@@ -85,14 +85,14 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
     receipts, issued = _new_items(reader, who, "receipt", at.receipts)
     if max(len(made), len(issued)) == SEEN_MAX:  # and who knows how many more
         return _reset(reader, who)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "entries": tuple(found),
         "builds": tuple(_built(item) for item in made),
         "receipts": tuple(_of_user(reader, who, issued)),
         "more": is_more,
     }
     then = Standpoint(heads, builds, receipts)
-    return then, _changes(who, then, {name: value for name, value in told.items() if value})
+    return then, _changes(who, then, {name: value for name, value in fields.items() if value})
 
 
 def _reset(reader: Reader, who: Who) -> tuple[Standpoint, Changes]:
@@ -101,8 +101,8 @@ def _reset(reader: Reader, who: Who) -> tuple[Standpoint, Changes]:
     return here, _changes(who, here, {"reset": True})
 
 
-def _changes(who: Who, at: Standpoint, told: dict[str, Any]) -> Changes:
-    return Changes(position=seal(who, at), **told)
+def _changes(who: Who, at: Standpoint, fields: dict[str, Any]) -> Changes:
+    return Changes(position=seal(who, at), **fields)
 
 
 class _NewEntry(NamedTuple):
@@ -139,18 +139,20 @@ class _Body(NamedTuple):
 
 def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> dict[int, str]:
     """What the entries in which a run speaks of itself are called, by their numbers."""
-    if not any(entry.kind in _SELF_TOLD for entry in entries):
+    if not any(entry.kind in _RUN_KINDS for entry in entries):
         return {}
     where: tuple[Condition, ...] = (
         ("user_id", "=", name[0]),
         ("session_id", "=", name[1]),
         ("seq", ">=", entries[0].seq),
         ("seq", "<=", entries[-1].seq),
-        ("kind", "in", _SELF_TOLD),
+        ("kind", "in", _RUN_KINDS),
     )
     bodies = select(reader, ENTRIES, where, into=_Body)
-    told = {seq: (read_canonical(body).get("metadata") or {}).get("event") for seq, body in bodies if body is not None}
-    return {seq: event for seq, event in told.items() if isinstance(event, str)}
+    events = {
+        seq: (read_canonical(body).get("metadata") or {}).get("event") for seq, body in bodies if body is not None
+    }
+    return {seq: event for seq, event in events.items() if isinstance(event, str)}
 
 
 def _new_items(reader: Reader, who: Who, kind: str, tail: Tail) -> tuple[Tail, list[TailItem]]:

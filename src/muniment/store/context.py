@@ -93,8 +93,8 @@ class Context:
 
     def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
         """The projections that want to see an entry, in the order in which they are declared."""
-        told = entry.metadata.get("event")
-        event = told if isinstance(told, str) and told in self._events else None
+        named = entry.metadata.get("event")
+        event = named if isinstance(named, str) and named in self._events else None
         key = (entry.kind, event)
         if key not in self._heard:
             self._heard[key] = tuple(

@@ -172,10 +172,12 @@ def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
     """The standpoint that was sealed; None where it cannot be told any more what came after it."""
     total, since, listed, builds, receipts = _opened_position(who, position)
     owners = who.owners
-    told = {(owners[owner], session_id): Read(seq, recorded_at) for owner, session_id, seq, recorded_at in listed}
+    listed_heads = {
+        (owners[owner], session_id): Read(seq, recorded_at) for owner, session_id, seq, recorded_at in listed
+    }
     heads: dict[tuple[str, str], Read] = {}
     for name, head in read_heads(reader, who):
-        read = told.get(name) or (head if head.recorded_at <= since else _last_by(reader, name, since))
+        read = listed_heads.get(name) or (head if head.recorded_at <= since else _last_by(reader, name, since))
         if read is not None:
             heads[name] = read
     tails = [_tail_then(reader, who, kind, said) for kind, said in (("build", builds), ("receipt", receipts))]

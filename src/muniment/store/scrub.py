@@ -38,7 +38,7 @@ def due_receipts(reader: Reader) -> list[str]:
     """The ids of those whose newest version waits."""
     receipts = stream(reader, ITEMS, (("kind", "=", "receipt"),), into=_Status, order=("id", "version"))
     status = {receipt.id: receipt.status for receipt in receipts}
-    return [id_ for id_, told in status.items() if told == SCRUB_DUE]
+    return [id_ for id_, state in status.items() if state == SCRUB_DUE]
 
 
 def _settle(ctx: Context, due: Mapping[str, list[str]], report: ScrubReport) -> int:

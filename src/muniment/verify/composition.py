@@ -77,31 +77,31 @@ def _reasons(
     findings: Sequence[Finding] | None, facts: FGFCReport | None, execution: Execution | None, registry: Registry
 ) -> tuple[str, ...]:
     """At most three: what execution says first, then facts, then form."""
-    told = [
+    codes = [
         *(execution.reason_codes if execution is not None else ()),
         *(fact_reason_codes(facts) if facts is not None else ()),
         *(reasons_of(findings) if findings is not None else ()),
     ]
-    return tuple(registry.check_reason(code) for code in list(dict.fromkeys(told))[:REASONS_MAX])
+    return tuple(registry.check_reason(code) for code in list(dict.fromkeys(codes))[:REASONS_MAX])
 
 
 def _evidence(
     findings: Sequence[Finding] | None, facts: FGFCReport | None, execution: Execution | None
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if findings is not None:
-        told |= {"checked": len(findings), "violated": sum(not each.ok for each in findings)}
+        fields |= {"checked": len(findings), "violated": sum(not each.ok for each in findings)}
     if facts is not None:
-        told["support"] = fact_score(facts)
+        fields["support"] = fact_score(facts)
     if execution is not None:
-        told["execution"] = execution.outcome
-    return told
+        fields["execution"] = execution.outcome
+    return fields
 
 
 def _notes(findings: Sequence[Finding] | None, facts: FGFCReport | None, execution: Execution | None) -> str | None:
-    told = [f"{each.key}: {each.message}" for each in findings or () if not each.ok]
+    notes = [f"{each.key}: {each.message}" for each in findings or () if not each.ok]
     units = (facts.units or ()) if facts is not None else ()
-    told += [f"{each.unit_id}: {each.justification}" for each in units if each.verdict != "SUPPORTED"]
+    notes += [f"{each.unit_id}: {each.justification}" for each in units if each.verdict != "SUPPORTED"]
     if execution is not None and execution.message:
-        told.append(execution.message)
-    return "; ".join(told)[:NOTES_CHARS_MAX] or None
+        notes.append(execution.message)
+    return "; ".join(notes)[:NOTES_CHARS_MAX] or None

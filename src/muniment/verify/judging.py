@@ -27,14 +27,14 @@ def judged(
     error = answer.exception()
     if error is not None:
         return failure(verifier_id, UNRUN, f"the verifier raised {type(error).__name__}: {error}")
-    told: Any = answer.result()
-    if isinstance(told, VerifierResult):
-        return told
-    if isinstance(told, bool):
-        verdict, outcome = _WORDS[told]
-        told = {"verifier_id": verifier_id, "verdict": verdict, "outcome": outcome}
+    result: Any = answer.result()
+    if isinstance(result, VerifierResult):
+        return result
+    if isinstance(result, bool):
+        verdict, outcome = _WORDS[result]
+        result = {"verifier_id": verifier_id, "verdict": verdict, "outcome": outcome}
     try:
-        return VerifierResult.from_wire({"schema_version": RULECRAFT_VERSION, **dict(told)})
+        return VerifierResult.from_wire({"schema_version": RULECRAFT_VERSION, **dict(result)})
     except (InvalidRecord, ValueError, TypeError):
         return failure(verifier_id, UNRUN, "the verifier answered no result")
 

@@ -170,5 +170,5 @@ def _reasons(signals: Signals, is_named: bool) -> tuple[str, ...]:
         for weight, value, name in zip(WEIGHTS, signals, Signals._fields, strict=True)
         if weight * value > 0
     ]
-    told = [name for _, name in sorted(parts, key=lambda part: (-part[0], part[1]))]
-    return ("named_by_verifier", *told) if is_named else tuple(told)
+    names = [name for _, name in sorted(parts, key=lambda part: (-part[0], part[1]))]
+    return ("named_by_verifier", *names) if is_named else tuple(names)

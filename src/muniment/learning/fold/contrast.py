@@ -90,8 +90,8 @@ def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
     questions = _questions(table)
     tested = [gap for gap in (_gap(table, names[0]) for names in questions) if _has_support(gap, policy)]
     same = {names[0]: names[1:] for names in questions}
-    told = [_separation(table, gap, same[gap.feature], doubt) for gap, doubt in _hold_together(tested, policy)]
-    return _merge_alike(table, told)
+    separations = [_separation(table, gap, same[gap.feature], doubt) for gap, doubt in _hold_together(tested, policy)]
+    return _merge_alike(table, separations)
 
 
 def separations_of(names: Iterable[str], runs: Sequence[RunFacts], policy: FoldPolicy) -> dict[str, Separation]:
@@ -168,14 +168,14 @@ def _hold_together(tested: Sequence[_Gap], policy: FoldPolicy) -> list[tuple[_Ga
     What lies too close together is counted in m and never told, so nobody need know how sure it is.
     """
     apart = [(gap.chance, gap) for gap in tested if abs(gap.difference) >= policy.separation_min]
-    told: list[tuple[_Gap, float]] = []
+    holding: list[tuple[_Gap, float]] = []
     doubt = 0.0
     for place, (chance, gap) in enumerate(sorted(apart, key=lambda one: (one[0], -abs(one[1].difference), one[1]))):
         doubt = max(doubt, min(1.0, 2 * chance * (len(tested) - place)))
         if doubt > 1 - policy.confidence_min:
             break
-        told.append((gap, doubt))
-    return told
+        holding.append((gap, doubt))
+    return holding
 
 
 def _separation(table: _Table, gap: _Gap, same: Sequence[str], doubt: float) -> Separation:
@@ -198,10 +198,10 @@ def _tally(table: _Table, mask: int) -> Tally:
     return Tally(n=len(runs), passes=sum(run.passed for run in runs), cost_sum=fsum(run.cost for run in runs))
 
 
-def _merge_alike(table: _Table, told: Sequence[Separation]) -> list[Separation]:
+def _merge_alike(table: _Table, separations: Sequence[Separation]) -> list[Separation]:
     """Of features in nearly the same runs, the one that separates best; the others are named beside it."""
     kept: list[Separation] = []
-    for one in told:
+    for one in separations:
         mask = table.masks[one.feature]
         for place, other in enumerate(kept):
             theirs = table.masks[other.feature]

@@ -115,7 +115,7 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     """The run as a reusable unit: what was asked, how it ended and why, what was done, what it cost."""
     writer = distilling.writer
     asked = f"Asked: {writer.quote(run.x_summary, _TASK_CHARS) or 'not quoted'}"
-    told = writer.join((asked, _ending(run), *_trouble(run, writer), _doings(run), f"Cost {run.cost:g}"))
+    summary_text = writer.join((asked, _ending(run), *_trouble(run, writer), _doings(run), f"Cost {run.cost:g}"))
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "memory_id": episode_id(run),
@@ -124,7 +124,7 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
         **keys_of(run),
         "status": "active" if is_judged(run) else "temporary",
         "ttl": distilling.policy.reasoning_ttl,
-        "summary": writer.reword(told),
+        "summary": writer.reword(summary_text),
         "tags": _tags(run),
         "trace_ids": [run.trace_id],
         "avg_cost": run.cost,
@@ -157,13 +157,13 @@ def _ending(run: RunFacts) -> str:
 def _trouble(run: RunFacts, writer: Writer) -> list[str]:
     """The step that is most to blame for a failure."""
     suspects = [] if run.passed or not is_judged(run) else blame(run)[:1]
-    told = []
+    lines = []
     for one in suspects:
         step = run.steps[one.step]
         what = writer.quote(step.detail or step.text, _DETAIL_CHARS)
         where = f"Most suspect: step {one.step + 1}, {writer.quote(step.action, _DETAIL_CHARS) or 'a call'}"
-        told.append(f"{where} ({what})" if what else where)
-    return told
+        lines.append(f"{where} ({what})" if what else where)
+    return lines
 
 
 def _doings(run: RunFacts) -> str:

@@ -29,7 +29,7 @@ __all__ = ["cluster_of", "drafts"]
 
 _TRACES_MAX = 12
 _STEPS_MAX = 6
-_TOLD_MAX = 4
+_LISTED_MAX = 4
 _STRONG = 0.5
 """A strategy leaves half of the doubt that a tactic may leave."""
 
@@ -101,14 +101,14 @@ def _cluster_drafts(
     alike = [one for one in runs if cluster is not None and cluster_of(one) == cluster]
     if not alike or (len(alike) < policy.cluster_min and not is_asked):
         return []
-    titles = [*run.violated[:_TOLD_MAX], *run.reason_codes[:_TOLD_MAX]]
+    titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
     title = f"Against {', '.join(titles)}" if titles else f"Against the failure {cluster}"
     steps = _suspects(alike, writer)
     where = sorted({step["action"] for step in steps if step["action"]})
-    told = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]
+    lines = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]
     if where:
-        told.append(f"Look first at {', '.join(where[:_TOLD_MAX])}")
-    body = writer.join(told)
+        lines.append(f"Look first at {', '.join(where[:_LISTED_MAX])}")
+    body = writer.join(lines)
     evidence: JsonObject = {
         "cluster_id": cluster,
         "failing": len(alike),
@@ -129,15 +129,15 @@ def _cluster_drafts(
 
 def _warnings(run: RunFacts) -> list[str]:
     """What the broken constraints ask for, and what the reasons mean, in the registry's words."""
-    told = []
-    for key in run.violated[:_TOLD_MAX]:
+    warnings = []
+    for key in run.violated[:_LISTED_MAX]:
         entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":", 2)[:2]))
-        told.append(f"Keep {key}: {entry.says}" if entry is not None else f"Keep {key}")
-    if not told:
-        for code in run.reason_codes[:_TOLD_MAX]:
+        warnings.append(f"Keep {key}: {entry.says}" if entry is not None else f"Keep {key}")
+    if not warnings:
+        for code in run.reason_codes[:_LISTED_MAX]:
             says = DEFAULT_REGISTRY.reasons.get(code)
-            told.append(f"Guard against {code}: {says}" if says is not None else f"Guard against {code}")
-    return told or ["Guard against this failure"]
+            warnings.append(f"Guard against {code}: {says}" if says is not None else f"Guard against {code}")
+    return warnings or ["Guard against this failure"]
 
 
 def _suspects(runs: Sequence[RunFacts], writer: Writer) -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ def _separation_drafts(
         }
         plain["evidence"] = plain["evidence"] | {
             "feature": one.feature,
-            "also": list(one.also[:_TOLD_MAX]),
+            "also": list(one.also[:_LISTED_MAX]),
             "with": one.with_tally.to_wire(),
             "without": one.without_tally.to_wire(),
             "difference": round(one.difference, 4),

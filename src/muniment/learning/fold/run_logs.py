@@ -140,8 +140,8 @@ def without_words(facts: RunFacts) -> RunFacts:
     kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps")}
     named = facts.intent.task_family or "a run"
     features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
-    told = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
-    return RunFacts.from_wire(kept | told | {"x_summary": named, "steps": steps, "features": features})
+    labels = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
+    return RunFacts.from_wire(kept | labels | {"x_summary": named, "steps": steps, "features": features})
 
 
 def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,8 +194,8 @@ def _line(entry: LedgerEntry | None) -> str:
 
 def run_cost(run: Finished) -> RunCost:
     """What the run cost: as the caller says, and else as its entries tell."""
-    told = {} if run.cost is None else {key: value for key, value in run.cost.to_wire().items() if value is not None}
-    return RunCost.from_wire(_counted(run.entries) | told)
+    stated = {} if run.cost is None else {key: value for key, value in run.cost.to_wire().items() if value is not None}
+    return RunCost.from_wire(_counted(run.entries) | stated)
 
 
 def _counted(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
@@ -269,17 +269,17 @@ _TRIED = ("canary", "baseline", "holdout")
 
 def _blocks(run: Finished, names: Sequence[str]) -> dict[str, Any]:
     """What the caller told of the run, block by block; one that it did not use is not there."""
-    told = run.blocks.to_wire()
-    return {name: told[name] for name in names if name in told}
+    blocks = run.blocks.to_wire()
+    return {name: blocks[name] for name in names if name in blocks}
 
 
 def _experiment(run: Finished) -> dict[str, Any]:
     """Which attempts the run belongs with, and which rules it tried or left out."""
-    told = {} if run.blocks.experiment is None else run.blocks.experiment.to_wire()
+    experiment = {} if run.blocks.experiment is None else run.blocks.experiment.to_wire()
     arms = [each.to_wire() for each in run.arms if each.arm in _TRIED]
     if arms:
-        told |= {"kind": "rule_evolve", "arms": arms}
-    return {"experiment": told} if told else {}
+        experiment |= {"kind": "rule_evolve", "arms": arms}
+    return {"experiment": experiment} if experiment else {}
 
 
 def _flow_tags(run: Finished) -> list[str]:

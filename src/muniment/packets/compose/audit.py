@@ -18,19 +18,19 @@ __all__ = ["audit"]
 def audit(pool: Pool, packet: MemoryPacket) -> list[str]:
     """Everything that does not add up; empty for a sound packet."""
     known = {name: (kind, each) for name, kind, each in candidates_of(pool, packet.meta.purpose)}
-    told = [known[name] for name in map(selected_name, packet.explain.selected) if name in known]
+    selected = [known[name] for name in map(selected_name, packet.explain.selected) if name in known]
     return [
         *_fates(pool, packet),
-        *_contents(packet, told),
+        *_contents(packet, selected),
         *_budget(packet),
-        *_citations(packet, {each for kind, each in told if kind == "summary"}),
+        *_citations(packet, {each for kind, each in selected if kind == "summary"}),
         *_quotes(pool, packet),
     ]
 
 
 def _fates(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
     """MP-15: every candidate exactly once, selected or omitted, nothing else, each for a known reason."""
-    fates = Counter(selected_name(told) for told in packet.explain.selected)
+    fates = Counter(selected_name(line) for line in packet.explain.selected)
     fates.update(each.item for each in packet.explain.omitted)
     wanted = Counter(name for name, _, _ in candidates_of(pool, packet.meta.purpose))
     for name in wanted | fates:
@@ -41,7 +41,7 @@ def _fates(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
             yield f"{each.item}: omitted for the unknown reason {each.reason!r}"
 
 
-def _contents(packet: MemoryPacket, told: list[tuple[str, str]]) -> Iterator[str]:
+def _contents(packet: MemoryPacket, selected_items: list[tuple[str, str]]) -> Iterator[str]:
     """What is in the packet is what was selected."""
     short, long, insight = packet.short_term, packet.long_term, packet.insight
     held = Counter(("state", str(unit.part)) for unit in state_units(short.working_state, packet.meta.purpose))
@@ -52,11 +52,11 @@ def _contents(packet: MemoryPacket, told: list[tuple[str, str]]) -> Iterator[str
     held.update(("tool", each.ref) for each in short.last_tool_evidence or ())
     held.update(("episode", each.episode_id) for each in long.episodes)
     held.update(("insight", each.id) for each in (*insight.hypotheses, *insight.strategy_sketches, *insight.patterns))
-    selected = Counter(each for each in told if each[0] not in ("summary", "loop"))
+    selected = Counter(each for each in selected_items if each[0] not in ("summary", "loop"))
     for each in held | selected:
         if held[each] != selected[each]:
             yield f"{':'.join(each)}: {held[each]} times in the packet, {selected[each]} times selected"
-    loops = sum(kind == "loop" for kind, _ in told)
+    loops = sum(kind == "loop" for kind, _ in selected_items)
     if loops != len(short.open_loops or ()):
         yield f"open_loops: {len(short.open_loops or ())} in the packet, {loops} selected"
 

@@ -273,8 +273,8 @@ def _superseded(draft: PacketDraft) -> list[tuple[str, str | None]]:
     if not draft.newer:
         return []
     quotes = [placed.item.turn.id for placed in draft.items("quotes")]
-    told = chain(quotes, *(placed.item.fact.sources for placed in draft.items("facts")))
-    outdated = dict.fromkeys(evidence_id for evidence_id in told if evidence_id in draft.newer)
+    cited = chain(quotes, *(placed.item.fact.sources for placed in draft.items("facts")))
+    outdated = dict.fromkeys(evidence_id for evidence_id in cited if evidence_id in draft.newer)
     present = set(quotes)
     return [(each, by if (by := draft.newer[each]) in present else None) for each in outdated]
 

@@ -50,20 +50,20 @@ class Tally:
         self._selected: dict[str, str] = {}
         self._omitted: dict[str, dict[str, Any]] = {}
         self._steps: dict[str, dict[str, str]] = {}
-        self._told: dict[tuple[str, ...], str] = {}
+        self._rules_texts: dict[tuple[str, ...], str] = {}
         self.conflicts: list[dict[str, Any]] = []
         """As they stand in `explain.conflicts`."""
 
     def select(self, name: str, score: float, rules: Iterable[str]) -> None:
         rules = tuple(rules)
-        told = self._told.get(rules)
-        if told is None:
-            told = self._told[rules] = _SPACE.sub("_", ",".join(rules)) or "default"
-        self._selected[name] = f"{name} score={score:.4g} rules={told}"
+        rules_text = self._rules_texts.get(rules)
+        if rules_text is None:
+            rules_text = self._rules_texts[rules] = _SPACE.sub("_", ",".join(rules)) or "default"
+        self._selected[name] = f"{name} score={score:.4g} rules={rules_text}"
 
     def omit(self, name: str, reason: Reason, **detail: Any) -> None:
-        told = {"item": name, "reason": reason}
-        self._omitted[name] = dict(sorted({**told, **detail}.items())) if detail else told
+        omission = {"item": name, "reason": reason}
+        self._omitted[name] = dict(sorted({**omission, **detail}.items())) if detail else omission
 
     def withdraw(self, name: str, reason: Reason, **detail: Any) -> None:
         """Selected before, and yet it cannot stay."""
@@ -93,8 +93,10 @@ class Tally:
     @property
     def omissions(self) -> list[dict[str, Any]]:
         """What was left out for want of room, as it stands in `budget_report.omissions`."""
-        told = self._omitted.values()
-        return [{"item": each["item"], "reason": each["reason"]} for each in told if each["reason"] in BUDGET_REASONS]
+        omitted = self._omitted.values()
+        return [
+            {"item": each["item"], "reason": each["reason"]} for each in omitted if each["reason"] in BUDGET_REASONS
+        ]
 
     @property
     def degradations(self) -> list[dict[str, str]]:
@@ -135,6 +137,6 @@ def candidates_of(pool: Pool, purpose: Purpose) -> Iterator[tuple[str, str, str]
         yield from ((name, kind, each) for name, each in zip(names_of(kind, ids), ids, strict=True))
 
 
-def selected_name(told: str) -> str:
+def selected_name(line: str) -> str:
     """The candidate's name in one line of `explain.selected`."""
-    return told.rpartition(" score=")[0]
+    return line.rpartition(" score=")[0]

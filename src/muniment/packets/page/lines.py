@@ -216,8 +216,8 @@ def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
             extra = state.model_extra or {}
             yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key not in _LISTS)
         elif part in ("hints", "claims"):
-            told = (state.model_extra or {}).get(HINTS if part == "hints" else CLAIMS, ())
-            held = told if isinstance(told, list | tuple) else (told,)
+            given = (state.model_extra or {}).get(HINTS if part == "hints" else CLAIMS, ())
+            held = given if isinstance(given, list | tuple) else (given,)
             yield from (StateUnit(part, str(at), each) for at, each in enumerate(held))
         else:
             held = getattr(state, part)

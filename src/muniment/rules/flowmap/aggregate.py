@@ -34,11 +34,11 @@ __all__ = [
     "Gain",
     "best_first",
     "cost_gap",
+    "gain_fields",
     "gain_of",
     "hotspots",
     "interventions",
     "strata_of",
-    "told_gain",
     "told_hotspot",
     "worst_first",
 ]
@@ -116,23 +116,23 @@ def worst_first(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def interventions(tally: FlowTally, bucket_key: str) -> tuple[list[dict[str, Any]], list[str]]:
     """What each intervention brought, best first, and the names of those that nothing can be compared with."""
-    told, alone = [], []
+    gains, alone = [], []
     for change in changes_of(arm_keys(tally, bucket_key)):
         strata = strata_of(tally, bucket_key, change)
         gain = gain_of(strata, tally.policy.confidence)
         if gain is None:
             alone.append(named(change))
         else:
-            told.append(told_gain(change, gain, cost_gap(strata, tally.policy.confidence), tally.policy))
-    return best_first(told), alone
+            gains.append(gain_fields(change, gain, cost_gap(strata, tally.policy.confidence), tally.policy))
+    return best_first(gains), alone
 
 
-def best_first(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(told, key=lambda each: (-each["lower"], -each["gain_pass"], each["intervention"]))
+def best_first(gains: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(gains, key=lambda each: (-each["lower"], -each["gain_pass"], each["intervention"]))
 
 
-def told_gain(change: Change, gain: Gain, cost: CostGap, policy: FlowMapPolicy) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def gain_fields(change: Change, gain: Gain, cost: CostGap, policy: FlowMapPolicy) -> dict[str, Any]:
+    fields: dict[str, Any] = {
         "intervention": named(change),
         "gain_pass": rounded(gain.gain),
         "delta_cost": rounded(cost.mean),
@@ -147,7 +147,7 @@ def told_gain(change: Change, gain: Gain, cost: CostGap, policy: FlowMapPolicy) 
         "cost_upper": rounded(cost.bounds.upper),
         "thin": min(gain.treated_n, gain.base_n) < policy.thin_n,
     }
-    return told if gain.crude is None else told | {"crude_gain": rounded(gain.crude)}
+    return fields if gain.crude is None else fields | {"crude_gain": rounded(gain.crude)}
 
 
 def strata_of(tally: FlowTally, bucket_key: str, change: Change) -> Strata:

@@ -19,9 +19,9 @@ from muniment.rules.flowmap.aggregate import (
     Gain,
     best_first,
     cost_gap,
+    gain_fields,
     gain_of,
     strata_of,
-    told_gain,
     told_hotspot,
     worst_first,
 )
@@ -75,7 +75,7 @@ class FlowField(NamedTuple):
 
     def interventions(self, bucket_key: str) -> tuple[list[dict[str, Any]], list[str]]:
         """What each intervention would bring, best first; and those that no run went without."""
-        told, alone = [], []
+        gains, alone = [], []
         for change in changes_of(arm_keys(self.tally, bucket_key)):
             strata = strata_of(self.tally, bucket_key, change)
             seen = gain_of(strata, self.tally.policy.confidence)
@@ -84,8 +84,8 @@ class FlowField(NamedTuple):
                 alone.append(named(change))
             else:
                 cost = cost_gap(strata, self.tally.policy.confidence)
-                told.append(told_gain(change, gain, cost, self.tally.policy))
-        return best_first(told), alone
+                gains.append(gain_fields(change, gain, cost, self.tally.policy))
+        return best_first(gains), alone
 
     def _gain(self, bucket_key: str, change: Change, seen: Gain) -> Gain | None:
         """The runs that had it, as they are and as they would be without it."""

@@ -250,9 +250,9 @@ def fit_field(data: Data, ridges: Sequence[float]) -> Field:
     chosen = _strongest_of_the_best(tried, data)
     (ridge, weights), held = fitted[chosen], tried[chosen]
     shift, slope = _platt(held, data.n, data.y)
-    told = _calibration(data, held, shift, slope)
+    calibration = _calibration(data, held, shift, slope)
     covariance = np.asarray(np.linalg.inv(_problem(data, n, y, ridge).curve(weights)), dtype=np.float64)
-    return Field(data.names, weights, covariance, ridge, shift, slope, told)
+    return Field(data.names, weights, covariance, ridge, shift, slope, calibration)
 
 
 def _held_out(data: Data, ridge: float, start: Floats) -> Floats:

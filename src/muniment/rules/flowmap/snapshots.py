@@ -68,8 +68,8 @@ def _estimated(tally: FlowTally, estimator: FlowEstimatorKind, bucket_key: str) 
     if estimator == "aggregate_v1":
         spots = aggregate.hotspots(tally, bucket_key)
         gains = aggregate.interventions(tally, bucket_key)
-        told = "none: counted rates with Wilson's bounds, gains within strata (Mantel–Haenszel, MOVER)"
-        return spots, gains, {"kind": estimator, "model_ref": None, "feature_set": None, "calibration": told}
+        calibration = "none: counted rates with Wilson's bounds, gains within strata (Mantel–Haenszel, MOVER)"
+        return spots, gains, {"kind": estimator, "model_ref": None, "feature_set": None, "calibration": calibration}
     from muniment.rules.flowmap.field import FEATURE_SET, fit_fields
     from muniment.rules.flowmap.told import calibration_block
 
@@ -80,11 +80,11 @@ def _estimated(tally: FlowTally, estimator: FlowEstimatorKind, bucket_key: str) 
 
 def _limits(tally: FlowTally, spots_n: int, alone: list[str]) -> list[str]:
     """What the map does not show."""
-    told = []
+    limits = []
     if tally.folded:
-        told.append(f"more than the policy tells apart of: {', '.join(tally.folded)}; the rest stands as (other)")
+        limits.append(f"more than the policy tells apart of: {', '.join(tally.folded)}; the rest stands as (other)")
     if spots_n > tally.policy.hotspots_max:
-        told.append(f"{spots_n - tally.policy.hotspots_max} lesser hotspots are not listed")
+        limits.append(f"{spots_n - tally.policy.hotspots_max} lesser hotspots are not listed")
     if alone:
-        told.append(f"nothing to compare with: {', '.join(alone)}")
-    return told
+        limits.append(f"nothing to compare with: {', '.join(alone)}")
+    return limits

@@ -75,12 +75,12 @@ def _easy_rate(seen: _MapFigures, current: float) -> Suggestion | None:
     fails = 0.0 if gain is None else 1 - _extra(gain, "base_pass")
     if gain is None or fails <= 0:
         return None
-    told = (_extra(gain, "lower"), gain.gain_pass or 0.0, _extra(gain, "upper"))
-    lower, suggested, upper = (_break_even(each / fails, seen.gain_min) for each in told)
+    span = (_extra(gain, "lower"), gain.gain_pass or 0.0, _extra(gain, "upper"))
+    lower, suggested, upper = (_break_even(each / fails, seen.gain_min) for each in span)
     if lower <= current <= upper:
         return None
     text = (
-        f"{gain.intervention} recovers {max(0.0, told[1] / fails):.0%} of what fails without it (gain {told[1]:+.3f}); "
+        f"{gain.intervention} recovers {max(0.0, span[1] / fails):.0%} of what fails without it (gain {span[1]:+.3f}); "
         f"it brings less than {seen.gain_min:.2f} where more than {suggested:.0%} pass anyway"
     )
     return Suggestion("easy_rate", current, suggested, lower, upper, gain.support_n or 0, text)

@@ -122,8 +122,8 @@ def judge_comparison(comparison: Comparison) -> Trial:
     """A canary over real runs: the sequential test must have said that it is not harmful. Undecided does not hold."""
     decision = comparison.decision
     held = decision in ("not_harmful", "better")
-    told = {"decision": decision, "effect": comparison.effect, "comparison": comparison.to_wire()}
-    return Trial(held, () if held else (f"the comparison says {decision}",), told)
+    results = {"decision": decision, "effect": comparison.effect, "comparison": comparison.to_wire()}
+    return Trial(held, () if held else (f"the comparison says {decision}",), results)
 
 
 # -- the way ------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _tried(plan: PatterningPlan, name: str, trial: Trial, stage: Stage) -> Patte
     return _at(plan, "failed", {name: trial.to_wire()})
 
 
-def _at(plan: PatterningPlan, stage: Stage, told: Mapping[str, Any], *, is_applied: bool = False) -> PatterningPlan:
+def _at(plan: PatterningPlan, stage: Stage, results: Mapping[str, Any], *, is_applied: bool = False) -> PatterningPlan:
     wire = plan.to_wire()
-    wire["validation"]["results"] = {**_results_of(plan), **told, "stage": stage}
+    wire["validation"]["results"] = {**_results_of(plan), **results, "stage": stage}
     return PatterningPlan.from_wire({**wire, "applied": is_applied})

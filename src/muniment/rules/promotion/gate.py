@@ -212,9 +212,9 @@ def _check_tasks(specs: Sequence[RegressionTestSpec]) -> GateCheck:
 
 def _check_foreseen(draft: DistillDraft | None, policy: GatePolicy) -> GateCheck:
     foreseen = draft.failure_prediction.predicted_failures if draft and draft.failure_prediction else None
-    told = {one.id or one.description for one in foreseen or () if one.id or one.description}
+    failures = {one.id or one.description for one in foreseen or () if one.id or one.description}
     least = policy.predicted_failures_min
-    return _check("failures are predicted", len(told) >= least, str(len(told)), f"{least} or more")
+    return _check("failures are predicted", len(failures) >= least, str(len(failures)), f"{least} or more")
 
 
 def _check(name: str, ok: bool, found: str, needed: str) -> GateCheck:

@@ -183,8 +183,8 @@ def judge_canary(
     decision, why = _decided(seen, runs, policy)
     bounds = difference_sequence(seen.candidate, seen.baseline, policy.alpha)
     points = point_rules(candidate, baseline)
-    told = (*why, *_figures(seen, bounds, plan, policy), *_point_lines(points))
-    return CanaryVerdict(decision, seen.decision, seen.effect, bounds, runs, told, points)
+    reasons = (*why, *_figures(seen, bounds, plan, policy), *_point_lines(points))
+    return CanaryVerdict(decision, seen.decision, seen.effect, bounds, runs, reasons, points)
 
 
 def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:

@@ -27,7 +27,7 @@ _READ_CHARS = 32 * 1024
 _LINE_CHARS = 400
 _GROUNDS_MAX, _MORE_MAX = 3, 5
 _NOTHING = "(no answer)"
-_NOT_TOLD = "no grounds were given"
+_NO_GROUNDS = "no grounds were given"
 _MARK = r"[\s>*_#\-•]*"
 _ANSWER = re.compile(
     rf"{_MARK}(?:the\s+)?(?:final\s+)?(?:answer|result|정답|답|答案)(?:\s+is)?[\s*_]*[:：][\s*_]*", re.IGNORECASE
@@ -53,24 +53,24 @@ class Attempted(NamedTuple):
 
 def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -> RolloutSummary:
     """The summary of an attempt, within its bound and without a thought in it."""
-    told = attempt.told or {}
+    own = attempt.told or {}
     text = without_thoughts(_ends(attempt.text))
     lines = [line for line in map(_flat, text.split("\n")) if line]
-    answer = _line(told.get("answer")) or answer_of(text) or _NOTHING
-    grounds = _lines(told.get("key_reasoning")) or _marked(lines, _GROUND) or _tool_grounds(attempt)
+    answer = _line(own.get("answer")) or answer_of(text) or _NOTHING
+    grounds = _lines(own.get("key_reasoning")) or _marked(lines, _GROUND) or _tool_grounds(attempt)
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "summary_id": short_id("sum", [attempt.trace_id, FORMAT]),
         "trace_id": attempt.trace_id,
         "answer": answer,
-        "key_reasoning": grounds[:_GROUNDS_MAX] or [_NOT_TOLD],
-        "assumptions": (_lines(told.get("assumptions")) or _marked(lines, _ASSUMED))[:_MORE_MAX],
-        "checks": (_lines(told.get("checks")) or _marked(lines, _CHECKED) or _broken(attempt.result))[:_MORE_MAX],
+        "key_reasoning": grounds[:_GROUNDS_MAX] or [_NO_GROUNDS],
+        "assumptions": (_lines(own.get("assumptions")) or _marked(lines, _ASSUMED))[:_MORE_MAX],
+        "checks": (_lines(own.get("checks")) or _marked(lines, _CHECKED) or _broken(attempt.result))[:_MORE_MAX],
         "verifier_score": score_in(attempt.result),
         "verifier_mirror": {"verdict": attempt.result.verdict, "outcome": attempt.result.outcome},
         "compaction_policy": {"max_tokens": tokens_max, "forbid_cot": True, "format": FORMAT},
     }
-    sure = told.get("confidence")
+    sure = own.get("confidence")
     if isinstance(sure, int | float) and not isinstance(sure, bool) and 0 <= sure <= 1:
         plain["confidence"] = sure
     summary = RolloutSummary.from_wire(_fitted(plain, count, tokens_max))
@@ -81,8 +81,8 @@ def summarise(attempt: Attempted, count: Count, tokens_max: int = _TOKENS_MAX) -
 def summary_text(summary: RolloutSummary) -> str:
     """A summary as a synthesis reads it."""
     parts = {"Grounds": summary.key_reasoning, "Assumed": summary.assumptions, "Checks": summary.checks}
-    told = (f"{name}: {'; '.join(each)}" for name, each in parts.items() if each)
-    return "\n".join([f"Answer: {summary.answer}", *told])
+    lines = (f"{name}: {'; '.join(each)}" for name, each in parts.items() if each)
+    return "\n".join([f"Answer: {summary.answer}", *lines])
 
 
 def check_summary(summary: RolloutSummary, count: Count) -> None:

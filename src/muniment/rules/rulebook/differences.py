@@ -54,14 +54,14 @@ def delta_of(phases: Sequence[tuple[Tally, Tally]], thin_n: int) -> Delta:
     """The difference over pairs of arms, (with, without), each counted in one phase; a phase that lacks an arm tells
     nothing.
     """
-    told = [(mine, other) for mine, other in phases if mine.n and other.n]
-    smaller = min(sum(mine.n for mine, _ in told), sum(other.n for _, other in told))
+    compared = [(mine, other) for mine, other in phases if mine.n and other.n]
+    smaller = min(sum(mine.n for mine, _ in compared), sum(other.n for _, other in compared))
     if smaller < thin_n:
         return Delta(None, None, smaller)
-    weights = [mine.n * other.n / (mine.n + other.n) for mine, other in told]
+    weights = [mine.n * other.n / (mine.n + other.n) for mine, other in compared]
     total = sum(weights)
-    gaps = [(mine.p_hat or 0.0) - (other.p_hat or 0.0) for mine, other in told]
-    reach = [gap - difference_bounds(*arms).lower for gap, arms in zip(gaps, told, strict=True)]
+    gaps = [(mine.p_hat or 0.0) - (other.p_hat or 0.0) for mine, other in compared]
+    reach = [gap - difference_bounds(*arms).lower for gap, arms in zip(gaps, compared, strict=True)]
     gap = sum(weight * each for weight, each in zip(weights, gaps, strict=True)) / total
     away = hypot(*(weight / total * each for weight, each in zip(weights, reach, strict=True)))
     return Delta(gap, max(-1.0, gap - away), smaller)

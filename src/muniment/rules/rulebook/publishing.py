@@ -24,8 +24,8 @@ def published(rule: RuleRecord, stats: RuleStats) -> RuleRecord:
     update: dict[str, Any] = {"metrics": metrics}
     lifecycle = {} if rule.lifecycle is None else rule.lifecycle.to_wire()
     used = {} if stats.last_used_at is None else {"last_used_at": stats.last_used_at}
-    if (told := _kept(lifecycle, {"last_used_at"}) | used) != lifecycle:
-        update["lifecycle"] = RuleLifecycle.from_wire(told)
+    if (changed := _kept(lifecycle, {"last_used_at"}) | used) != lifecycle:
+        update["lifecycle"] = RuleLifecycle.from_wire(changed)
     return rule.model_copy(update=update)
 
 

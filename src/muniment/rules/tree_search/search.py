@@ -128,21 +128,23 @@ class TreeSearch:
 
     # -- what answers do ------------------------------------------------------------------------------
 
-    def _checked(self, told: Expanded) -> Expanded:
+    def _checked(self, offered: Expanded) -> Expanded:
         """The states as canonical text; those that are none are counted."""
-        read = children_of(told.children, self.policy.state_bytes_max, more=told.more, cost=told.cost)
-        return read._replace(refused=told.refused + read.refused, odd=told.odd + read.odd, said=told.said or read.said)
+        read = children_of(offered.children, self.policy.state_bytes_max, more=offered.more, cost=offered.cost)
+        return read._replace(
+            refused=offered.refused + read.refused, odd=offered.odd + read.odd, said=offered.said or read.said
+        )
 
-    def _take(self, parent: int, told: Expanded) -> None:
+    def _take(self, parent: int, offered: Expanded) -> None:
         """New states below a parent; those that are known already are counted and not made again."""
         allowed = self.policy.children_max
-        children = told.children[:allowed] if parent != TOP else told.children
-        if told.more or len(children) < len(told.children):
+        children = offered.children[:allowed] if parent != TOP else offered.children
+        if offered.more or len(children) < len(offered.children):
             self.cuts["children"] += 1
-        if told.refused:
-            self.cuts["refused"] += told.refused
-        if told.refused or told.odd:
-            self._fault("tool_output_invalid", told.said or "what was offered is no state")
+        if offered.refused:
+            self.cuts["refused"] += offered.refused
+        if offered.refused or offered.odd:
+            self._fault("tool_output_invalid", offered.said or "what was offered is no state")
         for child in children:
             key = digest((child.state if child.key is None else child.key).encode()).hex()[:_KEY_HEX]
             if key in self._known:

@@ -133,11 +133,11 @@ def candidates(build: Build) -> dict[str, Candidate]:
 def taken(build: Build) -> list[Taken]:
     """What stands in the packet, in the packet's order."""
     known, marks = candidates(build), _marks(build)
-    return [_taken(known, marks, told) for told in build.packet.explain.selected]
+    return [_taken(known, marks, line) for line in build.packet.explain.selected]
 
 
-def _taken(known: Mapping[str, Candidate], marks: Mapping[str, str], told: str) -> Taken:
-    name, _, rest = told.rpartition(" score=")
+def _taken(known: Mapping[str, Candidate], marks: Mapping[str, str], line: str) -> Taken:
+    name, _, rest = line.rpartition(" score=")
     score, _, rules = rest.partition(" rules=")
     candidate = known[name]
     words = _RULE_ENDS.sub(", ", rules.replace("_", " ").replace(",  ", ", "))

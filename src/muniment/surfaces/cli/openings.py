@@ -56,8 +56,8 @@ def run_named(mem: Memory, run_id: str, tenant: str) -> Run:
 
 def user_run(call: Call, **more: Any) -> Run:
     """A run of nobody's in particular to read a user's memory with; it writes nothing."""
-    told = {"session_id": SESSION, "run_id": SESSION, **more}
-    return call.memory.run(user_id=call.user, agent_id=call.settings.agent, tenant_id=call.tenant, **told)
+    names = {"session_id": SESSION, "run_id": SESSION, **more}
+    return call.memory.run(user_id=call.user, agent_id=call.settings.agent, tenant_id=call.tenant, **names)
 
 
 def _composing_run(call: Call) -> Run:

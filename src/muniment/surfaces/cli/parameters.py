@@ -126,13 +126,13 @@ def word_of(parameter: Parameter, given: Mapping[str, Word]) -> Word:
     noted = [each for each in _noted(parameter.hint) if isinstance(each, Word)]
     known = [each for each in (given.get(parameter.name), *noted, WORDS.get(parameter.name)) if each is not None]
     blank = Word()
-    told = {
+    fields = {
         name: next(
             (got for each in known if (got := getattr(each, name)) != getattr(blank, name)), getattr(blank, name)
         )
         for name in Word._fields
     }
-    return Word(**told)
+    return Word(**fields)
 
 
 def fields_asked(record: type[Any]) -> list[Parameter]:

@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """What was logged as one JSON object; `extra={"said": {…}}` is part of it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -26,8 +26,8 @@ class JsonFormatter(logging.Formatter):
             **getattr(record, "said", {}),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return _written(told)
+            fields["traceback"] = self.formatException(record.exc_info)
+        return _written(fields)
 
 
 def configure_logs(level: str = "INFO") -> None:

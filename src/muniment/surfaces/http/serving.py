@@ -19,7 +19,7 @@ __all__ = ["check_safe", "make_server"]
 
 def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
     """What whoever starts the server ought to know; raises where nobody could ask anything."""
-    told = []
+    warnings = []
     if settings.asks_for_keys and not has_keys:
         raise InvalidInput(
             f"there are no keys in {settings.keys}, and this server asks for one",
@@ -27,10 +27,12 @@ def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
             hint="muniment store keys create NAME --tenant ID",
         )
     if not is_loopback(settings.host) and not settings.asks_for_keys:
-        told.append(f"whoever can reach {settings.host}:{settings.port} may read and write everything: auth is off")
+        warnings.append(f"whoever can reach {settings.host}:{settings.port} may read and write everything: auth is off")
     if not is_loopback(settings.host) and not settings.tls_cert:
-        told.append("keys and content cross the network in the clear: give --tls-cert and --tls-key, or use a proxy")
-    return told
+        warnings.append(
+            "keys and content cross the network in the clear: give --tls-cert and --tls-key, or use a proxy"
+        )
+    return warnings
 
 
 def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvicorn.Server:

@@ -199,8 +199,8 @@ def _rival(claim: Claim, source: Source, at: int, end: int, *, sure: bool = Fals
         before = sentence.words[first - 1] if first else None
         after = sentence.words[last + 1] if last + 1 < len(sentence.words) else None
         same = [one for one, two in ((left, before), (right, after)) if one and two and one.key == two.key]
-        told = same and not sure and claim.covered >= _COVER_WELL
-        if len(same) == 2 or any(word.kind != "small" for word in same) or told or alone:
+        is_close = same and not sure and claim.covered >= _COVER_WELL
+        if len(same) == 2 or any(word.kind != "small" for word in same) or is_close or alone:
             found.append(text[sentence.start + run[0].start : sentence.start + run[-1].end])
     return found[0] if len(set(found)) == 1 else None
 

@@ -26,9 +26,9 @@ def _demo(call: Call, part: Annotated[Literal["rules"] | None, Word(metavar="[ru
     if not call.as_json:
         _tell(part)
         return []
-    with redirect_stdout(StringIO()) as told:
+    with redirect_stdout(StringIO()) as printed:
         _tell(part)
-    return click.unstyle(told.getvalue()).splitlines()
+    return click.unstyle(printed.getvalue()).splitlines()
 
 
 def _tell(part: str | None) -> None:

@@ -304,8 +304,8 @@ def _drawn(snapshot: FlowMapSnapshot, kind: str) -> bytes:
 
 def _flow_document(call: Call) -> dict[str, Any]:
     snapshot, suggestions, _ = call.answer
-    told = {} if suggestions is None else {"suggestions": [each.to_wire() for each in suggestions]}
-    return {**snapshot.to_wire(), **told}
+    more = {} if suggestions is None else {"suggestions": [each.to_wire() for each in suggestions]}
+    return {**snapshot.to_wire(), **more}
 
 
 def _show_flow(call: Call) -> Iterator[str]:

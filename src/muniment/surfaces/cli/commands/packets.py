@@ -112,8 +112,8 @@ def _diff_lines(found: BuildDiff, known: dict[str, Candidate]) -> Iterator[str]:
         candidate = known.get(change.item)
         text = f"  {one_line(candidate.text, 100)}" if candidate is not None else ""
         yield f"{_SIGNS[change.what]} {change.item}{text}"
-        told = change.why.rpartition(" score=")
-        yield f"      {f'{told[1].strip()}{told[2]}' if told[1] else REASONS.get(change.why, change.why)}"
+        _, mark, score = change.why.rpartition(" score=")
+        yield f"      {f'{mark.strip()}{score}' if mark else REASONS.get(change.why, change.why)}"
     if found.is_same:
         yield "the same bytes"
     elif not found.changes:

@@ -183,9 +183,9 @@ def _show(call: Call) -> Iterator[str]:
     yield from table(("probe", "base", "weight", "change", "is"), rows)
     yield from _change_lines(made)
     for name in ("replay", "canary", "rollback"):
-        told = _part(made.validation.results, name)
-        if told:
-            said = "held" if told.get("held") is True else "; ".join(map(str, told.get("reasons") or ()))
+        result = _part(made.validation.results, name)
+        if result:
+            said = "held" if result.get("held") is True else "; ".join(map(str, result.get("reasons") or ()))
             yield f"{name}: {one_line(said, 400)}"
     if made.notes:
         yield one_line(made.notes, 400)
@@ -195,15 +195,17 @@ def _change_lines(made: PatterningPlan) -> Iterator[str]:
     results = made.validation.results
     rows: list[list[Cell]] = []
     for observable in made.observables:
-        told = _part(_part(results, "predicted"), observable.obs_id)
+        predicted = _part(_part(results, "predicted"), observable.obs_id)
         seen = [_part(_part(_part(results, name), "changes"), observable.obs_id) for name in ("replay", "canary")]
         rows.append(
             [
                 observable.obs_id,
-                _figure(told, "base", ".4g"),
-                "stay" if told.get("target") is None else _figure(told, "target"),
-                _figure(told, "change"),
-                "not known" if told.get("lower") is None else f"{_figure(told, 'lower')} to {_figure(told, 'upper')}",
+                _figure(predicted, "base", ".4g"),
+                "stay" if predicted.get("target") is None else _figure(predicted, "target"),
+                _figure(predicted, "change"),
+                "not known"
+                if predicted.get("lower") is None
+                else f"{_figure(predicted, 'lower')} to {_figure(predicted, 'upper')}",
                 ", ".join(_figure(each, "change") for each in seen),
             ]
         )

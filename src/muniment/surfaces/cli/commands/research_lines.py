@@ -40,10 +40,10 @@ def command(call: Call, name: str, *rest: str) -> str:
     return call.spelled("research", name, call.handle.run_id, *rest)
 
 
-def answered(call: Call, **told: Any) -> dict[str, Any]:
+def answered(call: Call, **fields: Any) -> dict[str, Any]:
     """The one JSON document of a command."""
     manifest = call.handle.manifest()
-    return {"run_id": manifest.run_id, "revision": manifest.revision, "stage": manifest.stage, **told}
+    return {"run_id": manifest.run_id, "revision": manifest.revision, "stage": manifest.stage, **fields}
 
 
 # -- the whole ----------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ def _standing_lines(perspectives: Sequence[Perspective], manifest: ResearchManif
         stands = (f"{standing}{tried}", _STANDINGS[standing])
         cells: list[Cell] = [each.id, each.track, each.agent_type, stands, words, sources]
         size = sizes.get(each.id)
-        told = "" if size is None else _against(size, manifest.limits.summary_bytes_max)
-        rows.append([*cells, *([told] if sizes else []), each.title])
+        size_text = "" if size is None else _against(size, manifest.limits.summary_bytes_max)
+        rows.append([*cells, *([size_text] if sizes else []), each.title])
     return table([name for name in heads if sizes or name != "summary"], rows)
 
 
@@ -167,8 +167,8 @@ def summary_lines(manifest: ResearchManifest, pack: SummaryPack, flagged: Mappin
 def gate_lines(gate: GateResult, *, is_open: bool = False) -> Iterator[str]:
     """A gate with what it measured, and each reason why it fails; one that is open has not had its turn."""
     sign, colour = _SIGNS["open" if is_open else gate.status]
-    told = _MEASURES[gate.gate](gate.metrics) if gate.status != "not_run" else "not run yet"
-    yield f"{click.style(sign, fg=colour)} {gate.gate} {_TITLES[gate.gate]:<9} {told}"
+    measures = _MEASURES[gate.gate](gate.metrics) if gate.status != "not_run" else "not run yet"
+    yield f"{click.style(sign, fg=colour)} {gate.gate} {_TITLES[gate.gate]:<9} {measures}"
     for reason in () if is_open else gate.reasons:
         yield f"              {click.style(one_line(reason, 600), fg='red')}"
 

@@ -226,10 +226,10 @@ def _cost(cost: RunCost | None) -> str:
     if cost is None:
         return "at no known cost"
     said = [each for each in (cost.tokens_in, cost.tokens_out) if each is not None]
-    told = [f"{sum(said)} tokens"] if said else []
-    told += [counted(cost.tool_calls, "call")] if cost.tool_calls is not None else []
-    told += [f"{cost.latency_ms} ms"] if cost.latency_ms is not None else []
-    return ", ".join(told) or "at no known cost"
+    parts = [f"{sum(said)} tokens"] if said else []
+    parts += [counted(cost.tool_calls, "call")] if cost.tool_calls is not None else []
+    parts += [f"{cost.latency_ms} ms"] if cost.latency_ms is not None else []
+    return ", ".join(parts) or "at no known cost"
 
 
 def _compared(selection: RolloutSelectBlock) -> str:

@@ -81,14 +81,14 @@ def stage_text(stage: str) -> str:
 def place_text(record: Mapping[str, Any]) -> str:
     """Where a rule applies, in one line."""
     where = record.get("applicability") or {}
-    told = [
+    parts = [
         f"{name} {where[key]}" for name, key in (("domain", "domain_tag"), ("family", "task_family")) if where.get(key)
     ]
     same = {f'{key} == "{where[key]}"' for key in ("domain_tag", "task_family") if where.get(key)}
-    told += [str(each) for each in where.get("predicates") or () if each not in same]
+    parts += [str(each) for each in where.get("predicates") or () if each not in same]
     if where.get("bucket_keys"):
-        told.append(f"buckets {', '.join(where['bucket_keys'])}")
-    return "; ".join(told) or "everywhere"
+        parts.append(f"buckets {', '.join(where['bucket_keys'])}")
+    return "; ".join(parts) or "everywhere"
 
 
 def signed_text(signed_by: str | None, allowed_by: str | None = None) -> str:

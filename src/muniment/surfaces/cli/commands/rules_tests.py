@@ -203,8 +203,8 @@ def _asks(spec: RegressionTestSpec) -> str:
     if spec.assertion is None:
         return "–"
     args = spec.assertion.args or {}
-    told = next((args[name] for name in ("pattern", "tool", "name", "text", "max", "value") if name in args), None)
-    return f"{spec.assertion.type}{'' if told is None else f' {one_line(str(told), 24)}'}"
+    argument = next((args[name] for name in ("pattern", "tool", "name", "text", "max", "value") if name in args), None)
+    return f"{spec.assertion.type}{'' if argument is None else f' {one_line(str(argument), 24)}'}"
 
 
 tests = Command(

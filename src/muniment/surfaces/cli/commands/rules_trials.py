@@ -254,11 +254,11 @@ def _change_row(memory: StoredMemory, then: StoredMemory | None) -> list[Cell]:
 
 def _rolled_document(call: Call) -> dict[str, Any]:
     changes, _, done = call.answer
-    told = [
+    turned = [
         {"rule_id": memory.id, "before": stage_of(memory), "after": "retired" if then is None else stage_of(then)}
         for memory, then in changes
     ]
-    return {"to": call.typed["to"], "changes": told, "revision": wire(done)}
+    return {"to": call.typed["to"], "changes": turned, "revision": wire(done)}
 
 
 rollback = Command(

@@ -130,18 +130,18 @@ def _show_rule(call: Call) -> Iterator[str]:
 
 def _place_lines(memory: StoredMemory, tests: Sequence[RuleTest]) -> Iterator[str]:
     record: dict[str, Any] = dict(memory.record)
-    told = {"title": record.get("title"), "applies": place_text(record), "tests": _test_text(tests)}
+    lines = {"title": record.get("title"), "applies": place_text(record), "tests": _test_text(tests)}
     if memory.canary is not None:
         buckets = f" in {', '.join(memory.canary.bucket_keys)}" if memory.canary.bucket_keys else ""
         since = when(memory.canary.started_at)
-        told["trial"] = f"a share of {memory.canary.share:g} of the runs{buckets}, since {since}"
+        lines["trial"] = f"a share of {memory.canary.share:g} of the runs{buckets}, since {since}"
     if memory.expires_at:
-        told["until"] = when(memory.expires_at)
+        lines["until"] = when(memory.expires_at)
     if record.get("exception_to"):
-        told["exception"] = f"to {', '.join(map(str, record['exception_to']))}"
+        lines["exception"] = f"to {', '.join(map(str, record['exception_to']))}"
     if memory.sources:
-        told["learnt from"] = ", ".join(memory.sources)
-    for label, text in told.items():
+        lines["learnt from"] = ", ".join(memory.sources)
+    for label, text in lines.items():
         if text:
             yield from labelled(label, str(text))
 

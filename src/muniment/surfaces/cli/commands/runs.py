@@ -381,9 +381,9 @@ def _narrative(call: Call, ask: Callable[[], CompactionSnapshot]) -> _Narrative:
 
 
 def _narrated(answer: _Narrative) -> str:
-    from muniment.runs.narrative import narrative as told
+    from muniment.runs.narrative import narrative as narrative_text
 
-    return told(answer.found) if answer.changed is None else answer.changed.text
+    return narrative_text(answer.found) if answer.changed is None else answer.changed.text
 
 
 def _narrative_document(call: Call) -> dict[str, Any]:

@@ -53,11 +53,11 @@ def _serve(
         for warning in warnings:
             LOGGER.warning(warning)
         scheme = "https" if settings.tls_cert else "http"
-        told = {"url": f"{scheme}://{settings.host}:{settings.port}", "db": memory.info.location}
+        fields = {"url": f"{scheme}://{settings.host}:{settings.port}", "db": memory.info.location}
         if call.as_json:
-            emit_json(told | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
+            emit_json(fields | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
         else:
-            click.echo(f"muniment at {told['url']} over {told['db']}; Ctrl-C to stop")
+            click.echo(f"muniment at {fields['url']} over {fields['db']}; Ctrl-C to stop")
             if not is_built():
                 click.echo(f"without its inspector: {NOT_BUILT}")
         server.run()

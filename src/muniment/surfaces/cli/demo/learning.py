@@ -34,8 +34,8 @@ class Shop:
 
     def agent(self, task: AgentTask) -> dict[str, Any]:
         """Goes the way that a tactic names, else one of its own."""
-        told = " ".join(hint.summary or "" for hint in task.hints if hint.source == "ReuseBuffer")
-        way = next((each for each in WAYS if f"way={each}" in told), None) or next(self.ways)
+        hints_text = " ".join(hint.summary or "" for hint in task.hints if hint.source == "ReuseBuffer")
+        way = next((each for each in WAYS if f"way={each}" in hints_text), None) or next(self.ways)
         found = "found" if way == self.works else "nothing"
         task.run.observe_tool(way, content=found)
         return {"text": found, "features": {"way": way}}
@@ -57,10 +57,10 @@ def show_learning(clock: Callable[[], datetime]) -> None:
     )
     with open_memory(":memory:", clock=clock) as mem:
         shop, bank = Shop(), mem.bank(user_id="ana")
-        told, alone = _runner(mem, shop, recall=True), _runner(mem, shop, recall=False)
+        recalling, alone = _runner(mem, shop, recall=True), _runner(mem, shop, recall=False)
         _learn(alone, bank)
-        _recall(mem, told)
-        _retire(shop, told, alone, bank)
+        _recall(mem, recalling)
+        _retire(shop, recalling, alone, bank)
         _tell_plans(bank)
 
 
@@ -101,12 +101,12 @@ def _recall(mem: Memory, runner: Runner) -> None:
     )
 
 
-def _retire(shop: Shop, told: Runner, alone: Runner, bank: Bank) -> None:
+def _retire(shop: Shop, recalling: Runner, alone: Runner, bank: Bank) -> None:
     shop.works = "by_name"
     (before,) = _tactics(bank)
     outcomes: list[tuple[bool, bool]] = []
     for order in range(300, 300 + _RUNS_MAX):
-        done, other = _look_up(told, order), _look_up(alone, order + 100)
+        done, other = _look_up(recalling, order), _look_up(alone, order + 100)
         outcomes.append((done.passed, other.passed))
         retired = _retirement(done, other)
         if retired is not None:
@@ -122,7 +122,7 @@ def _retire(shop: Shop, told: Runner, alone: Runner, bank: Bank) -> None:
             break
     for order in range(500, 500 + _RUNS_MAX):
         if not _tactics(bank):
-            _look_up(told, order)
+            _look_up(recalling, order)
     for each in _tactics(bank):
         _say("learnt", f"{each.record['summary']!r}, after a few more")
 

@@ -142,8 +142,12 @@ def _pack(study: Study) -> None:
             _say("flagged", f"{claim.perspective_id} says {claim.claim!r} of a page that does not:")
             _say("", one_line(claim.reason, 100))
     given, metrics = study.synthesis_input(), study.gates().gates[3].metrics
-    told = f"{len(given.pack.summaries)} summaries in {metrics['bytes_total']} bytes of {metrics['bytes_total_max']}"
-    _say("pack", f"{told}, {metrics['key_claims']} claims, each with its source: all that a report is written from")
+    size_text = (
+        f"{len(given.pack.summaries)} summaries in {metrics['bytes_total']} bytes of {metrics['bytes_total_max']}"
+    )
+    _say(
+        "pack", f"{size_text}, {metrics['key_claims']} claims, each with its source: all that a report is written from"
+    )
     pack = study.directory / "summaries" / "summary-pack.json"
     pack.write_text(pack.read_text("utf-8").replace("11.2", "9.2"), "utf-8")
     _say("", f"somebody edits it → {_refusal(study)}; written anew: {', '.join(study.resume())}")

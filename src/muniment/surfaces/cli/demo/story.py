@@ -109,8 +109,8 @@ def _show_facts(run: Run) -> None:
     for fact in run.facts(include_all=True):
         ended = f" until {str(fact.validity.valid_to)[:10]}" if fact.validity and fact.validity.valid_to else ""
         entry = run.ledger.get(fact.sources[0])
-        told = f"{entry.ts[:10]} {one_line(entry.content or '', 56)!r}"
-        _say(f"{fact.fact_key:<14} {fact.value!s:<12} {fact.status + ended:<28} {told}")
+        source_text = f"{entry.ts[:10]} {one_line(entry.content or '', 56)!r}"
+        _say(f"{fact.fact_key:<14} {fact.value!s:<12} {fact.status + ended:<28} {source_text}")
 
 
 def _compose(run: Run, said: dict[str, list[LedgerEntry]]) -> Build:
