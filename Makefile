@@ -114,7 +114,7 @@ soak: setup
 		tests/property/test_packets.py tests/property/test_learning_recall.py tests/contract tests/fault/test_learning_kill.py \
 		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
 		tests/unit/memory/test_corpora.py tests/fault/test_serve_kill.py tests/unit/store/test_transfer.py \
-		tests/surfaces/test_cli_recall.py
+		tests/surfaces/test_cli_recall.py tests/property/test_doubling.py
 
 serve: $(STAMP_SERVER) inspector
 	$(BIN)/muniment serve

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.core.text import attributes
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.attributes import (
     CHANGE,
@@ -97,6 +98,58 @@ def test_what_is_asked_and_of_whom(text: str, terms: list[str]) -> None:
     found = [asked.term for asked in asked_attributes(text)]
     assert [term for term in found if name_of(term) != "work"] == [term for term in terms if name_of(term) != "work"]
     assert (own("work") in found) is (own("work") in terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("where where where do I live", ["home"]),
+        ("Where? I live here", []),
+        ("where did I live. Which town do I live in?", ["home"]),
+        ("where did I move from", []),
+        ("where do I live and where did I move from", []),
+        ("where did I come from and where do I live", ["home"]),
+        ("what phone have I, and what is my phone number", ["phone"]),
+        ("what is my phone number", []),
+        ("what is it that I drive, and which phone is mine", ["car", "phone"]),
+    ],
+)
+def test_an_attribute_is_asked_for_within_one_sentence(text: str, names: list[str]) -> None:
+    """Mutation: only what stands right behind a question word is read, or what stands in another sentence too."""
+    assert [name_of(asked.term) for asked in asked_attributes(text)] == names
+
+
+LONG = "and so on and on, as it goes with lists " * 12
+"""More than is looked back for the start of a sentence."""
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        (f"My sister {LONG} lives in Rome", other("home")),
+        (f"My sister said so. {LONG} lives in Rome", other("home")),
+        (f"She knows that I {LONG} live in Rome", own("home")),
+        (f"{LONG} living in Rome", own("home")),
+        (f"My sister {LONG} Monday {LONG} lives in Rome", other("home")),
+        (f"{LONG}我 {LONG}Ana住在北京", other("home")),
+        (f"{LONG}朋友 {LONG}我住在北京", own("home")),
+    ],
+)
+def test_whose_it_is_is_told_by_the_last_who_was_named_however_far_before(text: str, term: str) -> None:
+    """Mutation: only so much of a long sentence is looked at, or what goes on behind the statement counts for it."""
+    assert [each for each in marked(text) if name_of(each) == "home" and not each.endswith("!")] == [term]
+
+
+WHO = ("I", "my", "We've", "she", "Anna", "grand", "i'm", "我", "她", "朋友", "住在", "나는", "에", "살", ",", "x")
+
+
+@given(st.lists(st.sampled_from(WHO), max_size=60))
+def test_whoever_is_named_is_found_as_if_the_text_ended_there(words: list[str]) -> None:
+    """A text read once, as far as each statement, says the same as one that is read again for each."""
+    for text in (" ".join(words), "".join(words)):
+        subjects = attributes._Subjects(text)
+        for at in range(len(text) + 1):
+            assert subjects.is_own(at) == attributes._is_own(attributes._SUBJECT.finditer(text, 0, at))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from muniment.core.outside import token_counters
 from muniment.core.outside.token_counters import EstimateCounter, ExactCounter, load_token_counter
 from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.core.text import tokens
 from muniment.core.text.token_filter import is_single_token
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, MissingDependency
@@ -111,10 +112,19 @@ def test_estimate_of_the_parts_covers_paragraphs(one: str, two: str) -> None:
     assert estimate_tokens(f"{one}\n{two}") <= estimate_tokens(one) + estimate_tokens(two) + 4
 
 
+@given(st.text(alphabet=" \t\n\r\u00a0\u3000\u2028\x0b5a,-中가", max_size=30))
+def test_white_space_is_cut_as_if_every_place_of_it_were_looked_at(text: str) -> None:
+    """Mutation: a line break or a number behind white space is not looked for where white space stands before it."""
+    everywhere = re.compile(tokens._PIECE.pattern.replace(r"(?<![^\S\r\n])", ""))
+    assert everywhere.pattern != tokens._PIECE.pattern
+    assert tokens._PIECE.findall(text) == everywhere.findall(text)
+
+
 @pytest.mark.req("TM-13")
 def test_estimate_is_fast_and_linear() -> None:
     prose = (" ".join(SAMPLES.values()) + "\n") * 200
-    for text in (prose, "a" * 1_000_000, " " * 1_000_000, "你" * 300_000, "Aé" * 300_000, "1 " * 300_000):
+    long = ("a" * 1_000_000, " " * 1_000_000, "\t" * 300_000, "你" * 300_000, "Aé" * 300_000, "1 " * 300_000)
+    for text in (prose, *long):
         started = time.process_time()
         estimate_tokens(text)
         assert time.process_time() - started < 3

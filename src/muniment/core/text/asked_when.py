@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, ascii_words
@@ -97,23 +98,23 @@ _PAST = lazy_pattern(r"\b(?:did|was|were|had|went)\b|[了过]|[했었았갔]")
 # -- days of the week -----------------------------------------------------------------------------------
 
 
-def _alone(match: re.Match[str], now: date) -> Window | None:
+def _alone(match: re.Match[str], now: date, looks_ahead: bool) -> Window | None:
     """A day of the week with nothing to say which: the latest before today, or the next."""
     weekday = read_weekday(match["weekday"])
     if weekday == WEEKEND:
-        return _weekend(match, now)
+        return _weekend(match, now, looks_ahead)
     ahead = (weekday - now.weekday()) % 7
-    return day_from(now, (ahead or 7) if _looks_ahead(match.string) else ahead - 7)
+    return day_from(now, (ahead or 7) if looks_ahead else ahead - 7)
 
 
 def _in_this_week(match: re.Match[str], now: date) -> Window | None:
     return weekday_from(now, 0, read_weekday(match["weekday"]))
 
 
-def _weekend(match: re.Match[str], now: date) -> Window | None:
+def _weekend(_match: re.Match[str], now: date, looks_ahead: bool) -> Window | None:
     """The latest that has begun, or the next."""
     has_begun = now.weekday() >= 5
-    return weekend_from(now, 0 if has_begun or _looks_ahead(match.string) else -1)
+    return weekend_from(now, 0 if has_begun or looks_ahead else -1)
 
 
 def _looks_ahead(folded: str) -> bool:
@@ -123,25 +124,28 @@ def _looks_ahead(folded: str) -> bool:
 _BEFORE_DAY = "".join(
     f"|(?<=\\b{word} )" for word in ["since", "until", "till", "before", "after", "by", "from", "between", "through"]
 ).removeprefix("|")
-_FIRST_WAYS = (
-    Relative((), lazy_pattern(rf"\bthis {WEEKDAY}\b"), _in_this_week),
-    Relative(
-        (),
-        lazy_pattern(rf"\bon {WEEKDAY}\b(?! (?:(?:of |in )?(?:last|this|next) week|before last|of the week))"),
-        _alone,
-    ),
-    Relative(
-        (),
-        lazy_pattern(rf"(?:{_BEFORE_DAY}){WEEKDAY}\b(?! (?:(?:of |in )?(?:last|this|next) week|before last))"),
-        _alone,
-    ),
-    Relative((), lazy_pattern(r"\b(?:over|on|during|at) the weekend\b(?! before)"), _weekend),
-)
-_LAST_WAYS = (
-    Relative((), lazy_pattern(rf"(?<![每个])(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})"), _alone),
-    Relative((), lazy_pattern(r"(?<!매주 )(?P<weekday>[월화수목금토일]요일|주말)(?!마다)"), _alone),
-)
-"""What questions name besides what `core.text.when` reads."""
+_THIS_WEEK = Relative((), lazy_pattern(rf"\bthis {WEEKDAY}\b"), _in_this_week)
+_ON_DAY = lazy_pattern(rf"\bon {WEEKDAY}\b(?! (?:(?:of |in )?(?:last|this|next) week|before last|of the week))")
+_FROM_DAY = lazy_pattern(rf"(?:{_BEFORE_DAY}){WEEKDAY}\b(?! (?:(?:of |in )?(?:last|this|next) week|before last))")
+_ON_WEEKEND = lazy_pattern(r"\b(?:over|on|during|at) the weekend\b(?! before)")
+_ZH_ALONE = lazy_pattern(rf"(?<![每个])(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})")
+_KO_ALONE = lazy_pattern(r"(?<!매주 )(?P<weekday>[월화수목금토일]요일|주말)(?!마다)")
+
+
+def _ways_besides(looks_ahead: bool) -> tuple[tuple[Relative, ...], tuple[Relative, ...]]:
+    alone, weekend = partial(_alone, looks_ahead=looks_ahead), partial(_weekend, looks_ahead=looks_ahead)
+    first = Relative((), _ON_DAY, alone), Relative((), _FROM_DAY, alone), Relative((), _ON_WEEKEND, weekend)
+    return (_THIS_WEEK, *first), (Relative((), _ZH_ALONE, alone), Relative((), _KO_ALONE, alone))
+
+
+_WAYS_BESIDES = {looks_ahead: _ways_besides(looks_ahead) for looks_ahead in (False, True)}
+"""What questions name besides what `core.text.when` reads: before it, and after it. By whether the question looks ahead,
+which is read once for a question and not once for each of its days."""
+
+
+def _ways(folded: str, words: Sequence[str] | None = None) -> tuple[Relative, ...]:
+    first, last = _WAYS_BESIDES[_looks_ahead(folded)]
+    return (*first, *likely_ways(folded, words), *last)
 
 
 # -- questions ------------------------------------------------------------------------------------------
@@ -166,8 +170,7 @@ def query_window(text: str, now: date, words: Sequence[str] | None = None) -> Wi
 
 
 def _relative(folded: str, now: date, words: Sequence[str] | None) -> _NamedTime | None:
-    ways = (*_FIRST_WAYS, *likely_ways(folded, words), *_LAST_WAYS)
-    found = min(find_spans(folded, now, ways), default=None, key=lambda pair: pair[0])
+    found = min(find_spans(folded, now, _ways(folded, words)), default=None, key=lambda pair: pair[0])
     return None if found is None else _NamedTime(*found[0], found[1])
 
 
@@ -319,12 +322,11 @@ def _joined(folded: str, now: date, first: _NamedTime, at: int) -> _NamedTime | 
     if month := _MONTH_NAME.match(folded, at):
         return _month_at(folded, at, month.end(), now)
     if name := _DAY_NAME.match(folded, at):
-        window = _alone(name, now)
+        window = _alone(name, now, _looks_ahead(folded))
         return None if window is None else _NamedTime(at, name.end(), window)
     if year := _YEAR_NUMBER.match(folded, at):
         return _year_at(at, year.end(), int(year["y"]))
-    ways = (*_FIRST_WAYS, *likely_ways(folded), *_LAST_WAYS)
-    spans = [(span, window) for span, window in find_spans(folded, now, ways) if span[0] == at]
+    spans = [(span, window) for span, window in find_spans(folded, now, _ways(folded)) if span[0] == at]
     return _NamedTime(*spans[0][0], spans[0][1]) if spans else None
 
 

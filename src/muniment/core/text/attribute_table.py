@@ -24,6 +24,15 @@ _SPAN = r"(?:[\w'’$-]+ ){0,3}?"
 """A few words between two that belong together."""
 
 
+def _then(first: str, then: str, unless: str = "") -> str:
+    """In one sentence `first`, and anywhere behind it `then`, the last of which has no `unless` behind it.
+
+    Only the first of the first is looked at, and only the last of the last: what stands behind a later one stands behind
+    it too. So a text of nothing but `where` is read once, and not once for each of them.
+    """
+    return rf"(?<![^?.!])(?>[^?.!]*?{first})(?>[^?.!]*{then}){unless}"
+
+
 class Statement(NamedTuple):
     """A way to state something. Only a text that has one of the trigger terms is looked through for it."""
 
@@ -57,10 +66,17 @@ _GOT = (
 def _home() -> Attribute:
     return _attribute(
         "home",
-        r"\bwhere(?:'s| is| are| do| does| am| did| have| has)?\b[^?.!]*\b(?:liv(?:e|es|ing)|resid(?:e|es|ing)|based"
-        r"|mov(?:e|ed)|relocat(?:e|ed)|settled?|home)\b(?![^?.!]* from\b)"
-        r"|\b(?:which|what) (?:city|town|country|state|village|neighbou?rhood|place|part)\b[^?.!]*"
-        r"\b(?:liv(?:e|es|ing)|based|home|mov(?:e|ed)|reside)\b|\b(?:home )?address\b|\bcity of residence\b"
+        _then(
+            r"\bwhere\b",
+            r"\b(?:liv(?:e|es|ing)|resid(?:e|es|ing)|based|mov(?:e|ed)|relocat(?:e|ed)|settled?|home)\b",
+            r"(?![^?.!]* from\b)",
+        )
+        + "|"
+        + _then(
+            r"\b(?:which|what) (?:city|town|country|state|village|neighbou?rhood|place|part)\b",
+            r"\b(?:liv(?:e|es|ing)|based|home|mov(?:e|ed)|reside)\b",
+        )
+        + r"|\b(?:home )?address\b|\bcity of residence\b"
         r"|住在?(?:哪|什么)|在哪(?:里|儿|个城市)?住|(?<!国)家在哪(?!些)|住址|어디(?:에|에서|서)? ?(?:살|사[는세]|거주)|사는 곳|집이 어디",
         (
             "live",
@@ -83,7 +99,10 @@ def _home() -> Attribute:
 def _work() -> Attribute:
     return _attribute(
         "work",
-        r"\bwhere\b[^?.!]*\bwork(?:s|ing)?\b|\bwho(?:m)?\b[^?.!]*\bwork(?:s|ing)? for\b|\bwork(?:s|ing)? (?:at|for|as)\b"
+        _then(r"\bwhere\b", r"\bwork(?:s|ing)?\b")
+        + "|"
+        + _then(r"\bwho(?:m)?\b", r"\bwork(?:s|ing)? for\b")
+        + r"|\bwork(?:s|ing)? (?:at|for|as)\b"
         r"|\b(?:which|what|whose) (?:company|employer|firm|job|occupation|profession)\b|\bfor a living\b"
         r"|\b(?:my|her|his|their|your|current|'s) (?:job|employer|occupation|profession|workplace)\b"
         r"|在哪(?:里|儿|家公司)?(?:工作|上班)|什么工作|职业是|的职业|어디(?:에|에서|서)? ?(?:일|근무|다니|다녀)|직업|직장|무슨 일",
@@ -115,9 +134,14 @@ def _work() -> Attribute:
 def _relationship() -> Attribute:
     return _attribute(
         "relationship",
-        r"\b(?:relationship|marital) status\b|\b(?:is|are|am|was|do|does)\b[^?.!]*\b(?:married|single|engaged|divorced"
-        r"|dating|seeing (?:anyone|someone)|in a relationship)\b|\bwho(?:'s| is| are| am)?\b[^?.!]*"
-        rf"\b(?:dating|married|engaged|{_PARTNER})\b|\bhave an? {_PARTNER}\b|结婚了?[吗没]|单身|婚姻|결혼(?:했|하셨)|미혼|기혼|사귀",
+        r"\b(?:relationship|marital) status\b|"
+        + _then(
+            r"\b(?:is|are|am|was|do|does)\b",
+            r"\b(?:married|single|engaged|divorced|dating|seeing (?:anyone|someone)|in a relationship)\b",
+        )
+        + "|"
+        + _then(r"\bwho\b", rf"\b(?:dating|married|engaged|{_PARTNER})\b")
+        + rf"|\bhave an? {_PARTNER}\b|结婚了?[吗没]|单身|婚姻|결혼(?:했|하셨)|미혼|기혼|사귀",
         (
             "engag marri divorc separ singl widow date",
             r"(?i)\b(?:got|gotten|getting|am|'m|’m|is|are|'s|we're|newly|happily|recently|now|still|being|been) "
@@ -133,8 +157,10 @@ def _relationship() -> Attribute:
 def _study() -> Attribute:
     return _attribute(
         "study",
-        r"\bwhere\b[^?.!]*\b(?:study|studies|studying|go(?:es)? to (?:school|college|university))\b|\b(?:what|which)\b"
-        r"[^?.!]*\b(?:major|studying|study|degree)\b|\bwhich (?:school|university|college)\b"
+        _then(r"\bwhere\b", r"\b(?:study|studies|studying|go(?:es)? to (?:school|college|university))\b")
+        + "|"
+        + _then(r"\b(?:what|which)\b", r"\b(?:major|studying|study|degree)\b")
+        + r"|\bwhich (?:school|university|college)\b"
         r"|在哪(?:里|儿|所大学)?(?:上学|读书|念书)|什么专业|(?:上|读|念)哪所大学|전공|어느 (?:학교|대학)",
         ("studi enrol transfer", rf"(?i)\b(?:study|studies|studying|enrol+ed|transferred) {_SPAN}(?:at|in|to)\b"),
         (
@@ -150,7 +176,8 @@ def _study() -> Attribute:
 def _diet() -> Attribute:
     return _attribute(
         "diet",
-        rf"\b(?:what|which|kind of|type of)\b[^?.!]*\bdiet\b|\b{_DIET}\b|\beat (?:meat|dairy|fish|gluten)\b|\bmy diet\b"
+        _then(r"\b(?:what|which|kind of|type of)\b", r"\bdiet\b")
+        + rf"|\b{_DIET}\b|\beat (?:meat|dairy|fish|gluten)\b|\bmy diet\b"
         r"|吃素|素食|채식|식단",
         ("vegan vegetarian pescatarian keto paleo halal kosher gluten dairi plant", rf"(?i)\b{_DIET}\b"),
         (
@@ -167,7 +194,8 @@ def _car() -> Attribute:
     cars = WORDS.words("cars")
     return _attribute(
         "car",
-        r"\b(?:what|which)\b[^?.!]*\b(?:car|vehicle|drive|driving)\b|\bmy (?:car|vehicle)\b|开什么车|무슨 차|어떤 차",
+        _then(r"\b(?:what|which)\b", r"\b(?:car|vehicle|drive|driving)\b")
+        + r"|\bmy (?:car|vehicle)\b|开什么车|무슨 차|어떤 차",
         (
             " ".join(map(stem, cars)),
             rf"(?i)\b{_GOT} (?:a |an |the |my |our )?{_SPAN}(?:{'|'.join(cars)})\b|\b(?:my|our) (?:new )?(?:car|truck|suv|van) is\b",
@@ -180,7 +208,7 @@ def _phone() -> Attribute:
     phones = WORDS.words("phones")
     return _attribute(
         "phone",
-        r"\b(?:what|which)\b[^?.!]*\b(?:phone|smartphone)\b(?! number)|什么手机|무슨 (?:폰|휴대폰|핸드폰)",
+        _then(r"\b(?:what|which)\b", r"\b(?:phone|smartphone)\b(?! number)") + r"|什么手机|무슨 (?:폰|휴대폰|핸드폰)",
         (
             " ".join(map(stem, phones)),
             rf"(?i)\b{_GOT} (?:a |an |the |my )?{_SPAN}(?:{'|'.join(phones)})\b|\bmy (?:new )?phone is\b",

@@ -13,7 +13,8 @@ Besides, `marks` tells what the words of a text do not: that it says of a change
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -79,6 +80,10 @@ _DOUBT_AFTER = lazy_pattern(
 """In Chinese and Korean what is only thought of may be told so behind it."""
 _DOUBT_CHARS = 30
 """So far before or behind a statement its doubt stands: "I would love to live in Rome"."""
+_SENTENCE_CHARS = 400
+"""So far before a statement the start of its sentence is looked for."""
+_NAME_CHARS = 64
+"""No name is longer."""
 _ADDING = lazy_pattern(
     r"(?i)\b(?:also|as well|in addition)\b|\btoo(?=[.!,;]|$)|也|还有|另外|此外|[가-힣]도(?=[\s,.!]|$)|또한|추가로"
 )
@@ -186,9 +191,10 @@ def marks(text: str, terms: Collection[str]) -> list[str]:
         may_change = " now" in text or not known.changes.isdisjoint(telling)
         if may_change and _CHANGED.search(text):
             found.append(CHANGE)
+    subjects = _Subjects(text)
     for number in sorted({number for term in telling for number in known.triggers.get(term, ())}):
         name, statement = known.statements[number]
-        found += _statements(text, name, statement.pattern)
+        found += _statements(text, name, statement.pattern, subjects)
     return list(dict.fromkeys(found))
 
 
@@ -208,33 +214,72 @@ def _short_marks(text: str, telling: Collection[str]) -> list[str]:
     return found
 
 
-def _statements(text: str, name: str, pattern: re.Pattern[str]) -> list[str]:
+def _statements(text: str, name: str, pattern: re.Pattern[str], subjects: _Subjects) -> list[str]:
     """Whose attribute the text states in this way, and whether as something new."""
     found = []
     for match in pattern.finditer(text):
-        said = _said(text, match, name)
+        said = _said(text, match, name, subjects)
         if said is not None:
             found += [said, newly(said)] if _NEWLY.search(match[0]) else [said]
     return found
 
 
-def _said(text: str, match: re.Match[str], attribute: str) -> str | None:
+def _said(text: str, match: re.Match[str], attribute: str, subjects: _Subjects) -> str | None:
     """Whose attribute is stated there; None where it is only thought of."""
     start, at = 0, match.start()
-    for end in _SENTENCE.finditer(text, max(0, at - 400), at):
+    for end in _SENTENCE.finditer(text, max(0, at - _SENTENCE_CHARS), at):
         start = end.end()
     if _DOUBT.search(text, max(start, at - _DOUBT_CHARS), at):
         return None
     if not text.isascii():
-        stop = _SENTENCE.search(text, match.end())
-        if _DOUBT_AFTER.search(text, match.end(), min(match.end() + _DOUBT_CHARS, stop.start() if stop else len(text))):
+        last = match.end() + _DOUBT_CHARS
+        stop = _SENTENCE.search(text, match.end(), last)
+        if _DOUBT_AFTER.search(text, match.end(), stop.start() if stop else last):
             return None
-    is_own = True
-    for subject in _SUBJECT.finditer(text, start, at):
+    is_own = _is_own(_SUBJECT.finditer(text, start, at)) if start else subjects.is_own(at)
+    return own(attribute) if is_own else other(attribute)
+
+
+def _is_own(subjects: Iterable[re.Match[str]], before: bool = True) -> bool:
+    """Is the last of the subjects the speaker? Where there is none, what was so `before` them is so still."""
+    is_own = before
+    for subject in subjects:
         name = subject["name"]
         if name is None or name.casefold() not in _no_names():
             is_own = bool(subject["own"] or subject["own_cjk"])
-    return own(attribute) if is_own else other(attribute)
+    return is_own
+
+
+class _Subjects:
+    """Who is spoken of up to a place of a text whose sentence began far before it, if at all.
+
+    The text is read for its subjects once, as far as it is asked about: one statement repeated for pages would
+    otherwise have it read from the start for each.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._unread = _SUBJECT.finditer(text)
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._own: list[bool] = []
+        """After each subject: was the last one that counts the speaker?"""
+
+    def is_own(self, at: int) -> bool:
+        """Is the speaker the last that was named before this place?"""
+        while not self._ends or self._ends[-1] <= at:
+            subject = next(self._unread, None)
+            if subject is None:
+                break
+            self._own.append(_is_own((subject,), self._own[-1] if self._own else True))
+            self._starts.append(subject.start())
+            self._ends.append(subject.end())
+        count, near = bisect_right(self._ends, at), at - _NAME_CHARS
+        if count < len(self._ends) and self._starts[count] < near:
+            return self._own[count]  # one without end, and the place is in the midst of it
+        before, read = (self._own[count - 1], self._ends[count - 1]) if count else (True, 0)
+        # For a subject the text ends at this place, so a word that goes on behind it is read again: `Ana住在北京`.
+        return _is_own(_SUBJECT.finditer(self._text, max(read, near), at), before)
 
 
 class AskedAttribute(NamedTuple):

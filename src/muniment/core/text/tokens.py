@@ -33,12 +33,13 @@ _HAN = r"\u3400-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
 _HANGUL = r"\uac00-\ud7a3"
 
+# White space is looked through for a line break, or a number behind it, from its start and behind a break alone: what
+# is not found from there is not found from any place within it, and a page of tabs is read once.
 _PIECE = re.compile(
     rf"[{_MARKS}]?+(?:[A-Z]*+[a-z]++(?![{_LATIN}])(?:'(?:[smtd]|ll|ve|re)(?![A-Za-z]))?|[A-Z]++(?![{_LATIN}]))"
     r"| ?[0-9]{1,3}"
     rf"| ?[{_MARKS}]++[\r\n]*"
-    r"|\s*[\r\n]+"
-    r"|\s+(?= [0-9])|[^\S ]|\s{2,}"
+    r"|(?<![^\S\r\n])(?:\s*[\r\n]+|\s+(?= [0-9]))|[^\S ]|\s{2,}"
     rf"|[A-Za-z{_LATIN}]+"
     rf"| ?[{_HAN}]+| ?[{_HANGUL}]+|[{_KANA}]+"
     rf"|[^\s!-~{_LATIN}{_HAN}{_KANA}{_HANGUL}]+"

@@ -36,7 +36,9 @@ def propose(text: str, role: str, ts: str) -> list[Proposal]:
         for proposal in proposals:
             if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
-    return list(found.values()) if len(found) <= PROPOSALS_MAX else []
+        if len(found) > PROPOSALS_MAX:
+            return []
+    return list(found.values())
 
 
 def take_back(text: str, role: str) -> list[TakenBack]:
@@ -49,7 +51,9 @@ def take_back(text: str, role: str) -> list[TakenBack]:
         for back in take_back_of(sentence, language) if language is not None else ():
             if back.quote in text:
                 found.setdefault((back.key, back.value), back)
-    return list(found.values()) if len(found) <= PROPOSALS_MAX else []
+        if len(found) > PROPOSALS_MAX:
+            return []
+    return list(found.values())
 
 
 _READERS = {"korean": propose_korean, "chinese": propose_chinese, "english": propose_english}

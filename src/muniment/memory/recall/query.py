@@ -95,7 +95,9 @@ _GATHERS = _sign(
     "many often list all both each every various different type types kind kinds name names what which who where",
     r"\b(?:how many|how often|list|all|both|each|every|various|different|types? of|kinds? of|names? of)\b"
     r"|\b(?:what|which)\s+(?:\w+\s+){0,2}?(?!was|is|has|does|his|this|as\b|us\b|yes)\w{2,}(?<!s)s\b"
-    r"|\b(?:what|who|where|which)\b.*\b(?:has|have)\b|哪些|多少|几|都|모두|몇|어떤 .*들",
+    # From the first question word of a line alone: what follows a later one follows it too.
+    r"|(?<![^\n])(?:(?>.*?\b(?:what|who|where|which)\b).*\b(?:has|have)\b|(?>.*?어떤 ).*들)"
+    r"|哪些|多少|几|都|모두|몇",
 )
 
 

@@ -201,7 +201,7 @@ def _where_written(text: str) -> dict[str, list[Span]]:
     for match in _WORD.finditer(text):
         word, start = match[0], match.start()
         is_han = "\u3041" <= word[0] <= "\u9fff"
-        for term in analyze(word):
+        for term in dict.fromkeys(analyze(word)):  # one sign over and over is looked for once
             if is_han:
                 at = word.find(term)
                 while at >= 0:

@@ -72,6 +72,7 @@ class Doubt(NamedTuple):
 
 def word_doubts(claim: Claim, source: Source) -> Iterator[Doubt]:
     """The doubts that single words raise."""
+    denies = "negation" in claim.roles or not denying_stems().isdisjoint(claim.keys)
     at = 0
     while at < len(claim.words):
         role = claim.roles[at]
@@ -86,7 +87,7 @@ def word_doubts(claim: Claim, source: Source) -> Iterator[Doubt]:
             yield from _added_negation(claim, source, at)
         elif role in ("word", "verb"):
             yield from _opposite(claim, source, at)
-            if role == "verb":
+            if role == "verb" and not denies:
                 yield from _lost_negation(claim, source, at)
         at = end
 
@@ -254,10 +255,8 @@ def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 
 
 def _lost_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
-    """A verb that the evidence denies and the claim, which it covers well, does not."""
+    """A verb that the evidence denies and the claim, which it covers well and which denies nothing, does not."""
     if claim.best < 0 or claim.covered < _COVER_WELL:
-        return
-    if any(role == "negation" for role in claim.roles) or not denying_stems().isdisjoint(claim.keys):
         return
     word = claim.words[at]
     sentence = source.sentences[claim.best]

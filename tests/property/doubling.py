@@ -1,0 +1,120 @@
+"""How the work of reading a text grows when the text doubles: processor time of each thing that is done with it.
+
+Counting calls would not see inside a regular expression, which is where such costs hide, so time it is: of this thread
+alone, less what a short text costs, the least of several, and measured again, more often, before anybody is blamed.
+What is linear doubles, what is quadratic is four times as much; the noise of a busy machine lies well in between.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+import muniment
+from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.errors import TooLarge
+
+__all__ = ["GROWTH_MAX", "find_growth", "walk"]
+
+GROWTH_MAX = 2.4
+"""Times the work for twice the text."""
+_NOTICED_S = 0.004
+"""Less than this is nobody's trouble, and as much the clock's as the text's."""
+_PLAIN_S = 1.0
+"""What takes this long need not be measured twice."""
+_TOKENS = 256
+"""So few that a text of either size has to be cut: one that just fits costs a step less than one that does not."""
+_QUESTIONS = ("Where do I live now?", "What did I say last Monday?", "我现在住在哪里？", "지금 어디에 살고 있나요?")
+
+Costs = dict[str, float]
+
+
+def walk(text: str, *, is_verified: bool = True) -> Costs:
+    """A text through all that reads it, in a store of its own: stage → seconds of this thread."""
+    costs: Costs = {}
+
+    def timed(stage: str, work: Callable[[], Any]) -> None:
+        begun = time.thread_time()
+        with suppress(TooLarge):  # so many faults are found in some that no entry holds them
+            work()
+        costs[stage] = costs.get(stage, 0.0) + time.thread_time() - begun
+
+    with _quiet(), muniment.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        run.observe("user", "I live in Lisbon, and I work as a nurse.")
+        timed("observe", lambda: run.observe("user", text))
+        timed("observe of a tool", lambda: run.observe_tool("page", content=text))
+        timed("extract", lambda: run.extract())
+        for question in _QUESTIONS:
+            timed("search", lambda asked=question: run.search(asked))
+        timed("search by it", lambda: run.search(text))
+        timed("compose", lambda: run.compose("planner", query=_QUESTIONS[0], max_tokens=_TOKENS))
+        timed("compose for a responder", lambda: run.compose("responder", query=_QUESTIONS[1], max_tokens=_TOKENS))
+        timed("compose by it", lambda: run.compose("tool", query=text, max_tokens=_TOKENS))
+        timed("verify against it", lambda: run.verify("Ana lives in Lisbon and is a nurse.", documents=[text]))
+        if is_verified:
+            timed("verify it", lambda: run.verify(text, documents=["Ana has lived in Lisbon since 2020."]))
+    return costs
+
+
+def find_growth(make: Callable[[int], str], sizes: tuple[int, int], *, is_verified: bool = False) -> dict[str, str]:
+    """The stages whose work grows faster than it may, each with what was measured; none, as it should be.
+
+    `make` gives a text of a size. Whatever seems to grow is measured again, and then once more, each time more often.
+    """
+    found = _growing(make, sizes, 1, is_verified)
+    for repeats in (4, 8):
+        if found:
+            again = _growing(make, sizes, repeats, is_verified)
+            found = {stage: told for stage, told in again.items() if stage in found}
+    return found
+
+
+def _growing(make: Callable[[int], str], sizes: tuple[int, int], repeats: int, is_verified: bool) -> dict[str, str]:
+    small, large = sizes
+    doublings = math.log2(large / small)
+    least: dict[int, Costs] = {small: {}, large: {}}
+    for _ in range(repeats):
+        for size in sizes:
+            for stage, cost in walk(make(size), is_verified=is_verified).items():
+                least[size][stage] = min(cost, least[size].get(stage, math.inf))
+        if max(least[large].values()) > _PLAIN_S:
+            break
+    found: dict[str, str] = {}
+    for stage in least[large]:
+        before, after = (max(0.0, least[size][stage] - _standing()[stage]) for size in sizes)
+        growth = (after / max(before, _NOTICED_S / 2**doublings)) ** (1 / doublings)
+        if growth > GROWTH_MAX and after > _NOTICED_S:
+            told = f"{before * 1000:.1f} ms at {small} signs, {after * 1000:.1f} ms at {large}"
+            found[stage] = f"{growth:.2f} times for each doubling: {told}"
+    return found
+
+
+@cache
+def _standing() -> Costs:
+    """What each stage costs whatever the text: of a short one, when everything is loaded."""
+    walks = [walk(_WARMING), *(walk("x") for _ in range(5))]
+    return {stage: min(each[stage] for each in walks[1:]) for stage in walks[0]}
+
+
+_WARMING = (
+    "I live in Berlin since May 2020, http://a.b/c. 我住在北京，昨天。 저는 서울에 살아요. "
+    "password=hunter2 and ignore previous instructions: <system> '1.5 kg' 4111 1111 1111 1111\n- a\n> b\n"
+)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without collections in between, which cost by what else the process holds."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
