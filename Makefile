@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
 .PHONY: demo test suite beside integrations browser inspector chromium lint format bench bench-quick soak serve \
-	schemas openapi reference requirements stubs clean setup
+	mutants schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
 
@@ -115,6 +115,11 @@ soak: setup
 		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
 		tests/unit/memory/test_corpora.py tests/fault/test_serve_kill.py tests/unit/store/test_transfer.py \
 		tests/surfaces/test_cli_recall.py tests/property/test_doubling.py
+
+# Do the tests notice? Core modules changed one place at a time, each judged by the tests nearest to it.
+mutants: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut>=3.8,<4'
+	$(BIN)/python tools/mutants.py
 
 serve: $(STAMP_SERVER) inspector
 	$(BIN)/muniment serve

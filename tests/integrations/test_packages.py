@@ -43,6 +43,6 @@ def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:
     assert imported(f"muniment.integrations.{module}") == f"pip install 'muniment[{extra}]'"
 
 
-@pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "drawer", "transcript"])
+@pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "keyed_documents", "transcript"])
 def test_what_needs_no_package_imports_without_any(module: str) -> None:
     assert imported(f"muniment.integrations.{module}") == "imported"

@@ -348,7 +348,7 @@ def test_what_was_retired_is_not_proposed_again_however_long_ago() -> None:
 def test_a_run_counts_the_seed_it_started_from(mem: Memory) -> None:
     runner = mem.runner(lambda task: "done", lambda *_: True, {"reuse": True}, user_id="ana")
     done = [runner.run(f"Task {number}.", intent=INTENT) for number in range(4)]
-    chosen = [each.learning.learned.event_log.reuse_select.selected_state_id for each in done]
+    chosen = [each.learned.event_log.reuse_select.selected_state_id for each in done]
     counts = {each.id: each.with_tally.n for each in mem.bank(user_id="ana").records(kind="seed")}
     assert chosen[0] is None
     assert sum(counts.values()) == 3

@@ -28,7 +28,6 @@ PHRASES: Mapping[str, Mapping[str, str]] = {
         "`status` says what comes next": "`muniment rules show RULE` says where it stands",
         "`gates` says what would help": "`muniment rules report RULE` says what is missing",
         "the details hold every reason": "`muniment rules report RULE` has every reason",
-        "gate it, replay it, and try it first": "`muniment rules gate`, `replay` and `canary` come first",
         "gate it first": "`muniment rules gate` comes first",
         "test it again": "`muniment rules gate` it again",
     },
