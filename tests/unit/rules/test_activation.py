@@ -15,10 +15,10 @@ from muniment.core.policy.rules import CanaryPolicy, GatePolicy, PromotePolicy, 
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import StoredMemory, Tally
-from muniment.rules.promotion.activation import activated, narrowed, restored, retired, rule_in, staged
+from muniment.rules.promotion.activation import activated, is_borne_out, narrowed, restored, retired, rule_in, staged
 from muniment.rules.promotion.consolidation import consolidate
-from muniment.rules.promotion.gate import rule_digest
-from muniment.rules.promotion.records import PromotionReport
+from muniment.rules.promotion.gate import holds, rule_digest
+from muniment.rules.promotion.records import LintFinding, PromotionReport
 from muniment.rules.promotion.tests import with_tests
 
 
@@ -399,3 +399,51 @@ def test_a_draft_never_comes_out_active() -> None:
         wire = draft().to_wire()
         wire["proposed_rule"]["status"] = status
         assert rule(type(draft()).from_wire(wire)).status == "temporary"
+
+
+# -- what comes from elsewhere -------------------------------------------------------------------------
+
+
+@pytest.mark.req("RC-14", "RC-18")
+def test_reports_bear_out_a_rule_on_trial_and_an_active_one() -> None:
+    made = Gated()
+    assert is_borne_out(made.on_trial(), made.gate(), None)
+    assert is_borne_out(made_active(made), made.gate(), made.report())
+
+
+@pytest.mark.req("RC-14", "RC-18")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"signed_by": None},
+        {"decision": "harmful"},
+        {"decision": "undecided"},
+        {"action": "retire"},
+        {"rule_id": "another"},
+        {"gate_report_id": "gate-2"},
+    ],
+)
+def test_a_report_from_elsewhere_that_shows_too_little_bears_nothing_out(fields: dict[str, Any]) -> None:
+    """Mutation: an active rule of a dump needs no signature, or one whose trial speaks against it will do."""
+    made = Gated()
+    assert not is_borne_out(made_active(made), made.gate(), made.report(**fields))
+
+
+@pytest.mark.req("RC-14", "RC-18")
+@pytest.mark.parametrize("part", ["passed", "checks", "outcomes", "lint"])
+def test_a_gate_from_elsewhere_holds_by_what_it_shows(part: str) -> None:
+    """Mutation: a report that says it passed is believed whatever its checks say."""
+    made = Gated()
+    gate = made.gate()
+    assert holds(gate)
+    first, *rest = gate.checks
+    finding = LintFinding(code="order", path="$", message="it gives an order")
+    changed: dict[str, Any] = {
+        "passed": False,
+        "checks": (first.model_copy(update={"ok": False}), *rest),
+        "outcomes": (gate.outcomes[0].model_copy(update={"status": "not_graded"}), *gate.outcomes[1:]),
+        "lint": (finding,),
+    }
+    assert not holds(gate.model_copy(update={part: changed[part]}))
+    assert part in ("passed", "lint") or not holds(gate.model_copy(update={part: ()}))
+    assert not is_borne_out(made.on_trial(), gate.model_copy(update={part: changed[part]}), None)
