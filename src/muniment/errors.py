@@ -18,7 +18,8 @@
     │   ├── RunLocked           the run's compaction failed; carries the diagnosis
     │   ├── WrongStage          a research run is not there yet, or is past it
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
-    │   └── ClockWentBack       the clock reads earlier than what is recorded already
+    │   ├── ClockWentBack       the clock reads earlier than what is recorded already
+    │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
     ├── Refused                 a server did not let the request in; nothing was looked at
     │   ├── Unauthorized        no key, or one that does not hold
@@ -69,6 +70,7 @@ __all__ = [
     "ChainBroken",
     "ClockWentBack",
     "Closed",
+    "ComposedBefore",
     "Conflict",
     "DuplicateId",
     "EmbedderFailure",
@@ -324,6 +326,11 @@ class GateFailed(Conflict):
 class ClockWentBack(Conflict):
     code = "clock_went_back"
     usual_hint = "set the clock right, or wait until it has passed what is recorded"
+
+
+class ComposedBefore(Conflict):
+    code = "composed_before"
+    usual_hint = "replay it with the version that composed it"
 
 
 class Forbidden(MunimentError):

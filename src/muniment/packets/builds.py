@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
-from muniment.core.canonical import check_text, digest, read_canonical
+from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.numbers import whole
 from muniment.core.policy.policy import Policy
@@ -20,7 +20,7 @@ from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.record import Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
 from muniment.core.scope import Scope
-from muniment.errors import Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
+from muniment.errors import ComposedBefore, Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
 from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
@@ -98,6 +98,8 @@ def line_counts_of(ctx: Context) -> LineCounts:
     return ctx.cache(LineCounts, lambda: LineCounts(ctx.counter))
 
 
+COMPOSER = 2
+"""Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
 TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
@@ -327,8 +329,12 @@ def _change(build: Build, counter: str) -> Change:
             "pool": build.pool.written,
             "policy": build.policy.written,
             "counter": counter,
+            "composer": COMPOSER,
+            "packet": Written(build.packet_bytes.decode()),
             "packet_hash": digest(build.packet_bytes).hex(),
+            "marks": dict(build.marks),
             "text": build.text,
+            "tokens": build.tokens,
             **({} if build.rules is None else {"rules": build.rules.to_wire()}),
         },
         created_at=build.request.now,
@@ -386,15 +392,27 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
 
 
 def _reload(ctx: Context, item: Item) -> Build:
+    """What this composer made is composed again; what an earlier one made is read as it was kept."""
     body = item.plain()
-    counter = ctx.counter_named(body["counter"])
     request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
     rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
-    build = _composed(item.id, request, pool, Policy.from_wire(body["policy"]), counter, rules)
+    policy = Policy.from_wire(body["policy"])
+    if body.get("composer") == COMPOSER:
+        build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
+    elif "packet" in body:
+        packet_bytes = canonical_bytes(body["packet"])
+        build = Build(item.id, packet_bytes, body["text"], body["tokens"], body["marks"], request, pool, policy, rules)
+    else:
+        raise ComposedBefore(
+            f"the build {item.id} was composed by version 0.1, which kept no packet and chose by other rules",
+            path="$.id",
+            hint="its text is kept and listed with the builds; replay it with the version that composed it",
+            details={"id": item.id},
+        )
     if digest(build.packet_bytes).hex() != body["packet_hash"]:
         raise IntegrityFailure(
             f"the build {item.id} no longer composes to the bytes it had",
-            hint="another version of muniment composed it",
+            hint="what it was made of was changed in the store",
             details={"id": item.id},
         )
     return build
