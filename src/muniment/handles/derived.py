@@ -32,6 +32,7 @@ from muniment.memory.facts.insight_projection import (
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
+from muniment.packets.projection import project_answer
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
     project_report,
@@ -124,6 +125,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
     Derivation("receipt", without=_unchanged),
     Derivation("build", without=erased),
+    Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer),
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False),
     _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False),

@@ -50,6 +50,12 @@ class MemoryLedger:
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
 
+    def answers(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LedgerEntry]:
+        """The answers that were observed with a build, oldest first; each entry's `cited` says what it names."""
+        from muniment.packets.answering import answers_to
+
+        return answers_to(self._ctx, tenant_id, build_id)
+
     def episodes(
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[EpisodeCandidate]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.items import Item
     from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import LedgerEntry, StopReason
+    from muniment.store.ledger.records import Cited, LedgerEntry, StopReason
     from muniment.verify.outputs import Output
     from muniment.verify.sandbox.harness import Harness
 
@@ -154,8 +154,12 @@ class Run:
         metadata: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         trust: Trust | None = None,
+        build: Build | str | None = None,
     ) -> LedgerEntry:
         """Record a message. `ts` is when it happened (default: now); `trust` may lower what the role gives.
+
+        Of an answer, `build` is the packet it was given, or its id: its marks are resolved and kept with it, and the
+        entry's `cited` says which evidence it names and which marks name none. `mem.why` goes back from there.
 
         An `id` that exists is a `DuplicateId`. Under an `idempotency_key` the same message is written once and its
         entry answered again; another message under it is an `IdempotencyMismatch`.
@@ -172,9 +176,15 @@ class Run:
             metadata=metadata,
             idempotency_key=idempotency_key,
             trust=trust,
+            cited=None if build is None else self._cite(role, content, build, "$.build"),
         )
         refuse_reserved(draft, "$")
         return self._append([draft])[0]
+
+    def _cite(self, role: Any, content: Any, build: Build | str, path: str) -> Cited:
+        from muniment.packets.answering import cite
+
+        return cite(self._ctx, self._scope, role, content, build, path)
 
     def observe_tool(
         self,
@@ -214,11 +224,30 @@ class Run:
         """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
-        drafts = drafts_of(events)
+        drafts = drafts_of([self._read_event(event, index) for index, event in enumerate(events)])
         for index, draft in enumerate(drafts):
             if draft.kind in ("system", "state_patch"):
                 refuse_reserved(draft, f"$[{index}]")
         return self._append(drafts) if drafts else []
+
+    def _read_event(self, event: Any, index: int) -> Any:
+        """An event of many, with what it cites of its `build`."""
+        if isinstance(event, EntryDraft):
+            event = event if event.cited is None else event.to_wire()
+        if not isinstance(event, Mapping):
+            return event
+        if "cited" in event:
+            raise InvalidInput(
+                "what an answer cites is read from its marks", path=f"$[{index}].cited", hint="give its build instead"
+            )
+        if "build" not in event:
+            return event
+        plain = {key: value for key, value in event.items() if key != "build"}
+        if event["build"] is None:
+            return plain
+        return plain | {
+            "cited": self._cite(plain.get("role"), plain.get("content"), event["build"], f"$[{index}].build")
+        }
 
     # -- working state --------------------------------------------------------------------------------
 

@@ -50,12 +50,13 @@ class RunLogHandle:
         and the policy says so, it is taken; `RunLocked` is raised where it does not hold.
         """
         from muniment.errors import InvalidInput
+        from muniment.packets.builds import build_of
         from muniment.runs.compacting import compact_if_due
         from muniment.runs.steps import ENDS, window_of, write_step
 
         if isinstance(builds, str | bytes) or not isinstance(builds, Iterable):
             raise InvalidInput("wanted a list of builds", path="$.builds", hint="wrap a single one in a list")
-        made = [self._build(build, f"$.builds[{index}]") for index, build in enumerate(builds)]
+        made = [build_of(self._ctx, self._scope, build, f"$.builds[{index}]") for index, build in enumerate(builds)]
         entry = write_step(
             self._writer(),
             event,
@@ -70,23 +71,6 @@ class RunLogHandle:
         if self._ctx.policy.compaction.auto and event in ENDS:
             compact_if_due(self._writer())
         return entry
-
-    def _build(self, build: Build | str, path: str) -> Build:
-        """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
-        from muniment.errors import InvalidInput, MunimentError, NotFound
-        from muniment.packets.builds import Build, load_build
-
-        if not isinstance(build, Build | str):
-            raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
-        try:
-            made = build if isinstance(build, Build) else load_build(self._ctx, self._scope.tenant_id, build)
-        except MunimentError as error:
-            error.path = path
-            raise
-        whose = made.request.scope
-        if (whose.tenant_id, whose.user_id) != (self._scope.tenant_id, self._scope.user_id):
-            raise NotFound(f"no build {made.id!r:.80} in this scope", path=path)
-        return made
 
     # -- claims ---------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
@@ -46,6 +46,7 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import RunFacts, StoredMemory, Tally
 from muniment.memory.patches import draft_patch
+from muniment.packets.builds import builds_of_run
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
 from muniment.store.ledger.orders import reads_like_instructions
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
+
+BUILDS_MAX = 64
+"""So many of a run's last packets are named in its log."""
 
 __all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
 
@@ -194,7 +198,10 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
         recalled = latest_recall(reader, scope)
         selection = latest_of_run(reader, "rule_selection", scope.user_id, scope.run_id)
         rules = {} if selection is None else selection.plain()
-        finished = _finished(ctx, scope, asked, whole, recalled, rules, _sandbox(reader, scope))
+        finished = replace(
+            _finished(ctx, scope, asked, whole, recalled, rules, _sandbox(reader, scope)),
+            builds=builds_of_run(reader, scope.run_id, BUILDS_MAX),
+        )
         facts = with_features(build_facts(finished))
         if asked.level != "user":
             facts = without_words(facts)

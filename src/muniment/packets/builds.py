@@ -20,7 +20,16 @@ from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.record import Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
 from muniment.core.scope import Scope
-from muniment.errors import ComposedBefore, Conflict, IntegrityFailure, InvalidInput, InvalidRecord, Issue, NotFound
+from muniment.errors import (
+    ComposedBefore,
+    Conflict,
+    IntegrityFailure,
+    InvalidInput,
+    InvalidRecord,
+    Issue,
+    MunimentError,
+    NotFound,
+)
 from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
@@ -41,6 +50,8 @@ __all__ = [
     "LINE_CHARS_MAX",
     "Build",
     "LineCounts",
+    "build_of",
+    "builds_of_run",
     "compose_build",
     "list_builds",
     "load_build",
@@ -391,6 +402,21 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     return _reload(ctx, item)
 
 
+def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build:
+    """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
+    if not isinstance(build, Build | str):
+        raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
+    try:
+        made = build if isinstance(build, Build) else load_build(ctx, scope.tenant_id, build)
+    except MunimentError as error:
+        error.path = path
+        raise
+    whose = made.request.scope
+    if (whose.tenant_id, whose.user_id) != (scope.tenant_id, scope.user_id):
+        raise NotFound(f"no build {made.id!r:.80} in this scope", path=path)
+    return made
+
+
 def _reload(ctx: Context, item: Item) -> Build:
     """What this composer made is composed again; what an earlier one made is read as it was kept."""
     body = item.plain()
@@ -422,6 +448,18 @@ def recompose(ctx: Context, build: Build, policy: Policy) -> Build:
     """Compose the request and the pool of a build under another policy. The new build is not stored."""
     request = build.request.model_copy(update={"policy_id": policy.policy_id})
     return _composed(build.id, request, build.pool, policy, line_counts_of(ctx), build.rules)
+
+
+def builds_of_run(reader: Reader, run_id: str, limit: int) -> tuple[str, ...]:
+    """The ids of a run's last builds that are still there, oldest first."""
+    where: tuple[Condition, ...] = (("kind", "=", "build"), ("run_id", "=", run_id), ("receipt_id", "=", None))
+    made = select(reader, ITEMS, where, into=_Made, order=("created_at", "id"), descending=True, limit=limit)
+    return tuple(build.id for build in reversed(made))
+
+
+class _Made(NamedTuple):
+    id: str
+    created_at: str
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:

@@ -1,20 +1,26 @@
-"""Why was my agent told this? From a text back to the builds that injected it and the events it came from."""
+"""Why was my agent told this, and why did it say that? From a text back to builds, their lines, and their events."""
 
 from __future__ import annotations
 
-from muniment.core.record import Items, Record
-from muniment.errors import InvalidInput
+from collections.abc import Iterator
+
+from muniment.core.record import Absent, Items, Record
+from muniment.errors import InvalidInput, NotFound
+from muniment.packets.answering import find_answers, trace_answer
 from muniment.packets.builds import list_builds
 from muniment.store.context import Context
+from muniment.store.ledger.records import LedgerEntry
+from muniment.store.reading import get_entry
 
 __all__ = ["Telling", "trace_text"]
 
 BUILDS_MAX = 1000
-"""How many builds back it looks."""
+"""How many builds, and answers, back it looks."""
+ID_CHARS_MAX = 256
 
 
 class Telling(Record):
-    """A build whose text held the words that were asked for."""
+    """A build whose text held the words that were asked for, or that an answer with these words was given."""
 
     build_id: str
     purpose: str
@@ -22,17 +28,67 @@ class Telling(Record):
     policy_id: str
     query: str
     line: str
-    """The line of the prompt it stood on."""
+    """The line of the prompt it stood on; of an answer the lines that the sentence cites, which may be none."""
     evidence_ids: Items[str]
-    """The events whose own words these are, as far as the build knew them."""
+    """The events whose own words these are, as far as the build knew them; of an answer those that it cites."""
+    answer_id: Absent[str] = None
+    """The event that is the answer."""
+    sentence: Absent[str] = None
+    """The sentence of the answer."""
+    unknown_marks: Absent[Items[str]] = None
+    """Marks of the sentence that name nothing on the page it was given."""
 
 
 def trace_text(ctx: Context, tenant_id: str, text: str, user_id: str | None) -> list[Telling]:
-    """Builds that told a model this text, newest first."""
+    """Builds that told a model this text, newest first; and answers that say it, with the lines they cite.
+
+    The id of an answer stands for the whole of it.
+    """
     wanted = " ".join(text.split()) if isinstance(text, str) else ""
     if not wanted:
         raise InvalidInput("say which text", path="$.text")
-    found: list[Telling] = []
+    if (answer := _answer(ctx, tenant_id, wanted, user_id)) is not None:
+        return list(_answered(ctx, tenant_id, answer, ""))
+    found = [
+        telling
+        for entry, _ in find_answers(ctx, tenant_id, wanted, user_id, BUILDS_MAX)
+        for telling in _answered(ctx, tenant_id, entry, wanted)
+    ]
+    return [*found, *_told(ctx, tenant_id, wanted, user_id)]
+
+
+def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> LedgerEntry | None:
+    """The answer of this id, where there is one that was observed with its build."""
+    if len(named) > ID_CHARS_MAX or " " in named:
+        return None
+    try:
+        entry = get_entry(ctx, tenant_id, named, user_id)
+    except NotFound:
+        return None
+    return entry if entry.cited is not None else None
+
+
+def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> Iterator[Telling]:
+    """One for each sentence of an answer that holds the words."""
+    for build, sentence, lines in trace_answer(ctx, tenant_id, entry):
+        if wanted.casefold() not in " ".join(sentence.text.split()).casefold():
+            continue
+        request = build.plain()["request"]
+        yield Telling(
+            build_id=build.id,
+            purpose=request["purpose"],
+            at=request["now"],
+            policy_id=request["policy_id"],
+            query=request["query"],
+            line="\n".join(lines),
+            evidence_ids=sentence.evidence_ids,
+            answer_id=entry.id,
+            sentence=sentence.text,
+            unknown_marks=sentence.unknown_marks,
+        )
+
+
+def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Iterator[Telling]:
     for item in list_builds(ctx, tenant_id, user_id, BUILDS_MAX):
         body = item.plain()
         line = next((line for line in body["text"].splitlines() if wanted.casefold() in line.casefold()), None)
@@ -44,15 +100,12 @@ def trace_text(ctx: Context, tenant_id: str, text: str, user_id: str | None) -> 
         for fact in pool["facts"]:
             if wanted.casefold() in str(fact["fact"]["value"]).casefold():
                 sources += fact["fact"]["sources"]
-        found.append(
-            Telling(
-                build_id=item.id,
-                purpose=request["purpose"],
-                at=request["now"],
-                policy_id=request["policy_id"],
-                query=request["query"],
-                line=line.strip(),
-                evidence_ids=tuple(dict.fromkeys(sources)),
-            )
+        yield Telling(
+            build_id=item.id,
+            purpose=request["purpose"],
+            at=request["now"],
+            policy_id=request["policy_id"],
+            query=request["query"],
+            line=line.strip(),
+            evidence_ids=tuple(dict.fromkeys(sources)),
         )
-    return found

@@ -75,6 +75,8 @@ class Finished:
     sandbox: Mapping[str, Any] | None = None
     sandbox_traces: tuple[str, ...] = ()
     verifier_ref: str | None = None
+    builds: tuple[str, ...] = ()
+    """The packets that the run was given, oldest first."""
     encoder: tuple[str, int] | None = None
     """The embedder's name and dimension, where vectors were made."""
 
@@ -86,6 +88,16 @@ class Finished:
     def last_answered(self) -> LedgerEntry | None:
         answers = [entry for entry in self.entries if entry.kind == "message" and entry.role == "assistant"]
         return answers[-1] if answers else None
+
+    @property
+    def injection(self) -> dict[str, Any]:
+        """Which packets stood in its prompts: the one its last answer cites, else the last; and all, if several."""
+        if not self.builds:
+            return {}
+        answered = self.last_answered
+        cited = None if answered is None or answered.cited is None else answered.cited.build_id
+        ref = cited if cited in self.builds else self.builds[-1]
+        return {"injection_ref": ref} | ({"injection_refs": list(self.builds)} if len(self.builds) > 1 else {})
 
 
 # -- facts --------------------------------------------------------------------------------------------
@@ -235,6 +247,7 @@ def build_event_log(
         "flow_tags": _flow_tags(run),
         **_blocks(run, _OWN_BLOCKS),
         **_experiment(run),
+        **run.injection,
     }
     if run.bucket_key is not None:
         plain["bucket_key"] = run.bucket_key
@@ -355,6 +368,7 @@ def build_capsule(run: Finished, now: str) -> TraceCapsule:
             "state_key": state_key(run.state),
             "refs": {
                 "x_ref": None if asked is None else asked.id,
+                **run.injection,
                 "tool_trace_refs": list(run.sandbox_traces) or None,
                 "y_ref": None if answered is None else answered.id,
                 "verifier_ref": run.verifier_ref,

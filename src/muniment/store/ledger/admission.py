@@ -110,6 +110,8 @@ def _body_of(draft: EntryDraft) -> dict[str, Any]:
         body["tool"] = draft.tool.to_wire()
     if draft.step is not None:
         body["step"] = draft.step.to_wire()
+    if draft.cited is not None:
+        body["cited"] = draft.cited.to_wire()
     return body
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "ROLES",
     "STOP_REASONS",
     "Body",
+    "Cited",
     "EntryDraft",
     "EntryKind",
     "Erased",
@@ -50,6 +51,14 @@ class ToolCall(Record):
     ok: bool
 
 
+class Cited(Record):  # TM-10
+    """What an answer cites of the build it was given: evidence by its marks, and the marks that name none."""
+
+    build_id: IdText
+    evidence_ids: Items[str]
+    unknown_marks: Items[str]
+
+
 class StepEvent(Record):  # CS-10
     """A moment in a run's step machine. Compaction counts PLAN_DONE, ACT_DONE and OBSERVE_DONE alone."""
 
@@ -77,6 +86,8 @@ class EntryDraft(Record):
     metadata: JsonObject | None = None
     tool: ToolCall | None = None
     step: StepEvent | None = None
+    cited: Cited | None = None
+    """Of an answer, read from its marks where it is observed with its build; never given by a caller."""
     trust: Trust | None = None
     """May lower the trust the role gives, never raise it."""
     idempotency_key: IdText | None = None
@@ -97,6 +108,7 @@ class Body(Record):
     metadata: Absent[JsonObject] = None
     tool: Absent[ToolCall] = None
     step: Absent[StepEvent] = None
+    cited: Absent[Cited] = None
     redactions: Absent[dict[str, Count]] = None
     """What was redacted at the door: kind of secret → how many."""
 
@@ -155,6 +167,11 @@ class LedgerEntry(Record):
     @property
     def step(self) -> StepEvent | None:
         return self.body.step if self.body else None
+
+    @property
+    def cited(self) -> Cited | None:
+        """Of an answer that was observed with its build: what it cites."""
+        return self.body.cited if self.body else None
 
 
 class RunState(Record):

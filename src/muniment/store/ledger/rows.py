@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import read_canonical
 from muniment.core.ports.schema import EntryRow
 from muniment.core.scope import Scope
-from muniment.store.ledger.records import Body, LedgerEntry, StepEvent, ToolCall
+from muniment.store.ledger.records import Body, Cited, LedgerEntry, StepEvent, ToolCall
 
 __all__ = ["EntryOwner", "EntryReceipt", "entry_of_row"]
 
@@ -81,6 +81,8 @@ def _body(plain: dict[str, Any]) -> Body:
         fields["tool"] = ToolCall.from_wire(plain["tool"])
     if "step" in plain:
         fields["step"] = StepEvent.from_wire(plain["step"])
+    if "cited" in plain:
+        fields["cited"] = Cited.from_wire(plain["cited"])
     return Body.unchecked(fields, _present(tuple(plain)))
 
 

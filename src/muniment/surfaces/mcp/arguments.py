@@ -95,6 +95,8 @@ class ObserveArguments(_Arguments):
     """Lowers what the words count for: `external` for pages, files and mail of others."""
     idempotency_key: Absent[IdText] = None
     """The same key writes once."""
+    build: Absent[IdText] = None
+    """Of an answer: the id of the packet it was given. Its marks are resolved and kept with it."""
 
 
 class RememberArguments(_Arguments):

@@ -85,12 +85,14 @@ def observe(tool_caller: ToolCaller, asked: ObserveArguments) -> Answered:
     if asked.tool is not None:
         if asked.speaker is not None:
             raise InvalidInput("a tool has no speaker", path="$.speaker")
+        if asked.build is not None:
+            raise InvalidInput("only an answer is observed with its build", path="$.build")
         ok = True if asked.ok is None else asked.ok
         entry = tool_caller.run.observe_tool(asked.tool, content=asked.content, ok=ok, **more)
     else:
         if asked.ok is not None:
             raise InvalidInput("only a tool's result is ok or not", path="$.ok")
-        entry = tool_caller.run.observe(asked.role, asked.content, speaker=asked.speaker, **more)
+        entry = tool_caller.run.observe(asked.role, asked.content, speaker=asked.speaker, build=asked.build, **more)
     seen = _observed(entry)
     return Answered(seen, words.say_observed(seen))
 

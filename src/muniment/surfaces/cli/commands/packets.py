@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
+    from muniment.store.ledger.records import LedgerEntry
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
 __all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "replay", "why"]
@@ -154,11 +155,18 @@ def _show_tellings(call: Call) -> Iterator[str]:
 def _telling_lines(call: Call, telling: Telling) -> Iterator[str]:
     asked = f" asked {one_line(telling.query, 80)!r}" if telling.query else ""
     yield f"{when(telling.at)}  {telling.build_id}  {telling.purpose}{asked}, policy {telling.policy_id}"
-    yield f"    told: {one_line(telling.line)}"
+    if telling.sentence is not None:
+        yield f"    said: {one_line(telling.sentence)}  ({telling.answer_id})"
+    for line in telling.line.splitlines():
+        yield f"    told: {one_line(line)}"
+    if telling.unknown_marks:
+        yield f"    marks that name nothing it was given: {' '.join(telling.unknown_marks)}"
     for event_id in telling.evidence_ids:
         trust = call.memory.ledger.get(event_id, tenant_id=call.tenant).trust
         yield f"    from: {source_line(call, event_id)}  (trust {trust})"
-    if not telling.evidence_ids:
+    if not telling.evidence_ids and telling.sentence is not None:
+        yield "    from: nothing; the sentence cites no evidence"
+    elif not telling.evidence_ids:
         yield f"    from: no event; `muniment explain {telling.build_id}` says what the build was made of"
 
 
@@ -170,7 +178,7 @@ why = Command(
     document="tellings",
     takes_user=True,
     words={"user_id": Word("Only builds for this user (default: the setting `user`, else all).")},
-    about="Newest first. TEXT may be `-`: standard input.",
+    about="Newest first. TEXT may be the id of an answer, or `-`: standard input.",
 )
 
 
@@ -219,6 +227,15 @@ def _explain(call: Call) -> Iterator[str]:
     yield from _section_lines(build, taken(build))
     yield from _left_lines(left_out(build))
     yield from _rest_lines(build)
+    yield from _titled("answers", map(_answered, call.memory.ledger.answers(build.id, tenant_id=call.tenant)))
+
+
+def _answered(entry: LedgerEntry) -> str:
+    """What one answer cites of the build, in a line."""
+    cited = entry.cited
+    named = len(cited.evidence_ids) if cited else 0
+    unknown = f", names nothing by {' '.join(cited.unknown_marks)}" if cited and cited.unknown_marks else ""
+    return f"{entry.id}  cites {named} of the evidence{unknown}: {entry.content or ''}"
 
 
 def _section_lines(build: Build, chosen: list[Taken]) -> Iterator[str]:
@@ -306,13 +323,16 @@ def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
 def _explained_document(call: Call) -> dict[str, Any]:
     from muniment.surfaces.cli.explained import explained
 
-    return explained(call.answer)
+    answers = call.memory.ledger.answers(call.answer.id, tenant_id=call.tenant)
+    cited = [{"event_id": entry.id} | entry.cited.to_wire() for entry in answers if entry.cited is not None]
+    return explained(call.answer) | {"answers": cited}
 
 
 explain = Command(
     "memory.replay",
     _explain,
     arguments={"build_id": "ID"},
+    calls=("memory.answers",),
     document=_explained_document,
     about="What it cost; what makes it replay the same.",
 )

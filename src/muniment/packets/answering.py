@@ -1,0 +1,109 @@
+"""From an answer back: what its marks cite when it is observed, and afterwards the lines it was given (TM-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.scope import Scope
+from muniment.errors import Forgotten, InvalidInput, NotFound
+from muniment.packets.builds import Build, build_of
+from muniment.packets.page.answers import CitedSentence, resolve
+from muniment.packets.projection import answer_name
+from muniment.store.context import Context
+from muniment.store.items import Item, latest, select_items
+from muniment.store.ledger.records import Cited, LedgerEntry
+from muniment.store.reading import content_of, get_entry
+
+__all__ = ["AnsweredLine", "answers_to", "cite", "find_answers", "trace_answer"]
+
+
+def cite(ctx: Context, scope: Scope, role: str, content: Any, build: Build | str, path: str = "$.build") -> Cited:
+    """What an answer cites of a build: its marks resolved, the unknown ones named."""
+    if role != "assistant":
+        raise InvalidInput(
+            "only an answer is observed with its build", path=path, hint="leave build out, or observe it as assistant"
+        )
+    made = build_of(ctx, scope, build, path)
+    said = resolve(content, made.marks) if isinstance(content, str) else None  # else the record refuses it
+    return Cited(
+        build_id=made.id,
+        evidence_ids=said.evidence_ids if said is not None else (),
+        unknown_marks=said.unknown_marks if said is not None else (),
+    )
+
+
+class AnsweredLine(NamedTuple):
+    """A sentence of an answer, and the lines of the prompt that it cites."""
+
+    build: Item
+    sentence: CitedSentence
+    lines: tuple[str, ...]
+
+
+def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[AnsweredLine]:
+    """The answer sentence by sentence, with the lines that its marks stand on; empty where its build is gone."""
+    cited = entry.cited
+    if cited is None:
+        return []
+    build = ctx.engine.read(tenant_id, lambda reader: latest(reader, cited.build_id))
+    if build is None or build.body is None:
+        return []
+    body = build.plain()
+    marks: dict[str, str] = body.get("marks", {})
+    numbers = {evidence_id: number for number, evidence_id in marks.items()}
+    page = body["text"].splitlines()
+    return [
+        AnsweredLine(build, sentence, tuple(_lines(page, [numbers[id_] for id_ in sentence.evidence_ids])))
+        for sentence in resolve(content_of(ctx, tenant_id, entry.id), marks).sentences
+    ]
+
+
+def _lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
+    """For each mark the lines that begin with it, else those that hold it."""
+    for number in numbers:
+        mark = f"[{number}]"
+        first = [line for line in page if line.startswith(mark)]
+        yield from (line.strip() for line in first or page if mark in line)
+
+
+def answers_to(ctx: Context, tenant_id: str, build_id: str) -> list[LedgerEntry]:
+    """The answers that were observed with a build, oldest first."""
+    build = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+    if build is None or build.kind != "build":
+        raise NotFound(f"no build {build_id!r:.80} in this store", path="$.build_id")
+    where: tuple[Condition, ...] = (
+        ("kind", "=", "answer"),
+        ("user_id", "=", build.user_id),
+        ("name", "=", answer_name(build_id)),
+    )
+
+    def named(reader: Reader) -> list[Item]:
+        return select_items(reader, where, order=("created_at", "id"))
+
+    found = ctx.engine.read(tenant_id, named)
+    return [get_entry(ctx, tenant_id, item.plain()["event_id"]) for item in found if item.body is not None]
+
+
+def find_answers(
+    ctx: Context, tenant_id: str, words: str, user_id: str | None, limit: int
+) -> Iterator[tuple[LedgerEntry, str]]:
+    """Answers that hold these words, newest first, of so many as are looked at; with their full text."""
+    where: tuple[Condition, ...] = (("kind", "=", "answer"),)
+    if user_id is not None:
+        where = (*where, ("user_id", "=", user_id))
+
+    def newest(reader: Reader) -> list[Item]:
+        return select_items(reader, where, order=("created_at", "id"), descending=True, limit=limit)
+
+    for item in ctx.engine.read(tenant_id, newest):
+        if item.body is None:
+            continue
+        try:
+            entry = get_entry(ctx, tenant_id, item.plain()["event_id"])
+            text = content_of(ctx, tenant_id, entry.id)
+        except Forgotten:  # between the two reads
+            continue
+        if words.casefold() in " ".join(text.split()).casefold():
+            yield entry, text
