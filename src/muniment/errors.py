@@ -18,6 +18,7 @@
     │   ├── RunLocked           the run's compaction failed; carries the diagnosis
     │   ├── WrongStage          a research run is not there yet, or is past it
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
+    │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
     │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
@@ -88,6 +89,7 @@ __all__ = [
     "InvalidJson",
     "InvalidRecord",
     "Issue",
+    "MessagesDiffer",
     "MissingDependency",
     "ModelFailure",
     "ModelMalformed",
@@ -326,6 +328,13 @@ class GateFailed(Conflict):
 class ClockWentBack(Conflict):
     code = "clock_went_back"
     usual_hint = "set the clock right, or wait until it has passed what is recorded"
+
+
+class MessagesDiffer(Conflict):
+    """`details` says at which message, what was recorded there, and what was given."""
+
+    code = "messages_differ"
+    usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
 
 
 class ComposedBefore(Conflict):

@@ -193,6 +193,7 @@ class Run:
         content: str,
         args: Mapping[str, Any] | None = None,
         ok: bool = True,
+        call_id: str | None = None,
         ts: Any = None,
         id: str | None = None,
         tags: Iterable[str] = (),
@@ -201,8 +202,13 @@ class Run:
         idempotency_key: str | None = None,
         trust: Trust | None = None,
     ) -> LedgerEntry:
-        """Record a tool's result. Content over 64 KiB lies out of line and reads the same."""
+        """Record a tool's result. Content over 64 KiB lies out of line and reads the same.
+
+        `call_id` is the id under which the model made the call.
+        """
         tool: dict[str, Any] = {"name": name, "ok": ok}
+        if call_id is not None:
+            tool["call_id"] = call_id
         if args is not None:  # what is no mapping is refused by the record
             tool["args"] = dict(args) if isinstance(args, Mapping) else args
         draft = make_draft(
@@ -228,6 +234,24 @@ class Run:
         for index, draft in enumerate(drafts):
             if draft.kind in ("system", "state_patch"):
                 refuse_reserved(draft, f"$[{index}]")
+        return self._append(drafts) if drafts else []
+
+    def record(self, messages: Iterable[Any], *, build: Build | str | None = None) -> list[LedgerEntry]:
+        """Record a conversation as an API has it: Chat Completions messages, Responses items or Anthropic messages.
+
+        The list is that of the whole session: recorded again when it has grown, what is new is written, and answered. A
+        list that was edited writes nothing; `MessagesDiffer` says where. A tool's result is joined to its call by its
+        id; pictures and files are kept as references. `build` is the packet that the last answer was given (see
+        `observe`). System and developer messages are kept, and never quoted.
+        """
+        from muniment.packets.recording import last_answer, new_drafts
+
+        drafts = new_drafts(self._ctx, self._scope, messages)
+        if build is not None:
+            answers = [draft for draft in drafts if draft.role == "assistant"]
+            said = answers[-1].content if answers else ""
+            cited = self._cite("assistant", said, build, "$.build")
+            drafts = last_answer(drafts, cited)
         return self._append(drafts) if drafts else []
 
     def _read_event(self, event: Any, index: int) -> Any:
@@ -431,8 +455,13 @@ class Run:
         policy: str | Policy | Mapping[str, Any] = "default",
         now: Any = None,
         task_type: str | None = None,
+        exclude_session: bool = False,
+        exclude: Iterable[str] = (),
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
+
+        With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
+        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
@@ -451,6 +480,8 @@ class Run:
             policy=policy_named(self._ctx.policy, policy),
             now=now,
             task_type=task_type or self._task_type,
+            exclude_session=exclude_session,
+            exclude=exclude,
         )
 
     # -- verification ---------------------------------------------------------------------------------

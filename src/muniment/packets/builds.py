@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -172,14 +172,17 @@ def compose_build(
     policy: Policy,
     now: Any,
     task_type: str,
+    exclude_session: bool = False,
+    exclude: Iterable[str] = (),
 ) -> Build:
     """Gather, compose, keep."""
+    left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
 
     def gathered(reader: Reader) -> tuple[GivenRules | None, ComposeRequest, Pool]:
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
-        request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type)
+        request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
         return rules, request, gather(ctx, reader, request, policy)
 
     id_ = ctx.ids.new("bld")
@@ -281,6 +284,7 @@ def _request(
     policy: Policy,
     now: Any,
     task_type: str,
+    left_out: Mapping[str, Any],
 ) -> ComposeRequest:
     total = policy.compose.max_tokens if max_tokens is None else max_tokens
     checked(BuildRequest, purpose=purpose, query=query, max_tokens=total, cues=cues, per_section=per_section)
@@ -308,9 +312,24 @@ def _request(
             budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
             policy_id=policy.policy_id,
             now=format_instant(moment),
+            **left_out,
         )
     except ValidationError as error:
         raise InvalidRecord("this cannot be composed for", issues_of(error)) from None
+
+
+def _left_out(exclude_session: Any, exclude: Any) -> dict[str, Any]:
+    """What the caller sends itself, as the request has it."""
+    if not isinstance(exclude_session, bool):
+        raise InvalidInput("exclude_session should be true or false", path="$.exclude_session")
+    if isinstance(exclude, str | bytes | Mapping) or not isinstance(exclude, Iterable):
+        raise InvalidInput("exclude should be a list of event ids", path="$.exclude", hint="wrap a single id in a list")
+    ids = list(exclude)
+    for index, id_ in enumerate(ids):
+        if not isinstance(id_, str):
+            raise InvalidInput("an event id is text", path=f"$.exclude[{index}]")
+    given: dict[str, Any] = {"exclude_session": True} if exclude_session else {}
+    return given | ({"exclude": tuple(sorted(set(ids)))} if ids else {})
 
 
 def _cues(given: Mapping[str, Any] | None) -> Cues:

@@ -70,9 +70,12 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
     if asked.strip():
         k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
         whose = scope.tenant_id, scope.user_id
-        found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, is_asked_later=True)
+        without = frozenset({scope.session_id}) if request.exclude_session else frozenset()
+        found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, without, is_asked_later=True)
     hits = tuple(map(_hit, found))
-    session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
+    session: list[ReadTurn] = []
+    if not request.exclude_session:
+        session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     before, window = session, session[:0]
     if policy.compose.window_turns:
         before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]

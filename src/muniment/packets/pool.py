@@ -98,6 +98,10 @@ class ComposeRequest(Record):
     budget: PacketBudget
     policy_id: str
     now: str
+    exclude_session: Absent[bool] = None
+    """True where nothing that was said in this session is to stand in the packet."""
+    exclude: Absent[Items[str]] = None
+    """Events that are not to stand in the packet."""
 
 
 class GivenRules(Record):

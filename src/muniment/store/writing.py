@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_bytes, digest, salted_digest
+from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import KeyTaken, Lock, Patch, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put
@@ -45,6 +45,7 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.store.context import Context
+from muniment.store.idempotency import key_of
 from muniment.store.items import Item, latest, write_changes
 from muniment.store.ledger.admission import Admitted, admit, place_blob
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
@@ -183,19 +184,9 @@ def _prepare(
         admitted=tuple(admitted),
         ids=tuple([draft.id or mint("evt") for draft in drafts]),
         salts=tuple(salts),
-        keys=tuple(_key_of(scope, draft) for draft in drafts),
+        keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
     )
-
-
-def _key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
-    if draft.idempotency_key is None:
-        return None
-    request = draft.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
-    request["scope"] = [scope.session_id, scope.agent_id]
-    # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
-    named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
-    return digest(named), canonical_bytes(request)
 
 
 class _Turns(NamedTuple):

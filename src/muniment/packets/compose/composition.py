@@ -312,6 +312,7 @@ def _filters(draft: PacketDraft) -> JsonObject:
         "barred_trust": list(getattr(policy, f"barred_trust_{draft.purpose}")),
         "quote_instruction_like": policy.quote_instruction_like,
         "insights_in_responder": policy.allow_validated_insights_in_responder,
+        **({"exclude_session": True} if draft.request.exclude_session else {}),
     }
 
 

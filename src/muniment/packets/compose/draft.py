@@ -168,7 +168,7 @@ class PacketDraft:
         return "insight_wall" if self.wall.bars_text(text) else None
 
     def _withheld_ids(self) -> dict[str, Reason]:
-        found: dict[str, Reason] = {}
+        found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")
         for turn in self.turns.values():
             if (turn.flags or turn.trust in self._barred) and (reason := self.bars(turn.trust, turn.flags)) is not None:
                 found[turn.id] = reason

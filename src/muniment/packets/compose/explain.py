@@ -32,6 +32,7 @@ Reason = Literal[
     "count_limit",
     "task_type",
     "empty",
+    "excluded",
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))

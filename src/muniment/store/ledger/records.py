@@ -49,6 +49,8 @@ class ToolCall(Record):
     name: IdText
     args: Absent[JsonObject] = None
     ok: bool
+    call_id: Absent[IdText] = None
+    """The id under which the model made the call, where there is one: what joins the result to it."""
 
 
 class Cited(Record):  # TM-10

@@ -50,6 +50,7 @@ REASONS: Mapping[str, str] = {
     "count_limit": "enough of its kind are there",
     "task_type": "it is for another type of task",
     "empty": "it says nothing",
+    "excluded": "the caller sends it itself",
 }
 """Why something may be left out, for a person."""
 

@@ -113,6 +113,7 @@ _RUNS = (
     row("run", "observe_tool", "POST tool-results", "write", status=201, repeats="ledger"),
     row("run", "observe_many", "POST events/batch", "write", status=201, repeats="ledger", is_listed=True,
         body="events"),
+    row("run", "record", "POST messages", "write", status=201, repeats="guarded", is_listed=True),
     row("run.ledger", "entries", "GET events", "read", is_listed=True),
     row("run.ledger", "get", "GET events/{event_id}", "read", without_run="events/{event_id}"),
     row("run.ledger", "content", "GET events/{event_id}/content", "read", media=_TEXT,

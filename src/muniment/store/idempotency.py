@@ -1,0 +1,68 @@
+"""Idempotency keys (LG-06): what a draft's key and request come to, and what was written under keys before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from muniment.core.canonical import canonical_bytes, digest, salted_digest
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import chunked, select
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY
+from muniment.core.scope import Scope
+from muniment.store.ledger.records import EntryDraft
+
+__all__ = ["KeyMatch", "key_of", "match_keys"]
+
+
+def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
+    """The hash of a draft's key and the request it stands for; None where it has no key."""
+    if draft.idempotency_key is None:
+        return None
+    request = draft.model_dump(mode="json", exclude={"idempotency_key", "cited"}, exclude_defaults=True)
+    request["scope"] = [scope.session_id, scope.agent_id]
+    # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
+    named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
+    return digest(named), canonical_bytes(request)
+
+
+class KeyMatch(NamedTuple):
+    """What was written under a draft's key: nothing, the same, something else, or what was forgotten since."""
+
+    entry_id: str | None
+    is_same: bool
+
+
+class _Held(NamedTuple):
+    key_hash: bytes
+    entry_id: str
+    request_hash: bytes | None
+
+
+class _Salted(NamedTuple):
+    id: str
+    salt: bytes | None
+
+
+def match_keys(reader: Reader, scope: Scope, drafts: Sequence[EntryDraft]) -> list[KeyMatch]:
+    """Draft by draft, what its key was used for; in a few reads, however many there are."""
+    keys = [key_of(scope, draft) for draft in drafts]
+    hashes = [key[0] for key in keys if key is not None]
+    held: dict[bytes, _Held] = {}
+    for part in chunked(hashes):
+        where: tuple[Condition, ...] = (("user_id", "=", scope.user_id), ("key_hash", "in", part))
+        held |= {row.key_hash: row for row in select(reader, IDEMPOTENCY, where, into=_Held)}
+    ids = [row.entry_id for row in held.values()]
+    salts: dict[str, bytes | None] = {}
+    for named in chunked(ids):
+        salts |= {row.id: row.salt for row in select(reader, ENTRIES, (("id", "in", named),), into=_Salted)}
+    return [_match(key, None if key is None else held.get(key[0]), salts) for key in keys]
+
+
+def _match(key: tuple[bytes, bytes] | None, row: _Held | None, salts: dict[str, bytes | None]) -> KeyMatch:
+    if key is None or row is None:
+        return KeyMatch(None, is_same=False)
+    salt = salts.get(row.entry_id)
+    if row.request_hash is None or salt is None:  # forgotten: nobody can tell any more
+        return KeyMatch(row.entry_id, is_same=True)
+    return KeyMatch(row.entry_id, is_same=row.request_hash == salted_digest(salt, key[1]))
