@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -40,6 +41,49 @@ def test_a_blob_is_named_by_its_salted_hash() -> None:
     assert placed.body == {"tags": ["a"], "blob": salted_digest(salt, placed.blob).hex(), "bytes": KIB64 + 1}
     assert parse_json(placed.body_text) == placed.body
     assert place_blob(door(content="y" * (KIB64 + 1), tags=("a",)), b"t" * 16).body["blob"] != placed.body["blob"]
+
+
+def refusal(call: Callable[[], Any]) -> tuple[str, str, str, str]:
+    """All that whoever hands something in is told: the code, what is wrong, where, and what to do."""
+    with pytest.raises(MunimentError) as caught:
+        call()
+    error = caught.value
+    return error.code, error.message, error.path or "", error.hint or ""
+
+
+@pytest.mark.req("LG-09")
+def test_what_is_too_large_is_told_by_its_size_and_its_limit() -> None:
+    policy = {"content_bytes_max": 100, "inline_bytes_max": 50, "body_bytes_max": 60}
+    split = "split it, or raise ledger.content_bytes_max in the policy"
+    for content, size in (("x" * 101, 101), ("字" * 34, 102), ("字" * 101, 303)):
+        said = f"content of {size} bytes is over the limit of 100"
+        assert refusal(lambda content=content: door(policy, content=content)) == ("too_large", said, "$.content", split)
+    beside = {"metadata": {"k": "x" * 60}}
+    size = len(canonical_text({"metadata": {"k": "x" * 60}}))
+    said = f"metadata, tags, entities and tool arguments of {size} bytes are over the limit of 60"
+    assert refusal(lambda: door(policy, **beside)) == (
+        "too_large",
+        said,
+        "$.metadata",
+        "put large data into the content",
+    )
+
+
+@pytest.mark.req("LG-09")
+@pytest.mark.parametrize("name", ["inline_bytes_max", "body_bytes_max", "content_bytes_max"])
+def test_each_limit_is_kept_to_the_byte_whatever_the_others_are(name: str) -> None:
+    roomy = {"inline_bytes_max": 10_000, "body_bytes_max": 10_000, "content_bytes_max": 10_000}
+    beside = {"tags": ["t"]}
+    size = {"body_bytes_max": len(canonical_text(beside))}.get(name, 40)
+    at = door(roomy | {name: size}, content="x" * 40, tags=("t",))
+    assert (at.blob, at.text, at.body) == (None, "x" * 40, {"content": "x" * 40, **beside})
+    assert at.body_text == canonical_text(at.body)
+    under = roomy | {name: size - 1}
+    if name == "inline_bytes_max":
+        out = door(under, content="x" * 40, tags=("t",))
+        assert (out.blob, out.text, out.body, out.body_text) == (b"x" * 40, "x" * 40, beside, "")
+    else:
+        assert refusal(lambda: door(under, content="x" * 40, tags=("t",)))[0] == "too_large"
 
 
 @pytest.mark.parametrize("size", [99, 100, 101, 10_000])
@@ -148,3 +192,79 @@ def test_empty_parts_are_left_out_of_the_body() -> None:
     assert (
         door(content="\0\u2028").body_text == canonical_text({"content": "\0\u2028"}) == '{"content":"\\u0000\u2028"}'
     )
+
+
+def test_every_part_that_is_given_stands_in_the_body_under_its_name() -> None:
+    tool = {"name": "search", "ok": True, "args": {"q": "x"}}
+    given = {
+        "speaker": "Ann",
+        "tags": ["a", "b"],
+        "entities": ["Rome"],
+        "metadata": {"k": [1]},
+    }
+    drafts: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (given, {}),
+        ({"kind": "tool_result", "role": "tool", "tool": tool}, {"tool": tool}),
+        ({"kind": "step", "step": {"event": "PLAN_DONE"}}, {"step": {"event": "PLAN_DONE"}}),
+    ]
+    for draft, special in drafts:
+        parts = {name: draft[name] for name in given if name in draft}
+        body = admit(EntryDraft.from_wire({"role": "user", "content": "hi"} | draft), LedgerPolicy()).body
+        assert body == {"content": "hi"} | parts | special
+        assert body.keys() == {"content", *parts, *special}
+
+
+def test_what_was_redacted_is_counted_and_the_text_of_the_body_says_so_too() -> None:
+    text = "password=hunter2222"
+    admitted = door(content=text, metadata={"note": "password=hunter3333"})
+    assert admitted.flags == ("redacted",)
+    assert admitted.body["redactions"] == {"password": 2}
+    assert parse_json(admitted.body_text) == admitted.body
+    assert "hunter" not in admitted.body_text
+    kept = door({"redact_secrets": False}, content=text)
+    assert (kept.flags, kept.body) == ((), {"content": text})
+
+
+def test_an_instant_is_written_in_one_form() -> None:
+    assert door(ts="2026-05-01T14:00:00+02:00").ts == "2026-05-01T12:00:00.000000Z"
+    assert door().ts is None
+
+
+def test_a_draft_goes_in_and_its_trust_comes_out_settled() -> None:
+    draft = EntryDraft(role="user", content="hi", trust="external")
+    admitted = admit(draft, LedgerPolicy())
+    assert (admitted.draft, admitted.trust) == (draft, "external")
+    assert door(role="assistant").trust == "assistant"
+
+
+@pytest.mark.req("LG-08")
+@pytest.mark.parametrize(
+    ("draft", "told"),
+    [
+        (
+            {"kind": "tool_result"},
+            ("a tool_result, and nothing else, has a tool", "$.tool", "use observe_tool"),
+        ),
+        (
+            {"kind": "tool_result", "tool": {"name": "t", "ok": True}},
+            ("a tool_result has the role 'tool'", "$.role", "use observe_tool"),
+        ),
+        (
+            {"kind": "step"},
+            ("a step, and nothing else, has a step event", "$.step", "correct it and call again; nothing was written"),
+        ),
+        (
+            {"role": "tool", "trust": "user"},
+            (
+                "the role 'tool' has trust 'tool'; a caller can lower it, not raise it to 'user'",
+                "$.trust",
+                "leave trust out, or give one of tool, external",
+            ),
+        ),
+    ],
+)
+def test_whoever_hands_in_a_shape_that_does_not_fit_is_told_what_to_do(
+    draft: dict[str, Any], told: tuple[str, str, str]
+) -> None:
+    made = EntryDraft.model_validate({"role": "user", "content": ""} | draft)
+    assert refusal(lambda: admit(made, LedgerPolicy())) == ("invalid_input", *told)
