@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from promotion_makers import NOW, POLICY, Gated, draft, rule
@@ -10,7 +10,15 @@ from promotion_makers import NOW, POLICY, Gated, draft, rule
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.core.policy.rules import GatePolicy
 from muniment.rules.promotion.clashes import Clash
-from muniment.rules.promotion.gate import faults_of, judge_gate, reasons_of, rule_digest
+from muniment.rules.promotion.gate import (
+    faults_of,
+    holds,
+    judge_gate,
+    outcome_of,
+    policy_digest,
+    reasons_of,
+    rule_digest,
+)
 from muniment.rules.promotion.records import GateReport, LintFinding
 from muniment.rules.promotion.tests import is_micro, with_tests
 
@@ -215,3 +223,240 @@ def test_a_rule_that_is_changed_or_a_stricter_policy_goes_through_the_gate_again
 
 def test_the_report_is_the_same_bytes_again() -> None:
     assert Gated().gate().to_bytes() == Gated().gate().to_bytes()
+
+
+# -- what a report says --------------------------------------------------------------------------------
+
+
+def found_by(report: GateReport) -> dict[str, tuple[bool, str, str]]:
+    return {check.name: (check.ok, check.found, check.needed) for check in report.checks}
+
+
+@pytest.mark.req("RC-18")
+def test_a_report_names_every_check_with_what_it_found_and_needed() -> None:
+    made = Gated()
+    report = made.gate()
+    none = (True, "none against it", "none")
+    boundary = sum(spec.kind == "boundary" and not is_micro(spec) for spec in made.specs)
+    assert boundary > 0
+    assert found_by(report) == {
+        "regressions": (True, "1", "1 or more"),
+        "cluster counterexamples": (True, "1", "1 or more"),
+        "boundary counterexamples": (True, str(boundary), "1 or more"),
+        "micro-regressions": (True, str(sum(map(is_micro, made.specs))), "5 or more"),
+        "the rule has tests": (True, f"{len(made.specs)} tests", "the tests it names, and its own"),
+        "every test passes": none,
+        "none is vacuous": none,
+        "none contradict": none,
+        "counterexamples are of other tasks": none,
+        "failures are predicted": (True, "2", "2 or more"),
+        "lint finds no error": none,
+        "has evidence": (True, "2 runs", "1 or more"),
+        "not retired": (True, "temporary", "temporary or active"),
+    }
+    assert (report.report_id, report.rule_id, report.created_at) == ("gate-1", made.rule.rule_id, NOW)
+    assert report.policy_digest == policy_digest(POLICY.gate)
+    assert report.outcomes == tuple(made.outcomes())
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "found"),
+    [
+        (lambda made: {"outcomes": made.outcomes()[1:]}, "every test passes", "d1-regression has no outcome"),
+        (_foreign, "the rule has tests", "d1-regression is linked to others"),
+        (
+            lambda made: {"rule": with_tests(made.rule, made.specs[1:])},
+            "the rule has tests",
+            "d1-regression is not the rule's",
+        ),
+        (lambda made: {"specs": made.specs[1:]}, "the rule has tests", "d1-regression was not run"),
+        (lambda made: {"specs": [*made.specs, made.specs[0]]}, "the rule has tests", "d1-regression stands twice"),
+        (
+            lambda made: {"outcomes": [*made.outcomes(), made.outcomes()[0].model_copy(update={"test_id": "other"})]},
+            "the rule has tests",
+            "other is no test at hand",
+        ),
+        (
+            lambda made: {"lint": [LintFinding(code="order", path="$.body", message="m")]},
+            "lint finds no error",
+            "order at $.body",
+        ),
+        (lambda made: {"clashes": [Clash("a", "b", "why")]}, "none contradict", "a and b: why"),
+        (lambda made: {"draft": None}, "failures are predicted", "0"),
+    ],
+)
+def test_a_check_that_fails_says_by_name_what_is_against_it(change: Any, check: str, found: str) -> None:
+    made = Gated()
+    fault = found_by(made.gate(**change(made)))[check]
+    assert fault[0] is False
+    assert fault[1].split("; ")[0] == found
+
+
+def test_a_test_that_failed_is_told_with_its_message_if_it_has_one() -> None:
+    made = Gated()
+    first, *rest = made.outcomes()
+    for message, said in (("", "d1-regression failed"), ("no JSON", "d1-regression failed: no JSON")):
+        bad = first.model_copy(update={"ok": False, "status": "failed", "message": message})
+        assert found_by(made.gate(outcomes=[bad, *rest]))["every test passes"] == (False, said, "none")
+    long = first.model_copy(update={"ok": False, "status": "error", "message": "x" * 300})
+    said = f"d1-regression error: {'x' * 120}"
+    assert found_by(made.gate(outcomes=[long, *rest]))["every test passes"][1] == said
+
+
+@pytest.mark.parametrize(("count", "more"), [(4, ""), (5, ""), (6, "; and 1 more"), (9, "; and 4 more")])
+def test_five_are_named_and_the_others_counted(count: int, more: str) -> None:
+    clashes = [Clash(f"t{place}", "b", "why") for place in range(count)]
+    found = found_by(Gated().gate(clashes=clashes))["none contradict"][1]
+    assert found == "; ".join(f"t{place} and b: why" for place in range(min(count, 5))) + more
+
+
+def test_a_rule_that_neither_names_nor_has_tests_is_told_what_it_needs() -> None:
+    made = Gated()
+    made.specs = []
+    made.rule = RuleRecord.from_wire(
+        made.rule.to_wire() | {"tests": {"regression_tests": [], "counterexample_tests": []}}
+    )
+    report = made.gate()
+    assert found_by(report)["the rule has tests"] == (False, "none: it stays temporary", "those of its draft")
+
+
+def test_predicted_failures_are_told_apart_by_id_or_by_words() -> None:
+    made = Gated()
+    wire = made.draft.to_wire()
+    for failures, count in (
+        ([{"id": "a"}, {"description": "b"}], "2"),
+        ([{"description": "b"}, {"description": "b"}], "1"),
+        ([{"id": "a", "description": "x"}, {"id": "a", "description": "y"}], "1"),
+        ([{}, {"id": "a"}], "1"),
+    ):
+        given = DistillDraft.from_wire(wire | {"failure_prediction": {"predicted_failures": failures}})
+        assert found_by(made.gate(draft=given))["failures are predicted"] == (count == "2", count, "2 or more")
+
+
+class Came(NamedTuple):
+    """What a grader says of a test."""
+
+    status: str
+    ok: bool
+    message: str
+
+
+def test_what_came_of_a_test_is_kept_with_what_the_test_is() -> None:
+    made = Gated()
+    spec = next(one for one in made.specs if one.kind == "cluster")
+    kept = outcome_of(spec, Came(status="passed", ok=True, message="m" * 1001), vacuous=False)
+    assert kept.to_wire() == {
+        "test_id": spec.test_id,
+        "test_type": "counterexample",
+        "kind": "cluster",
+        "is_micro": False,
+        "status": "passed",
+        "ok": True,
+        "vacuous": False,
+        "message": "m" * 1000,
+    }
+    plain = next(one for one in made.specs if one.kind is None)
+    assert outcome_of(plain, Came(status="passed", ok=True, message=""), vacuous=True).vacuous
+    assert outcome_of(plain, Came(status="passed", ok=True, message=""), vacuous=True).kind is None
+    micro = next(one for one in made.specs if is_micro(one))
+    assert outcome_of(micro, Came(status="passed", ok=True, message=""), vacuous=False).is_micro
+    for status, ok in (("passed", False), ("not_graded", True), ("error", True)):
+        assert outcome_of(plain, Came(status=status, ok=ok, message=""), vacuous=False).ok is False
+
+
+@pytest.mark.req("RC-18")
+def test_all_that_speaks_against_a_report_is_told_in_order() -> None:
+    made = Gated()
+    report = made.gate()
+    one, two, *rest = report.checks
+    errors = [LintFinding(code=code, path="$", message="m") for code in ("order", "secret")]
+    warning = LintFinding(code="long", path="$", message="m", severity="warning")
+    forged = report.model_copy(
+        update={
+            "passed": False,
+            "rule_id": "another",
+            "rule_digest": "0",
+            "policy_digest": "0",
+            "checks": (one.model_copy(update={"ok": False}), two.model_copy(update={"ok": False}), *rest),
+            "lint": (*errors, warning),
+            "outcomes": tuple(each.model_copy(update={"vacuous": True}) for each in report.outcomes),
+        }
+    )
+    assert faults_of(forged, made.rule, POLICY.gate) == (
+        "the gate did not pass",
+        "the gate judged the rule another",
+        "the rule was changed after the gate",
+        "the gate judged by another policy",
+        "checks fail: regressions, cluster counterexamples",
+        "lint errors: order, secret",
+        "0 regressions that passed; needed 1",
+        "0 cluster counterexamples that passed; needed 1",
+        "0 boundary counterexamples that passed; needed 1",
+        "0 micro-regressions that passed; needed 5",
+        "a test of the report did not pass, or says nothing",
+    )
+    assert faults_of(report.model_copy(update={"lint": (warning,)}), made.rule, POLICY.gate) == ()
+
+
+@pytest.mark.req("RC-18")
+@pytest.mark.parametrize("change", [{"ok": False}, {"status": "failed"}, {"vacuous": True}])
+def test_one_outcome_that_does_not_hold_is_enough(change: dict[str, Any]) -> None:
+    made = Gated()
+    report = made.gate()
+    extra = report.outcomes[0].model_copy(update={"test_id": "z"})
+    sound = report.model_copy(update={"outcomes": (*report.outcomes, extra)})
+    assert faults_of(sound, made.rule, POLICY.gate) == ()
+    assert holds(sound) is True
+    odd = report.model_copy(update={"outcomes": (*report.outcomes, extra.model_copy(update=change))})
+    assert faults_of(odd, made.rule, POLICY.gate) == ("a test of the report did not pass, or says nothing",)
+    assert holds(odd) is False
+
+
+@pytest.mark.req("RC-18")
+def test_a_report_holds_with_warnings_and_not_with_what_it_lacks() -> None:
+    report = Gated().gate()
+    warning = LintFinding(code="long", path="$", message="m", severity="warning")
+    assert holds(report.model_copy(update={"lint": (warning,)})) is True
+    bad = report.checks[-1].model_copy(update={"ok": False})
+    for forged in (
+        {"passed": False},
+        {"checks": ()},
+        {"checks": (*report.checks[:-1], bad)},
+        {"outcomes": ()},
+        {"lint": (warning, warning.model_copy(update={"severity": "error"}))},
+    ):
+        assert holds(report.model_copy(update=forged)) is False
+
+
+def test_the_lines_to_sign_begin_with_what_fails_and_end_with_warnings() -> None:
+    made = Gated()
+    warning = LintFinding(code="long", path="$.body", message="many words", severity="warning")
+    lines = reasons_of(made.gate(lint=[warning]))
+    count = len(made.specs)
+    assert lines[0] == f"{count} of {count} tests passed"
+    assert lines[1] == "ok: regressions: 1 (needed 1 or more)"
+    assert lines[-1] == "warning: long at $.body: many words"
+    assert all(line.startswith("ok: ") for line in lines[1:-1])
+    assert len(lines) == 15
+    bad = reasons_of(made.gate(outcomes=made.outcomes(**{"d1-boundary": "I will not say"})))
+    assert bad[:2] == ("the rule stays temporary", f"{count - 1} of {count} tests passed")
+    assert bad[2].startswith("FAILS: every test passes: d1-boundary failed")
+    assert bad[2].endswith("(needed none)")
+    assert bad[3] == "ok: regressions: 1 (needed 1 or more)"
+
+
+def test_digests_tell_apart_what_counts_and_nothing_else() -> None:
+    made = Gated().rule
+    wire = made.to_wire()
+    changes: tuple[dict[str, Any], ...] = (
+        {"type": "StrategyRule"},
+        {"title": "Another"},
+        {"body": "Other words."},
+        {"applicability": {}},
+    )
+    digests = {rule_digest(RuleRecord.from_wire(wire | change)) for change in ({}, *changes)}
+    assert len(digests) == 5
+    for other in ({"metrics": {"pass_p_K": 3}}, {"version": "7"}, {"status": "active"}, {"evidence": {}}):
+        assert rule_digest(RuleRecord.from_wire(wire | other)) == rule_digest(made)
+    assert policy_digest(GatePolicy()) == policy_digest(GatePolicy.from_wire(GatePolicy().model_dump(mode="json")))
+    assert policy_digest(GatePolicy(micro_min=6)) != policy_digest(GatePolicy())
