@@ -116,6 +116,16 @@ def test_what_is_surely_above_is_so_and_never_more_than_surely() -> None:
     )
 
 
+def test_a_wide_one_against_a_very_narrow_one_is_its_share_beyond_it() -> None:
+    """Summed over the narrow one: over the wide one, the other's steep rise would fall between two points."""
+    beyond = float(share_above(Fraction(1, 4), 2, 2))
+    wide, narrow = Beta(2, 2), Beta(1e8, 3e8)
+    assert prob_greater(wide, narrow) == pytest.approx(beyond, abs=1e-8)
+    assert prob_greater(narrow, wide) == pytest.approx(1 - beyond, abs=1e-8)
+    tilted = Beta(2, 5)
+    assert prob_greater(tilted, Beta(3e8, 1e8)) == pytest.approx(float(share_above(Fraction(3, 4), 2, 5)), abs=1e-8)
+
+
 def test_the_moments_of_a_beta() -> None:
     beta = Beta(3, 5)
     assert (beta.mean, beta.variance) == (pytest.approx(3 / 8), pytest.approx(15 / (64 * 9)))
