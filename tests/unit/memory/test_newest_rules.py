@@ -327,6 +327,22 @@ def test_from_farther_down_comes_only_what_the_newest_session_says() -> None:
     assert ordered(query, *turns, policy=whole) == Order([4, 1, 3, 2, 0], [4, 3, 2, 0])
 
 
+def test_what_is_farther_down_and_older_answers_nothing() -> None:
+    turns = (Turn(f"{HOME} lisbon", 50), Turn("garden", 11), Turn(f"{HOME} rome", 20, session=1))
+    assert ordered(asking(HOME, state=True), *turns, policy=RecallPolicy(newest_pool=2)) == Order([0, 1, 2], [])
+
+
+def test_a_session_is_as_new_as_the_newest_that_it_says_of_it() -> None:
+    turns = (
+        Turn("tower brick red", 22, session=1),
+        Turn("tower brick blue", 18, session=1),
+        Turn("tower brick green", 20, session=0),
+    )
+    apart = RecallPolicy(restated_overlap=1.0)
+    for pool, expected in (([0, 1, 2], [0, 1, 2]), ([2, 1, 0], [1, 0, 2]), ([1, 2, 0], [1, 0, 2])):
+        assert ordered(NOW, *turns, pool=pool, policy=apart).ordinals == expected
+
+
 def test_the_edge_of_the_pool_is_not_in_it() -> None:
     turns = (Turn("tower brick red", 10), Turn("garden", 11), Turn("tower brick blue", 20, session=1))
     edge = RecallPolicy(newest_pool=2)
@@ -366,17 +382,24 @@ def test_what_is_said_of_another_is_of_the_same_one_only_if_much_the_same_is_sai
     assert ordered(query, mine_, Turn(f"sister rome {HERS}", 20, session=1)) == Order([1, 0], [1, 0])
     assert ordered(query, mine_, Turn(f"brother rome {HERS}", 20, session=1)) == Order([0, 1], [])
     assert ordered(query, mine_, Turn("sister rome", 20, session=1)) == Order([0, 1], [])
+    common = [Turn(f"aunt{at} {HERS}", 1, session=9, speaker=1) for at in range(6)]
+    unstated = (mine_, Turn("sister rome", 20, session=1), *common)
+    assert ordered(query, *unstated).ordinals[:2] == [0, 1], "however much else is the same"
+    far = (mine_, Turn("garden", 11), Turn(f"sister rome {HERS}", 20, session=1))
+    assert ordered(query, *far, policy=RecallPolicy(newest_pool=2)) == Order([2, 1, 0], [2, 0])
 
 
 def test_what_may_stand_for_a_word_counts_for_how_things_are_but_not_for_restating() -> None:
     kind = Kind((0,), (term_hash("dog"),))
-    turns = (Turn("pet brick red", 10), Turn("dog brick blue", 20, session=1))
+    turns = (Turn("pet brick red tall", 10), Turn("dog brick red blue", 20, session=1))
     query = asking("pet brick", kinds=(kind,))
     assert ordered(query, *turns) == Order([0, 1], [])
     assert ordered(query._replace(state=True, current=True), *turns) == Order([1, 0], [1, 0])
     unsaid = asking("pet brick", kinds=(kind,), state=True, current=True)
-    only = (Turn("dog brick red", 10), Turn("dog brick blue", 20, session=1))
-    assert ordered(unsaid, *only).ordinals == [1, 0]
+    only = (Turn("dog brick red", 10), Turn("dog brick blue", 20, session=1), Turn("garden", 5, session=2))
+    assert ordered(unsaid, *only).ordinals == [1, 0, 2]
+    half = (only[0], Turn("brick blue", 20, session=1), only[2])
+    assert ordered(unsaid, *half).ordinals == [0, 1, 2], "what nobody says in that word weighs all the same"
 
 
 # -- what ends what ------------------------------------------------------------------------------------
@@ -388,6 +411,12 @@ def test_the_same_with_another_value_is_superseded() -> None:
     assert ends(TOWER, OLD, NEW, alike=[]) == {}
     third = Turn("tower brick green", 5)
     assert ends(TOWER, OLD, NEW, third, alike=[1, 0, 2]) == {0: 1, 2: 1}
+
+
+def test_a_word_that_others_say_weighs_and_one_that_nobody_says_does_not() -> None:
+    query = asking("tower brick zebra")
+    assert ends(query, OLD, NEW) == {0: 1}
+    assert ends(query, OLD, NEW, Turn("zebra", 1)) == {}
 
 
 @pytest.mark.parametrize(
@@ -424,7 +453,8 @@ def test_an_attribute_that_has_just_changed_ends_the_old_one_in_whatever_words()
     assert ends(query, old, new) == {0: 1}
     assert ends(query, old, new._replace(terms=f"moved berlin {HOME}")) == {}
     assert ends(query, Turn("live lisbon", 10), new) == {}
-    assert ends(query, old, new, Turn("live rome", 5), alike=[1, 0, 2]) == {0: 1}
+    for alike in ([1, 0, 2], [1, 2, 0]):
+        assert ends(query, old, new, Turn("live rome", 5), alike=alike) == {0: 1}
 
 
 def test_a_statement_that_lacks_an_attribute_of_the_old_one_does_not_end_it() -> None:

@@ -213,6 +213,19 @@ def test_a_query_that_asks_for_nothing_finds_nothing() -> None:
     assert not got.eligible.any()
 
 
+def test_all_that_is_looked_up_is_asked_for_at_once() -> None:
+    class Asked(MemoryIndex):
+        prepared: Sequence[int] = ()
+
+        def prepare(self, terms: Sequence[int]) -> None:
+            self.prepared = terms
+
+    index = Asked([])
+    query = NOTHING._replace(slots=(slot("appl"),), kinds=(Kind((0,), (term_hash("candl"),)),))
+    score(query, index, POLICY)
+    assert {term_hash("appl"), term_hash("candl"), term_hash("#q"), term_hash("#number")} <= set(index.prepared)
+
+
 def test_words_and_what_stands_for_them_are_measured_by_the_best() -> None:
     query = NOTHING._replace(slots=(slot("appl"),), kinds=(Kind((0,), (term_hash("candl"),)),))
     index = index_of()

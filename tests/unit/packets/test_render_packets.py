@@ -126,8 +126,10 @@ def test_an_unvalidated_insight_is_refused_for_a_responder(state: str, place: st
 def test_a_planners_packet_is_not_shown_to_a_responder() -> None:
     planners = packet(insight__hypotheses=[{**INSIGHT, "validation_state": "unvalidated"}])
     assert "may be vegetarian" in render(planners).text
-    with pytest.raises(InvalidRecord):
+    with pytest.raises(InvalidRecord, match="this packet is not rendered") as error:
         render(planners, purpose="responder")
+    assert error.value.hint == "compose it again for this purpose"
+    assert [issue.code for issue in error.value.issues] == ["MP-12"]
     assert "may be vegetarian" not in render(planners, purpose="tool").text
 
 

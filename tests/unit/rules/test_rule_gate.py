@@ -399,6 +399,32 @@ def test_all_that_speaks_against_a_report_is_told_in_order() -> None:
 
 
 @pytest.mark.req("RC-18")
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("regression", "0 regressions that passed; needed 1"),
+        ("cluster", "0 cluster counterexamples that passed; needed 1"),
+        ("boundary", "0 boundary counterexamples that passed; needed 1"),
+        ("micro", "0 micro-regressions that passed; needed 5"),
+    ],
+)
+def test_a_report_whose_outcomes_lack_a_kind_says_which(kind: str, fault: str) -> None:
+    made = Gated()
+    report = made.gate()
+    rest = [one for one in report.outcomes if ("micro" if one.is_micro else one.kind or "regression") != kind]
+    assert len(rest) < len(report.outcomes)
+    assert faults_of(report.model_copy(update={"outcomes": tuple(rest)}), made.rule, POLICY.gate) == (fault,)
+
+
+def test_a_rule_that_names_tests_of_which_none_was_run_is_told_which() -> None:
+    made = Gated()
+    found = found_by(made.gate(specs=[], outcomes=[]))["the rule has tests"]
+    assert found[0] is False
+    assert found[1].startswith("d1-boundary was not run; ")
+    assert found[2] == "the tests it names, and its own"
+
+
+@pytest.mark.req("RC-18")
 @pytest.mark.parametrize("change", [{"ok": False}, {"status": "failed"}, {"vacuous": True}])
 def test_one_outcome_that_does_not_hold_is_enough(change: dict[str, Any]) -> None:
     made = Gated()
