@@ -73,6 +73,28 @@ def test_a_fact_that_is_left_out_is_told_with_what_stands_in_its_place() -> None
     }
 
 
+def test_a_fact_holds_from_the_moment_it_names_to_the_moment_it_names() -> None:
+    now = "2026-05-01T14:00:00+02:00"
+    facts = [
+        make_fact("f1", "user.city", "Berlin", validity={"valid_from": now}),
+        make_fact("f2", "user.tea", "green", validity={"valid_to": now}),
+        make_fact("f3", "user.hat", "red", validity={"valid_from": "2026-05-01T12:00:00.000001Z"}),
+        make_fact("f4", "user.cat", "grey", validity={"valid_to": "2026-05-01T11:59:59.999999Z"}),
+        make_fact("f5", "user.dog", "brown", validity={"valid_to": "some day"}),
+    ]
+    assert {name: each["reason"] for name, each in left_out(composed(facts=facts)).items()} == {
+        "fact:f3": "not_yet_valid",
+        "fact:f4": "expired",
+        "fact:f5": "expired",
+    }
+
+
+def test_a_fact_that_rests_on_one_that_fell_is_shown_and_told() -> None:
+    (told,) = composed(facts=[make_fact("f1", "user.city", "Berlin", stale_dependency=True)]).packet.explain.conflicts
+    assert (told.type, told.fact_ids) == ("stale_dependency", ("f1",))
+    assert told.detail == "user.city rests on a fact that no longer holds"
+
+
 @pytest.mark.req("MP-15")
 def test_a_procedure_that_is_left_out_is_told_with_what_it_lacks() -> None:
     steps = {"steps": ["ask"]}
@@ -157,14 +179,16 @@ def test_an_insight_that_is_left_out_is_told_with_how_far_it_was_validated() -> 
 def test_what_has_no_room_is_told_with_its_price() -> None:
     words = " ".join(f"word{n}" for n in range(100))
     made = composed(
-        make_request(max_tokens=2048, facts=40, insights=40),
+        make_request(max_tokens=2048, facts=40, insights=40, procedures=4),
         facts=[make_fact("f1", "user.essay", words)],
         insights=[make_insight("i1", words)],
+        procedures=[make_procedure("p1", {"steps": [words]})],
     )
     told = left_out(made)
     assert {name: each["reason"] for name, each in told.items()} == {
         "fact:f1": "over_budget",
         "insight:i1": "over_budget",
+        "procedure:p1": "over_budget",
     }
     assert all(each["tokens"] > 100 for each in told.values())
 

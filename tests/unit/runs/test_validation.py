@@ -402,15 +402,16 @@ def test_a_limit_that_became_stricter_does_not_lock_what_it_let_in() -> None:
     assert found == {"pointers_only": "the statement of k8 has 500 characters, over the limit of 400"}
 
 
-def test_a_message_names_the_first_and_how_many_there_are() -> None:
-    seen = entries([start(), *(claim(f"k{number}", A) for number in range(7))])
+@pytest.mark.parametrize(("count", "more"), [(2, []), (3, []), (4, ["and 1 more"]), (7, ["and 4 more"])])
+def test_a_message_names_the_first_and_how_many_there_are(count: int, more: list[str]) -> None:
+    seen = entries([start(), *(claim(f"k{number}", A) for number in range(count))])
     log = fold(seen)
     wire = snapshot(log).to_wire()
     for each in wire["state"]["claims"]:
         each["statement"] = "forged"
     found = failed(CompactionSnapshot.from_wire(wire), known(seen, log))["claims_in_ledger"]
     assert found == "; ".join(
-        [f"the claim k{number} is not what its entries say: statement" for number in range(3)] + ["and 4 more"]
+        [f"the claim k{number} is not what its entries say: statement" for number in range(min(count, 3))] + more
     )
 
 
