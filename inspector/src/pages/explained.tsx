@@ -63,7 +63,8 @@ export function Explained({ build, inputs, place }: { build: Build; inputs: Buil
 
 /** What contradicts what, by its ids where the note has them. */
 function conflictLine(note: Build["packet"]["explain"]["conflicts"][number]): string {
-  const { evidence_id: older, superseded_by: newer } = note as Record<string, unknown>;
+  const { evidence_id, superseded_by: newer } = note as Record<string, unknown>;
+  const older = evidence_id ?? note.fact_ids?.[0];
   return `${note.type}: ${note.detail}${older && newer ? ` (${older} → ${newer})` : ""}`;
 }
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from muniment.memory.recall.records import Hit
 from muniment.memory.searching import FoundTurn
+from muniment.memory.superseding import outdated_by
 
 __all__ = ["turn_hit"]
 
@@ -23,12 +24,13 @@ def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: 
             "score": found.ranked.score,
             "ts": turn.ts,
             "sources": (turn.id,),
-            "why": (*found.ranked.reasons, *why),
+            "why": (*found.reasons, *why),
             "parts": dict(found.ranked.parts),
             "session_id": turn.session_id,
             "speaker": turn.speaker,
             "role": turn.role,
-            "superseded_by": found.superseded_by,
+            "superseded": found.superseded,
+            "superseded_by": outdated_by(found.superseded),
         },
         _HIT_FIELDS,
     )

@@ -19,7 +19,9 @@ from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.recall.segments import Segment, drop_turns
+from muniment.memory.superseding import reasons_of, superseded_among
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
@@ -35,7 +37,12 @@ class FoundTurn(NamedTuple):
 
     turn: LiveTurn
     ranked: Ranked
-    superseded_by: str | None
+    superseded: tuple[SupersededStatement, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it was found, and what of it something newer says otherwise."""
+        return (*self.ranked.reasons, *reasons_of(self.superseded))
 
 
 def load_index(
@@ -118,13 +125,15 @@ def find_turns(
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments)
     ids = [index.id(hit.ordinal) for hit in ranked]
-    turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
-    found = []
-    for id_, hit in zip(ids, ranked, strict=True):
-        if id_ in turns:
-            newer = None if hit.superseded_by is None else index.id(hit.superseded_by)
-            found.append(FoundTurn(turns[id_], hit, newer))
-    return found
+    later = {
+        id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None
+    }
+    wanted = list(dict.fromkeys([*ids, *later.values()]))
+    turns = turns_by_id(ctx, reader, tenant_id, wanted, is_asked_later=is_asked_later)
+    outdated = superseded_among(turns, later)
+    return [
+        FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
+    ]
 
 
 class _Times(NamedTuple):

@@ -21,6 +21,7 @@ from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
+    from muniment.core.text.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.store.context import Context
@@ -78,6 +79,20 @@ class LiveTurn:
     def metadata(self) -> JsonObject:
         return self._said.get("metadata") or {}
 
+    @property
+    def quotable(self) -> str:
+        """As much of its text as may be quoted."""
+        return self.text[:TURN_CHARS_MAX]
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What the part of it that may be quoted states, if somebody said it: read once, like the rest."""
+        if self.kind != "message":
+            return ()
+        from muniment.core.text.statements import read_statements
+
+        return read_statements(self.quotable, int(self.ts[:4]))
+
     @cached_property
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
@@ -93,7 +108,7 @@ class LiveTurn:
                 "role": self.role,
                 "speaker": self.speaker,
                 "ts": self.ts,
-                "text": self.text[:TURN_CHARS_MAX],
+                "text": self.quotable,
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),
             }

@@ -439,21 +439,21 @@ def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build
 def _reload(ctx: Context, item: Item) -> Build:
     """What this composer made is composed again; what an earlier one made is read as it was kept."""
     body = item.plain()
-    request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
-    rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
-    policy = Policy.from_wire(body["policy"])
-    if body.get("composer") == COMPOSER:
-        build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
-    elif "packet" in body:
-        packet_bytes = canonical_bytes(body["packet"])
-        build = Build(item.id, packet_bytes, body["text"], body["tokens"], body["marks"], request, pool, policy, rules)
-    else:
+    if "packet" not in body and body.get("composer") != COMPOSER:
         raise ComposedBefore(
             f"the build {item.id} was composed by version 0.1, which kept no packet and chose by other rules",
             path="$.id",
             hint="its text is kept and listed with the builds; replay it with the version that composed it",
             details={"id": item.id},
         )
+    request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
+    rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
+    policy = Policy.from_wire(body["policy"])
+    if body.get("composer") == COMPOSER:
+        build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
+    else:
+        packet_bytes = canonical_bytes(body["packet"])
+        build = Build(item.id, packet_bytes, body["text"], body["tokens"], body["marks"], request, pool, policy, rules)
     if digest(build.packet_bytes).hex() != body["packet_hash"]:
         raise IntegrityFailure(
             f"the build {item.id} no longer composes to the bytes it had",

@@ -102,8 +102,8 @@ def _hit(found: FoundTurn) -> HitCandidate:
             "turn": found.turn.read.turn,
             "score": ranked.score,
             "parts": ranked.parts,
-            "reasons": ranked.reasons,
-            "superseded_by": found.superseded_by,
+            "reasons": found.reasons,
+            "superseded": found.superseded,
         },
         _HIT_FIELDS,
     )

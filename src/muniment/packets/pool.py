@@ -5,7 +5,6 @@ Bodies are included, so that composing again needs nothing but these records (MP
 
 from collections.abc import Sequence
 from functools import lru_cache
-from json.encoder import encode_basestring as _quote
 
 from pydantic_core import to_json
 
@@ -23,6 +22,8 @@ from muniment.core.canonical import Written, canonical_text, ordered_members
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
+from muniment.memory.recall.records import SupersededStatement
+from muniment.memory.superseding import outdated_by
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 
 __all__ = [
@@ -44,8 +45,13 @@ class HitCandidate(Record):
     score: Number
     parts: dict[str, float]
     reasons: Items[str]
-    superseded_by: str | None
-    """The event that says something newer about the same thing."""
+    superseded: Items[SupersededStatement]
+    """What of it a newer event says otherwise."""
+
+    @property
+    def outdated_by(self) -> str | None:
+        """The event that says otherwise, where nothing of the turn stands."""
+        return outdated_by(self.superseded)
 
 
 class FactCandidate(Record):
@@ -151,8 +157,8 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
     written, at = [], 0
     for hit, (names, form) in zip(hits, forms, strict=True):
         end = at + len(names)
-        by = "null" if hit.superseded_by is None else _quote(hit.superseded_by)
-        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], by, hit.turn.written))
+        outdated = canonical_text([each.to_wire() for each in hit.superseded]) if hit.superseded else "[]"
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], outdated, hit.turn.written))
         at = end + 1
     return f"[{','.join(written)}]"
 
@@ -162,7 +168,7 @@ def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The parts of a hit in the order they are written, and the hit with a place for each value."""
     ordered = ordered_members(parts)
     parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"superseded_by":%s,"turn":%s}}'
+    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"superseded":%s,"turn":%s}}'
     return tuple(name for name, _ in ordered), form
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.scope import Scope
+from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.pool import (
     ComposeRequest,
@@ -233,6 +234,22 @@ def _loops() -> st.SearchStrategy[OpenLoop]:
     ).map(OpenLoop.from_wire)
 
 
+def _superseded() -> st.SearchStrategy[SupersededStatement]:
+    """Whatever a pool may say, right or wrong: places that are none, words that stand nowhere."""
+    return st.fixed_dictionaries(
+        {
+            "quote": texts(),
+            "start": st.integers(0, 40),
+            "end": st.integers(0, 40),
+            "by": _IDS,
+            "by_start": st.integers(0, 40),
+            "by_end": st.integers(0, 40),
+            "is_whole": st.booleans(),
+        },
+        optional={"key": st.sampled_from(["home", "sister.home", "city", "favorite.color"])},
+    ).map(SupersededStatement.from_wire)
+
+
 def _episodes() -> st.SearchStrategy[EpisodeCandidate]:
     words = st.lists(st.sampled_from(["trip", "berlin", "She may be vegetarian."]), max_size=2)
     return st.builds(
@@ -258,7 +275,7 @@ def pools(max_size: int = 8) -> st.SearchStrategy[Pool]:
         score=_SCORES,
         parts=st.just({}),
         reasons=st.sampled_from([(), ("lexical", "speaker match"), (" score=9",)]),
-        superseded_by=st.one_of(st.none(), _IDS),
+        superseded=st.lists(_superseded(), max_size=2).map(tuple),
     )
     facts = st.builds(
         FactCandidate,

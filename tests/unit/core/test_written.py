@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from muniment.core.canonical import Written, canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidJson
+from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import Turn
 from muniment.packets.pool import HitCandidate, Pool
 
@@ -34,9 +35,11 @@ def _turn(text: str) -> Turn:
 
 
 def _pool(turn: Turn, score: float, parts: dict[str, float], superseded_by: str | None) -> Pool:
-    hit = HitCandidate(
-        turn=turn, score=score, parts=parts, reasons=("says tea", turn.text), superseded_by=superseded_by
-    )
+    outdated = [
+        SupersededStatement(quote=by, start=0, end=1, by=by, by_start=0, by_end=2, is_whole=True, **more)
+        for by, more in ([] if superseded_by is None else [(superseded_by, {}), (superseded_by, {"key": "home"})])
+    ]
+    hit = HitCandidate(turn=turn, score=score, parts=parts, reasons=("says tea", turn.text), superseded=outdated)
     lists: dict[str, tuple[()]] = dict.fromkeys(
         ("facts", "procedures", "insights", "summary", "loops", "tools", "episodes"), ()
     )
@@ -62,7 +65,7 @@ def test_a_pool_without_hits_writes_what_its_wire_says() -> None:
 def test_a_number_that_json_does_not_have_is_refused(number: float) -> None:
     turn = _turn("tea")
     hit = HitCandidate.unchecked(
-        {"turn": turn, "score": number, "parts": {"words": 1.0}, "reasons": (), "superseded_by": None}
+        {"turn": turn, "score": number, "parts": {"words": 1.0}, "reasons": (), "superseded": ()}
     )
     with pytest.raises(InvalidJson):
         _ = _pool(turn, 1, {}, None).model_copy(update={"hits": (hit,)}).written

@@ -72,8 +72,7 @@ def test_a_change_in_other_words_comes_first_and_ends_the_old(query: str, old: s
     found = ask(sessions(old, new), query)
     at = places(found)
     assert at[NEW] < at[OLD]
-    assert found[at[OLD]].superseded_by == NEW
-    assert "superseded by a later statement" in found[at[OLD]].reasons
+    assert found[at[OLD]].restated_by == NEW
     assert any(reason.startswith("states ") for reason in found[at[NEW]].reasons)
 
 
@@ -108,7 +107,7 @@ def test_what_tells_of_a_change_counts_for_anything(query: str, old: str, new: s
 def test_what_does_not_answer_is_not_lifted_for_being_late(query: str, answer: str, later: str) -> None:
     found = ask(sessions(answer, later), query)
     assert found[0].ordinal == OLD
-    assert all(hit.superseded_by is None for hit in found)
+    assert all(hit.restated_by is None for hit in found)
 
 
 def test_a_change_within_one_session_counts_too() -> None:
@@ -117,7 +116,7 @@ def test_a_change_within_one_session_counts_too() -> None:
         Passage("a", "user", "user", START + timedelta(seconds=10 * place), text) for place, text in enumerate(said)
     ]
     found = ask(MemoryIndex(passages), "Where does she live?")
-    assert [hit.ordinal for hit in found if hit.superseded_by is not None] == [0]
+    assert [hit.ordinal for hit in found if hit.restated_by is not None] == [0]
     assert found[0].ordinal == 2
 
 
@@ -135,7 +134,7 @@ def test_somebody_else_has_a_home_too() -> None:
 
 def test_a_former_state_is_not_turned_round() -> None:
     found = ask(sessions("I live in Lisbon.", "I moved to Berlin."), "Where did I live before?")
-    assert all(hit.superseded_by is None for hit in found)
+    assert all(hit.restated_by is None for hit in found)
 
 
 def test_a_question_is_no_newer_answer() -> None:
@@ -201,7 +200,7 @@ def test_what_is_replaced_in_few_words_is_ended(query: str, old: str, new: str) 
     found = ask(sessions(old, new), query)
     at = places(found)
     assert at[NEW] < at[OLD]
-    assert found[at[OLD]].superseded_by == NEW
+    assert found[at[OLD]].restated_by == NEW
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_what_is_replaced_in_few_words_is_ended(query: str, old: str, new: str) 
     ],
 )
 def test_what_stands_beside_it_ends_nothing(query: str, old: str, new: str) -> None:
-    assert all(hit.superseded_by is None for hit in ask(sessions(old, new), query))
+    assert all(hit.restated_by is None for hit in ask(sessions(old, new), query))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_what_stands_beside_it_ends_nothing(query: str, old: str, new: str) -> N
 def test_what_is_only_wished_for_stands_below_what_is(query: str, answer: str, wish: str) -> None:
     found = ask(sessions(answer, wish), query)
     assert found[0].ordinal == OLD
-    assert all(hit.superseded_by is None for hit in found)
+    assert all(hit.restated_by is None for hit in found)
 
 
 def test_what_is_asked_of_a_time_is_not_turned_round() -> None:

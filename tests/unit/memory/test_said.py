@@ -13,7 +13,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, Passage
-from muniment.memory.recall.newest import newest_first, superseded
+from muniment.memory.recall.newest import newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.reasons import Said, terms_of
@@ -92,5 +92,5 @@ def test_nothing_one_turn_and_the_very_same_are_ranked(texts: list[str], asked: 
     said = Said(query, index, pool)
     order = newest_first(query, index, policy, said, pool, np.ones(len(texts)))
     assert sorted(order.ordinals) == pool.tolist()
-    assert superseded(query, index, policy, said, order.alike) == {}
-    assert {hit.superseded_by for hit in rank(asked, index, policy, NOW, 5)} <= {None}
+    assert restated(query, index, policy, said, order.alike) == {}
+    assert {hit.restated_by for hit in rank(asked, index, policy, NOW, 5)} <= {None}

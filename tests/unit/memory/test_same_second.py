@@ -27,7 +27,7 @@ def test_the_later_of_two_sessions_stands(any_mem: Memory, first: str, second: s
     expected = [(LATER, None), (EARLIER, new.id)]
     assert _seen(any_mem) == expected
     build = any_mem.run(user_id="ana", session_id="asks").compose("planner", query="where does she live?")
-    assert {hit.turn.id: hit.superseded_by for hit in build.pool.hits} == {new.id: None, old.id: new.id}
+    assert {hit.turn.id: hit.outdated_by for hit in build.pool.hits} == {new.id: None, old.id: new.id}
     any_mem.store.rebuild()
     assert _seen(any_mem) == expected
     lines = list(any_mem.export())

@@ -31,12 +31,14 @@ __all__ = [
     "AskedAttribute",
     "asked_attributes",
     "asking_words",
+    "attribute_spans",
     "ended",
     "key_attributes",
     "marks",
     "mine",
     "name_of",
     "newly",
+    "no_names",
     "other",
     "own",
 ]
@@ -137,7 +139,7 @@ def _terms() -> _Terms:
 
 
 @cache
-def _no_names() -> frozenset[str]:
+def no_names() -> frozenset[str]:
     """Words that start a sentence with a capital and name nobody."""
     return stop_words("english") | frozenset(MONTHS) | frozenset(WORDS.words("no names"))
 
@@ -198,6 +200,21 @@ def marks(text: str, terms: Collection[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def attribute_spans(text: str) -> list[tuple[str, int]]:
+    """The attributes that a text states, each with where the words begin that state it."""
+    known = _terms()
+    telling = known.telling.intersection(analyze(text))
+    subjects = _Subjects(text)
+    found = []
+    for number in sorted({number for term in telling for number in known.triggers.get(term, ())}):
+        name, statement = known.statements[number]
+        for match in statement.pattern.finditer(text):
+            said = _said(text, match, name, subjects)
+            if said is not None:
+                found.append((said, match.start()))
+    return found
+
+
 def _short_marks(text: str, telling: Collection[str]) -> list[str]:
     """The marks of a short text: that it adds to what was said, says what is the speaker's own, or gives something up."""
     found = []
@@ -245,7 +262,7 @@ def _is_own(subjects: Iterable[re.Match[str]], before: bool = True) -> bool:
     is_own = before
     for subject in subjects:
         name = subject["name"]
-        if name is None or name.casefold() not in _no_names():
+        if name is None or name.casefold() not in no_names():
             is_own = bool(subject["own"] or subject["own_cjk"])
     return is_own
 
@@ -309,7 +326,7 @@ def _whose(text: str) -> list[Callable[[str], str]]:
     """Whom a question is about: a sister is somebody else, whoever has a name may be the speaker, koalas are nobody."""
     kinds: set[str] = set()
     for subject in _SUBJECT.finditer(text):
-        if subject.lastgroup != "name" or subject["name"].casefold() not in _no_names():
+        if subject.lastgroup != "name" or subject["name"].casefold() not in no_names():
             kinds.add(str(subject.lastgroup).removesuffix("_cjk"))
     if "kin" in kinds:
         return [other]

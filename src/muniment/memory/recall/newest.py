@@ -1,4 +1,4 @@
-"""What changed: of turns that answer alike, the newest first; older statements of the same thing are superseded.
+"""What changed: of turns that answer alike, the newest first; and which older ones a later one says otherwise.
 
 Which turns answer alike is told by what of the query they say themselves, against an *anchor*: the best turn that says
 much of it. That need not be the best turn of all: nearness in meaning, or the words around it, may have put one there.
@@ -23,7 +23,7 @@ from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS, Said
 from muniment.memory.recall.score import USER, held_by, idf
 
-__all__ = ["Order", "newest_first", "superseded"]
+__all__ = ["Order", "newest_first", "restated"]
 
 Array = npt.NDArray[np.float64]
 
@@ -299,8 +299,11 @@ def _words(terms: frozenset[int]) -> frozenset[int]:
     return terms - MARKS - {_ADDS}
 
 
-def superseded(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, alike: list[int]) -> dict[int, int]:
-    """Older statements of the same thing by the same speaker, with another value → the newest one.
+def restated(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, alike: list[int]) -> dict[int, int]:
+    """Older turns that answer alike, by the same speaker and with another value → the newest one.
+
+    It is a matter of the turn, which may say more than what is asked: what of it is outdated is told by its statements
+    (`memory.recall.supersession`).
 
     What adds to what was said ends nothing, nor does a thing somebody likes end another, unless it tells of a change.
     """

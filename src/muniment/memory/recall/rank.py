@@ -13,7 +13,7 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact
-from muniment.memory.recall.newest import newest_first, superseded
+from muniment.memory.recall.newest import newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.reasons import Reasons, Said
 from muniment.memory.recall.score import Dense, Scores, score
@@ -28,8 +28,8 @@ class Ranked(NamedTuple):
     score: float
     parts: Mapping[str, float]
     """The features that the score is the sum of."""
-    superseded_by: int | None
-    """The ordinal of a later statement of the same thing."""
+    restated_by: int | None
+    """The ordinal of a later turn that answers alike, and otherwise. What of it that ends is not told here."""
     reasons: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ def rank(
     pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)
     order = newest_first(asked, index, policy, said, pool, places, exact_moments)
-    outdated = superseded(asked, index, policy, said, order.alike)
+    later = restated(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     told = Reasons(query, asked, index.speakers, policy)
     among = np.array(best, np.int64)
@@ -71,9 +71,7 @@ def rank(
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
             reasons.append(f"newest of {len(order.alike)} that answer alike")
-        if ordinal in outdated:
-            reasons.append("superseded by a later statement")
-        ranked.append(Ranked(ordinal, worths[place], parts, outdated.get(ordinal), tuple(reasons)))
+        ranked.append(Ranked(ordinal, worths[place], parts, later.get(ordinal), tuple(reasons)))
     return ranked
 
 

@@ -2,9 +2,27 @@
 
 from typing import Literal
 
-from muniment.core.record import Items, Number, Record
+from muniment.core.record import Absent, Count, Items, Number, Record
 
-__all__ = ["Hit"]
+__all__ = ["Hit", "SupersededStatement"]
+
+
+class SupersededStatement(Record):
+    """A part of what a turn says that a newer turn says otherwise; the rest of it stands."""
+
+    key: Absent[str] = None
+    """What it is about: `home`, or `sister.home` where it is somebody else's. Absent where only the words tell."""
+    quote: str
+    """Its words."""
+    start: Count
+    end: Count
+    """Where they stand in the text of the turn: half-open, in bytes of UTF-8."""
+    by: str
+    """The event that says otherwise, and where in its text."""
+    by_start: Count
+    by_end: Count
+    is_whole: bool
+    """With the others of its turn it is all that the turn says."""
 
 
 class Hit(Record):
@@ -24,5 +42,7 @@ class Hit(Record):
     session_id: str | None = None
     speaker: str | None = None
     role: str | None = None
+    superseded: Items[SupersededStatement] = ()
+    """What of it something newer says otherwise."""
     superseded_by: str | None = None
-    """The id of something newer about the same thing."""
+    """The id of the newer one, where nothing of it stands."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from pydantic_core import to_json
@@ -16,14 +15,17 @@ from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput
+from muniment.memory.recall.records import SupersededStatement
 from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
+from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.state import place_state, state_of
-from muniment.packets.page.layout import SUPERSEDED, Page, Quoted, Sheet, lay_out
+from muniment.packets.page.layout import Page, Quoted, Sheet, lay_out
 from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, claim_evidence
+from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
 
 __all__ = [
@@ -166,7 +168,8 @@ def page_of(draft: PacketDraft) -> Page:
             procedures=held("procedures"),
             summary=_summary(draft),
             quotes=quoted("quotes"),
-            superseded=dict(_superseded(draft)),
+            superseded=_outdated(draft),
+            outdated_facts={fact_id: by for fact_id, _, by in _outdated_facts(draft)},
             loops=held("loops"),
             window=quoted("window"),
             tools=held("tools"),
@@ -192,7 +195,7 @@ def assemble(draft: PacketDraft, meta: JsonObject, report: JsonObject, determini
             "selected": draft.tally.selected,
             "omitted": draft.tally.omitted,
             "filters": _filters(draft),
-            "conflicts": [*draft.tally.conflicts, *map(_note, _superseded(draft))],
+            "conflicts": [*draft.tally.conflicts, *_superseded_notes(draft)],
             "determinism": determinism,
         },
     }
@@ -268,23 +271,68 @@ def _summary(draft: PacketDraft) -> str:
     return "\n".join(placed.item[1] for placed in draft.items("summary"))
 
 
-def _superseded(draft: PacketDraft) -> list[tuple[str, str | None]]:
-    """Which evidence of quotes and facts is outdated, and by which quote, if that one is here too."""
-    if not draft.newer:
+def _superseded(draft: PacketDraft) -> Iterator[tuple[str, SupersededStatement]]:
+    """What of the quotes and last turns on the page is outdated, in their order."""
+    if not draft.superseded:
+        return
+    for block in _QUOTING:
+        for placed in draft.items(block):
+            said: Said = placed.item
+            yield from ((said.turn.id, each) for each in draft.superseded.of(said.turn.id, said.text))
+
+
+_QUOTING: tuple[BlockName, ...] = ("quotes", "window")
+
+
+def _present(draft: PacketDraft) -> frozenset[str]:
+    """The turns on the page that something may be superseded by."""
+    return frozenset(placed.item.turn.id for block in _QUOTING for placed in draft.items(block))
+
+
+def _outdated(draft: PacketDraft) -> dict[str, list[Outdated]]:
+    found: dict[str, list[Outdated]] = {}
+    present = _present(draft) if draft.superseded else frozenset()
+    for evidence_id, statement in _superseded(draft):
+        found.setdefault(evidence_id, []).extend(parts_of((statement,), present))
+    return found
+
+
+def _outdated_facts(draft: PacketDraft) -> list[tuple[str, SupersededStatement, str | None]]:
+    """The facts on the page whose own key was stated otherwise since, and by which turn, if that one is here too."""
+    if not draft.superseded:
         return []
-    quotes = [placed.item.turn.id for placed in draft.items("quotes")]
-    cited = chain(quotes, *(placed.item.fact.sources for placed in draft.items("facts")))
-    outdated = dict.fromkeys(evidence_id for evidence_id in cited if evidence_id in draft.newer)
-    present = set(quotes)
-    return [(each, by if (by := draft.newer[each]) in present else None) for each in outdated]
+    present = _present(draft)
+    facts = [placed.item.fact for placed in draft.items("facts")]
+    stated = [(fact.fact_id, draft.superseded.of_fact(fact)) for fact in facts]
+    return [(fact_id, each, each.by if each.by in present else None) for fact_id, each in stated if each is not None]
 
 
-def _note(outdated: tuple[str, str | None]) -> JsonObject:
-    evidence_id, by = outdated
-    named: JsonObject = (
-        {"evidence_id": evidence_id} if by is None else {"evidence_id": evidence_id, "superseded_by": by}
-    )
-    return {"type": SUPERSEDED, "detail": "a newer turn says otherwise", **named}
+def _superseded_notes(draft: PacketDraft) -> Iterator[JsonObject]:
+    """The same as conflicts: of a quote with the key and the span, of a fact with its id."""
+    present = _present(draft) if draft.superseded else frozenset()
+    for evidence_id, each in _superseded(draft):
+        yield {
+            "type": SUPERSEDED,
+            "detail": _detail(each),
+            "evidence_id": evidence_id,
+            **({"key": each.key} if each.key else {}),
+            "quote": each.quote,
+            "start": each.start,
+            "end": each.end,
+            "is_whole": each.is_whole,
+            **({"superseded_by": each.by} if each.by in present else {}),
+        }
+    for fact_id, each, by in _outdated_facts(draft):
+        yield {
+            "type": SUPERSEDED_FACT,
+            "detail": _detail(each),
+            "fact_ids": [fact_id],
+            **({"superseded_by": by} if by else {}),
+        }
+
+
+def _detail(each: SupersededStatement) -> str:
+    return "a newer turn says otherwise" if each.key is None else f"{each.key}: a newer turn says otherwise"
 
 
 def _filters(draft: PacketDraft) -> JsonObject:

@@ -9,6 +9,7 @@ from muniment.memory.turns import SummaryLine, Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import names_of
+from muniment.packets.compose.outdated import parts_of
 from muniment.packets.page.lines import (
     day_heading,
     day_of,
@@ -17,9 +18,9 @@ from muniment.packets.page.lines import (
     quote_line,
     summary_line,
     summary_text,
-    superseded_note,
     tool_line,
 )
+from muniment.packets.page.superseded import note_text
 from muniment.packets.pool import HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term"]
@@ -185,8 +186,6 @@ def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -
     return kept
 
 
-_SUPERSEDED_NOTE = superseded_note(TYPICAL_MARK)
-
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
@@ -263,7 +262,7 @@ class Quotes:
     def _leave_out(self) -> None:
         """Without room: an outdated turn says that it was outdated, any other that there was no room."""
         for name, hit in self._left:
-            self._draft.tally.omit(name, "superseded" if hit.superseded_by else "over_budget")
+            self._draft.tally.omit(name, "superseded" if hit.outdated_by else "over_budget")
 
     # -- choosing --------------------------------------------------------------------------------------
 
@@ -292,14 +291,14 @@ class Quotes:
 
     @staticmethod
     def _newer_first(ranked: list[Named]) -> list[Named]:
-        """A superseded turn comes right after the one that supersedes it, where that was found too."""
-        if not any(hit.superseded_by for _, hit in ranked):
+        """A turn of which something is outdated comes right after the one that says otherwise, if that was found."""
+        if not any(hit.superseded for _, hit in ranked):
             return ranked
         by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
         done: dict[str, Named] = {}
         for name, hit in ranked:
             chain = [(name, hit)]
-            while (newer := by_id.get(chain[-1][1].superseded_by or "")) is not None and newer not in chain:
+            while (newer := by_id.get(_newer(chain[-1][1]))) is not None and newer not in chain:
                 chain.append(newer)
             for each in reversed(chain):
                 done.setdefault(each[0], each)
@@ -309,7 +308,10 @@ class Quotes:
 
     @staticmethod
     def _line(hit: HitCandidate, text: str) -> str:
-        note = _SUPERSEDED_NOTE if hit.superseded_by else ""
+        note = ""
+        if hit.superseded:
+            shown = [each for each in hit.superseded if each.quote in text]
+            note = note_text(parts_of(shown, [each.by for each in shown]), typical_mark)
         return quote_line(TYPICAL_MARK, hit.turn.speaker or hit.turn.role, text, note)
 
     def _price(self, hit: HitCandidate, text: str) -> int:
@@ -331,7 +333,7 @@ class Quotes:
         older: Turn = placed.item.turn
         if older.id in self._draft.shown:
             is_echo = older.role == "user" and hit.turn.role != "user"
-            if is_echo or hit.superseded_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
+            if is_echo or hit.outdated_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
                 return False
             self._draft.take_back(placed, "near_duplicate", of=name)
         del self._placed[other]
@@ -358,10 +360,15 @@ class Quotes:
         turn, day = hit.turn, _day(hit.turn.ts)
         self._days.add(day)
         said_at = instant_order(turn.ts)
-        order = (_reversed(day), hit.superseded_by is not None, said_at, turn.session_id, turn.seq, turn.id)
+        order = (_reversed(day), hit.outdated_by is not None, said_at, turn.session_id, turn.seq, turn.id)
         placed = self._placed[name] = Placed(name, "quotes", price, Said(turn, text), order)
         self._draft.place(placed, hit.score, hit.reasons)
         self._draft.said.add(text, name, turn.words if text is turn.text else None)
+
+
+def _newer(hit: HitCandidate) -> str:
+    """The event that says otherwise than a hit; of several, the last named."""
+    return hit.superseded[-1].by if hit.superseded else ""
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from muniment.errors import InvalidInput
 from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.explain import Reason, Tally
+from muniment.packets.compose.outdated import Superseded
 from muniment.packets.page.lines import BlockName
 from muniment.packets.pool import ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
@@ -131,8 +132,11 @@ class PacketDraft:
             if line.evidence_id not in self.turns
         }
         """Sentences of turns that are not here themselves."""
-        self.newer = {hit.turn.id: hit.superseded_by for hit in pool.hits if hit.superseded_by}
-        """Turns that are outdated, and by which other."""
+        self.superseded = Superseded(
+            {hit.turn.id: hit.superseded for hit in pool.hits if hit.superseded},
+            {turn.id: turn.text for turn in self.turns.values()},
+        )
+        """What of the turns is outdated, and by which other."""
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
 

@@ -61,8 +61,8 @@ def place_facts(draft: PacketDraft) -> None:
 
 
 def _line(draft: PacketDraft, fact: Fact) -> str:
-    """A line as it may stand on the page: with a note where all it rests on is outdated."""
-    is_outdated = fact.sources and all(source in draft.newer for source in fact.sources)
+    """A line as it may stand on the page: with a note where its own key was stated otherwise since."""
+    is_outdated = draft.superseded.of_fact(fact) is not None
     return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
 
 

@@ -43,12 +43,11 @@ from muniment.packets.page.lines import (
     superseded_note,
     tool_line,
 )
+from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
-__all__ = ["PREAMBLE", "SUPERSEDED", "Page", "Quoted", "Sheet", "joined", "lay_out", "sheet_of"]
+__all__ = ["PREAMBLE", "Page", "Quoted", "Sheet", "joined", "lay_out", "sheet_of"]
 
 PREAMBLE = "Cite evidence as [n]."
-SUPERSEDED = "superseded_evidence"
-"""The type of the conflict note that says which quote a newer one supersedes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,10 @@ class Sheet:
     procedures: Sequence[Procedure]
     summary: str
     quotes: Sequence[Quoted]
-    superseded: Mapping[str, str | None]
-    """Evidence that is outdated, by which other event."""
+    superseded: Mapping[str, Sequence[Outdated]]
+    """What of the evidence is outdated, and by which other event."""
+    outdated_facts: Mapping[str, str | None]
+    """Facts whose own key was stated otherwise since, and in which event, where that stands on the page."""
     loops: Sequence[OpenLoop]
     window: Sequence[Quoted]
     tools: Sequence[ToolEvidence]
@@ -146,7 +147,10 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
         case "loops":
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
-            return (quote_line(mark(turn.evidence_id), turn.who, turn.text) for turn in sheet.window)
+            return (
+                quote_line(mark(turn.evidence_id), turn.who, turn.text, _note(sheet, turn, mark))
+                for turn in sheet.window
+            )
         case "tools":
             return (tool_line(tool, mark) for tool in sheet.tools)
         case "episodes":
@@ -156,31 +160,29 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
 
 
 def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
-    """A fact all of whose evidence is outdated says so: what it rests on may no longer hold."""
-    present = {quote.evidence_id for quote in sheet.quotes}
+    """A fact whose own key was stated otherwise since says so."""
     for fact in sheet.facts:
         line = fact_line(fact, mark)
-        if fact.sources and all(source in sheet.superseded for source in fact.sources):
-            by = sheet.superseded[fact.sources[0]]
-            line += superseded_note(mark(by) if by in present else None)
+        if fact.fact_id in sheet.outdated_facts:
+            by = sheet.outdated_facts[fact.fact_id]
+            line += superseded_note(mark(by) if by else None)
         yield line
 
 
 def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
-    present = {quote.evidence_id for quote in sheet.quotes}
     day = year = None
     for evidence_id, who, text, ts in sheet.quotes:
         if day_of(ts) != day:
             day = day_of(ts)
             yield day_heading(day, year)
             year = day[:4]
-        note = ""
         own = mark(evidence_id)  # numbered before the one it refers to
-        if evidence_id in sheet.superseded:
-            by = sheet.superseded[evidence_id]
-            note = superseded_note(mark(by) if by in present else None)
-        yield quote_line(own, who, text, note)
+        yield quote_line(own, who, text, note_text(sheet.superseded.get(evidence_id, ()), mark))
+
+
+def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
+    return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -211,11 +213,8 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
             Quoted(each.evidence_id, names.get(each.evidence_id, each.role or "user"), each.quote, each.ts)
             for each in short.key_quotes or ()
         ],
-        superseded={
-            str(extra.get("evidence_id")): by if isinstance(by := extra.get("superseded_by"), str) else None
-            for note in packet.explain.conflicts
-            if note.type == SUPERSEDED and (extra := note.model_extra)
-        },
+        superseded=outdated_in(packet.explain.conflicts),
+        outdated_facts=facts_in(packet.explain.conflicts),
         loops=short.open_loops or (),
         window=[
             Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts)

@@ -48,8 +48,9 @@ def say_found(found: Found) -> str:
         flags = f", {', '.join(hit.flags)}" if hit.flags else ""
         lines.append(f"{number}. {hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}")
         lines.append(f"   {one_line(hit.text, _LINE_MAX)}")
-        if hit.superseded_by:
-            lines.append(f"   superseded by {hit.superseded_by}: what it says may no longer hold")
+        for each in hit.superseded:
+            said = "what it says" if each.is_whole else f"“{one_line(each.quote, 80)}”"
+            lines.append(f"   superseded by {each.by}: {said} may no longer hold")
     return "\n".join(lines)
 
 

@@ -308,7 +308,7 @@ def _rest_lines(build: Build) -> Iterator[str]:
 def _conflict(note: ConflictNote) -> str:
     """What contradicts what, by its ids where the note has them."""
     named = note.model_extra or {}
-    older, newer = named.get("evidence_id"), named.get("superseded_by")
+    older, newer = named.get("evidence_id") or next(iter(note.fact_ids or ()), None), named.get("superseded_by")
     which = f" ({older} → {newer})" if older and newer else ""
     return f"{note.type}: {note.detail}{which}"
 

@@ -1,6 +1,6 @@
 """Where someone can live, as far as a name tells: places that are well known, and names that are no places.
 
-The names stand in `data/places.txt`, which is read with this module: nothing but extraction loads it.
+The names stand in `data/places.txt`, which is read with this module: what speaks of no place does not load it.
 """
 
 from __future__ import annotations

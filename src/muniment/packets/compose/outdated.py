@@ -1,0 +1,146 @@
+"""Which facts, quotes and sentences of a packet are outdated, statement by statement.
+
+A fact is told as outdated only where a newer statement of its own key is known, with another value, and in every turn
+it rests on. That another statement of the same turn is outdated says nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from muniment.contracts.memory_packet import Fact
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.statement_table import KIN
+from muniment.core.text.statement_values import value_words
+from muniment.memory.recall.records import SupersededStatement
+from muniment.packets.page.lines import value_text
+from muniment.packets.page.superseded import Outdated, shown_words
+
+__all__ = ["Superseded", "aspects_of", "parts_of"]
+
+_WORD = lazy_pattern(r"[^\W_]+")
+_DIGIT = lazy_pattern(r"\d")
+_KIN = lazy_pattern(f"(?i){KIN}")
+_ASPECTS = {
+    "home": "city town location residence home village address lives live living",
+    "employer": "employer company workplace work firm works",
+    "job": "job occupation profession role title position career",
+    "partner": "partner spouse wife husband girlfriend boyfriend fiance fiancee",
+    "relationship": "relationship marital",
+    "diet": "diet",
+    "allergy": "allergy allergies allergic",
+    "car": "car vehicle",
+    "phone": "phone smartphone",
+    "birthday": "birthday birthdate dob born",
+    "likes": "likes hobby hobbies interests drinks",
+    "pet": "pet pets dog cat",
+    "study": "school university college",
+}
+_ASPECT_OF = {word: aspect for aspect, words in _ASPECTS.items() for word in words.split()}
+_WHOLE_ATTRIBUTES = {"work": frozenset(("employer", "job")), "relationship": frozenset(("relationship", "partner"))}
+"""Attributes that the ranking tells, for which statements have finer keys."""
+
+
+class _Aspects(NamedTuple):
+    """What the key of a fact is about."""
+
+    of: frozenset[str]
+    whose: frozenset[str]
+    """Kin that the key names: `user.sister.city`."""
+
+
+@lru_cache(maxsize=2048)
+def aspects_of(key: str) -> _Aspects:
+    """`user.city` is about a home, `user.favorite.city` about a favourite, `user.sister.city` about a sister's home."""
+    words = [word.casefold() for word in _WORD.findall(key.replace("_", " "))]
+    for at, word in enumerate(words):
+        if word in ("favorite", "favourite"):
+            return _Aspects(frozenset((f"favorite.{'_'.join(words[at + 1 :])}",)), frozenset())
+    known = frozenset(_ASPECT_OF[word] for word in words if word in _ASPECT_OF)
+    if "number" in words:
+        known -= {"phone"}
+    kin = frozenset(word for word in words if _KIN.fullmatch(word))
+    if kin and len(words) > 1 and words[-1] in kin:
+        kin = frozenset()  # `user.wife` is about the user
+    if "name" in words[-1:] and not kin:
+        known |= {"name"}
+    joined = "_".join(words[1:] if len(words) > 1 else words)
+    return _Aspects(known | {joined, *words[-1:]}, kin)
+
+
+class Superseded:
+    """The outdated statements of a packet's evidence, by event."""
+
+    def __init__(self, by_event: Mapping[str, tuple[SupersededStatement, ...]], texts: Mapping[str, str]) -> None:
+        self._by_event = by_event
+        self._texts = texts
+        self._facts: dict[str, SupersededStatement | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_event)
+
+    def of(self, evidence_id: str, text: str | None = None) -> tuple[SupersededStatement, ...]:
+        """The outdated statements of an event; with a text, those whose words stand in it."""
+        found = self._by_event.get(evidence_id, ())
+        return found if text is None or not found else tuple(each for each in found if each.quote in text)
+
+    def of_fact(self, fact: Fact) -> SupersededStatement | None:
+        """The statement of a fact's own key that is outdated, in whichever of its turns; None where the fact stands."""
+        if not self._by_event or not fact.sources:
+            return None
+        if fact.fact_id not in self._facts:
+            found = [self._stated(fact, source) for source in fact.sources]
+            self._facts[fact.fact_id] = None if None in found else found[0]
+        return self._facts[fact.fact_id]
+
+    def _stated(self, fact: Fact, source: str) -> SupersededStatement | None:
+        return next((each for each in self._by_event.get(source, ()) if self._is_of(fact, source, each)), None)
+
+    def _is_of(self, fact: Fact, source: str, each: SupersededStatement) -> bool:
+        """Is the statement what the fact says?"""
+        value = value_words(value_text(fact.value))
+        said = value_words(each.quote)
+        is_inside = bool(value) and value <= said
+        newer = self._texts.get(each.by)
+        if (
+            newer is not None
+            and value
+            and value <= value_words(newer.encode()[each.by_start : each.by_end].decode(errors="ignore"))
+        ):
+            return False  # the newer words say what the fact says
+        about = aspects_of(fact.fact_key)
+        if each.key is None:
+            return is_inside and self._names(fact.fact_key, each.quote)
+        whose, _, key = each.key.rpartition(".")
+        if key.startswith("favorite") or whose == "favorite":
+            whose, key = "", each.key
+        if (whose or None) != (next(iter(about.whose), None) if about.whose else None):
+            return False
+        keys = _WHOLE_ATTRIBUTES.get(key, frozenset((key,))) | {key}
+        is_elsewhere = bool(value) and not is_inside and value <= value_words(self._texts.get(source, ""))
+        return not keys.isdisjoint(about.of) and not is_elsewhere
+
+    @staticmethod
+    def _names(key: str, quote: str) -> bool:
+        """Do the words of a clause name what the key is about? Of `meeting.time` and a value, "meeting" is enough where
+        the clause says a number.
+        """
+        terms = set(analyze(quote))
+        words = [word for word in _WORD.findall(key.replace("_", " ")) if word.casefold() != "user"]
+        named = [not terms.isdisjoint(analyze(word)) for word in words]
+        return bool(named) and (named[-1] or (any(named) and _DIGIT.search(quote) is not None))
+
+
+def parts_of(statements: Iterable[SupersededStatement], present: Iterable[str]) -> list[Outdated]:
+    """Statements as they are noted beside a quote; what supersedes them is named where it stands on the page."""
+    here = frozenset(present)
+    return [
+        Outdated(
+            None if each.is_whole else each.key or shown_words(each.quote),
+            each.by if each.by in here else None,
+        )
+        for each in statements
+    ]
