@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from muniment.memory.recall.records import Hit
+from muniment.memory.recall.records import Hit, outdated_by
 from muniment.memory.searching import FoundTurn
-from muniment.memory.superseding import outdated_by
 
 __all__ = ["turn_hit"]
 

@@ -13,7 +13,7 @@ from muniment.memory.recall.supersession import Outdated, Told, covers_all, find
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
 
-__all__ = ["outdated_by", "reasons_of", "superseded_among"]
+__all__ = ["superseded_among"]
 
 _WITH_KEY = set(SupersededStatement.model_fields)
 _WITHOUT_KEY = _WITH_KEY - {"key"}
@@ -62,18 +62,3 @@ def _records(text: str, turns: Mapping[str, LiveTurn], outdated: Iterable[Outdat
         }
         records.append(SupersededStatement.unchecked(fields, _WITH_KEY if each.label else _WITHOUT_KEY))
     return tuple(records)
-
-
-def outdated_by(superseded: Iterable[SupersededStatement]) -> str | None:
-    """The event that says otherwise, where nothing of the turn stands; of several, the last named."""
-    return next((each.by for each in reversed(tuple(superseded)) if each.is_whole), None)
-
-
-def reasons_of(superseded: Iterable[SupersededStatement]) -> tuple[str, ...]:
-    """The same in words, for whoever asks why a turn was found."""
-    found = tuple(superseded)
-    if not found:
-        return ()
-    if found[0].is_whole:
-        return ("superseded by a later statement",)
-    return tuple(f"{each.key or each.quote}: superseded by a later statement" for each in found)

@@ -22,8 +22,7 @@ from muniment.core.canonical import Written, canonical_text, ordered_members
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
-from muniment.memory.recall.records import SupersededStatement
-from muniment.memory.superseding import outdated_by
+from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 
 __all__ = [

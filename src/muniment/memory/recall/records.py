@@ -1,10 +1,11 @@
 """What a search answers."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from muniment.core.record import Absent, Count, Items, Number, Record
 
-__all__ = ["Hit", "SupersededStatement"]
+__all__ = ["Hit", "SupersededStatement", "outdated_by", "reasons_of"]
 
 
 class SupersededStatement(Record):
@@ -46,3 +47,18 @@ class Hit(Record):
     """What of it something newer says otherwise."""
     superseded_by: str | None = None
     """The id of the newer one, where nothing of it stands."""
+
+
+def outdated_by(superseded: Iterable[SupersededStatement]) -> str | None:
+    """The event that says otherwise, where nothing of the turn stands; of several, the last named."""
+    return next((each.by for each in reversed(tuple(superseded)) if each.is_whole), None)
+
+
+def reasons_of(superseded: Iterable[SupersededStatement]) -> tuple[str, ...]:
+    """The same in words, for whoever asks why a turn was found."""
+    found = tuple(superseded)
+    if not found:
+        return ()
+    if found[0].is_whole:
+        return ("superseded by a later statement",)
+    return tuple(f"{each.key or each.quote}: superseded by a later statement" for each in found)
