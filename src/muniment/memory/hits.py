@@ -26,7 +26,7 @@ def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: 
             "why": (*found.reasons, *why),
             "parts": dict(found.ranked.parts),
             "session_id": turn.session_id,
-            "speaker": turn.speaker,
+            "speaker": turn.call or turn.speaker,
             "role": turn.role,
             "superseded": found.superseded,
             "superseded_by": outdated_by(found.superseded),

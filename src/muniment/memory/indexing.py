@@ -11,7 +11,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.ports.engine import Delete, Lock, Transaction
 from muniment.core.ports.rows import chunked, stream
 from muniment.core.ports.schema import ENTRIES, EntryRow
-from muniment.core.text.analyzer import term_hash
+from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.memory.recall.index import passage_hashes
 from muniment.memory.recall.segments import (
     IndexedTurn,
@@ -22,6 +22,7 @@ from muniment.memory.recall.segments import (
     encode_segment,
     merge_segments,
 )
+from muniment.memory.tool_text import call_words, further_words, is_chunk, speaker_told
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
@@ -50,7 +51,7 @@ __all__ = [
 _TURNS_AT_ONCE = 4096
 """How many turns a block of an index that is made anew begins with."""
 TEXT_CHARS_MAX = 64 * 1024
-"""Characters of a turn that are indexed: of a longer one, its start."""
+"""Characters of a turn that are indexed: of a longer one, its start; of a tool's, the words of the rest once each."""
 
 
 class SegmentCodec:
@@ -108,6 +109,12 @@ def _voice(speaker: str) -> str:
 def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
     day, seconds = _moment(entry.ts)
     terms, length = passage_hashes(text[:TEXT_CHARS_MAX], day)
+    if entry.tool is not None and not is_chunk(entry.tool, entry.metadata):  # TM-03
+        more = analyze(call_words(entry.tool))
+        if len(text) > TEXT_CHARS_MAX:
+            more += analyze(further_words(text[TEXT_CHARS_MAX:]))
+        terms += term_hashes(more)
+        length += len(more)
     voice = _voice(speaker_of(entry))
     return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, length, terms)
 
@@ -176,7 +183,7 @@ class RecallIndex:
             return {}
         from muniment.memory.vectoring import embed_turns
 
-        said = [(admitted[at].body.get("speaker") or drafts[at].role, admitted[at].text) for at in places]
+        said = [(speaker_told(admitted[at].body, drafts[at].role), admitted[at].text) for at in places]
         return dict(zip(places, embed_turns(ctx.embedder, said), strict=True))
 
     def add(

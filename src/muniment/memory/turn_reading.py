@@ -15,6 +15,7 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES
 from muniment.memory.caches import TurnCache
+from muniment.memory.tool_text import is_chunk, result_line, tell_call
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, entry_of_row
 from muniment.store.turns import blob_text, can_be_turn
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from muniment.core.text.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
+    from muniment.memory.turns import Turn
     from muniment.store.context import Context
 
 __all__ = ["LiveTurn", "TurnRow", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
 
 TURN_CHARS_MAX = 8_000
-"""Characters of a turn that may be quoted: of a longer one, its start."""
+"""Characters of a turn that may be quoted: of a longer one its start; of a tool's long result, an excerpt."""
 
 
 class TurnRow(NamedTuple):
@@ -69,6 +71,8 @@ class LiveTurn:
             entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust, flags, None
         )
         said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
+        if entry.tool is not None:
+            said["tool"] = entry.tool.to_wire()
         return cls(row, said, text)
 
     @property
@@ -94,26 +98,58 @@ class LiveTurn:
         return read_statements(self.quotable, int(self.ts[:4]))
 
     @cached_property
+    def call(self) -> str | None:
+        """The call that a tool's result answers, told in a line; None of anything else."""
+        tool = self._said.get("tool")
+        return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
+
+    @property
+    def is_ok(self) -> bool:
+        """False of a tool's result that says it failed."""
+        return bool((self._said.get("tool") or {}).get("ok", True))
+
+    @cached_property
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
         from muniment.memory.episodes.turns import ReadTurn
-        from muniment.memory.turns import Turn
 
-        turn = Turn.unchecked(
+        turn = self._turn("")
+        labels = tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ()))
+        return ReadTurn(turn, *labels, line=None if self.call is None else self._line(turn))
+
+    def about(self, query: str) -> Turn:
+        """The turn as a pool holds it; of a tool's long result, what matches a query."""
+        is_long = len(self.text) > TURN_CHARS_MAX and self.call is not None
+        return self._turn(query) if is_long and query else self.read.turn
+
+    def _line(self, turn: Turn) -> str:
+        return result_line(self.call or turn.role, self.text, self.is_ok)
+
+    def _turn(self, query: str) -> Turn:
+        from muniment.memory.turns import WHOLE, Turn
+
+        text, excerpt = self.text[:TURN_CHARS_MAX], None
+        if self.call is not None and len(self.text) > TURN_CHARS_MAX:
+            from muniment.memory.excerpts import excerpt_of
+
+            excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
+            text = excerpt.text
+        return Turn.unchecked(
             {
                 "id": self.id,
                 "session_id": self.session_id,
                 "seq": self.seq,
                 "kind": self.kind,
                 "role": self.role,
-                "speaker": self.speaker,
+                "speaker": self.call or self.speaker,
                 "ts": self.ts,
-                "text": self.quotable,
+                "text": text,
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),
-            }
+                "excerpt": excerpt,
+            },
+            WHOLE if excerpt is None else None,
         )
-        return ReadTurn(turn, tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ())))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:

@@ -10,9 +10,33 @@ from muniment.core.scope import IdText
 from muniment.core.text.duplicates import Words, read_words
 from muniment.core.vocabulary import Trust
 
-__all__ = ["EpisodeCandidate", "PacketRole", "SummaryLine", "Turn"]
+__all__ = ["WHOLE", "EpisodeCandidate", "Excerpt", "PacketRole", "Stretch", "SummaryLine", "Turn", "told_text"]
 
 PacketRole = Literal["user", "assistant", "tool"]
+
+
+class Stretch(Record):
+    """Words of a long text, verbatim, and where they stand in it."""
+
+    start: Count
+    """Characters before it."""
+    line: Count
+    """Line breaks before it."""
+    text: str
+
+
+class Excerpt(Record):
+    """What is shown of a text that is too long to be shown whole: stretches in its own order, and its size."""
+
+    chars: Count
+    breaks: Count
+    """Line breaks in all of it."""
+    stretches: Items[Stretch]
+
+    @property
+    def text(self) -> str:
+        """The stretches alone, each on lines of its own."""
+        return "\n".join(stretch.text for stretch in self.stretches)
 
 
 class Turn(Record):
@@ -24,16 +48,20 @@ class Turn(Record):
     kind: Literal["message", "tool_result"]
     role: PacketRole
     speaker: str | None
+    """Who said it, where they have a name; of a tool's result, its call (`memory.tool_text`)."""
     ts: str
     text: str
     trust: Trust
     flags: Items[str]
+    excerpt: Absent[Excerpt] = None
+    """Of a tool's long result: which stretches of it `text` is made of."""
 
     @cached_property
     def written(self) -> Written:
         """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
+        excerpt = "" if self.excerpt is None else f'"excerpt":{canonical_text(self.excerpt.to_wire())},'
         return Written(
-            f'{{"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'{{{excerpt}"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
             f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
             f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
             f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
@@ -41,8 +69,23 @@ class Turn(Record):
 
     @cached_property
     def words(self) -> Words:
-        """The words of its text, for telling whether it was said already: read once, like the rest."""
+        """The words of its text, for telling whether it was said already: read once, like the rest.
+
+        Of a tool's result the call and the whole of it are one word: two calls that differ in a letter are two.
+        """
+        if self.kind == "tool_result":
+            whole = told_text(self, self.text)
+            return Words(frozenset((whole,)), (whole,))
         return read_words(self.text)
+
+
+WHOLE = {name for name in Turn.model_fields if name != "excerpt"}
+"""The fields that a turn has whose text is there whole."""
+
+
+def told_text(turn: Turn, text: str) -> str:
+    """A turn's text, or a part of it, as what was said: by a tool, it is said in answer to a call."""
+    return f"{turn.speaker or turn.role} → {text}" if turn.kind == "tool_result" else text
 
 
 class SummaryLine(Record):

@@ -26,9 +26,10 @@ from muniment.memory.recall.vectors import (
     merge_vectors,
     to_single,
 )
+from muniment.memory.tool_text import speaker_told
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_blocks
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.turns import is_turn, speaker_of, text_of
+from muniment.store.turns import is_turn, text_of
 
 __all__ = [
     "VECTORS",
@@ -206,7 +207,8 @@ def lacking(reader: Reader, tenant_id: str, user_id: str, identity: str) -> Iter
     for row in stream(reader, ENTRIES, (("user_id", "=", user_id),), order=order):
         entry = entry_of_row(tenant_id, row)
         if is_turn(entry) and entry.id not in have:
-            held.append((entry.id, speaker_of(entry), text_of(reader, entry)))
+            body = {} if entry.body is None else entry.body.to_wire()
+            held.append((entry.id, speaker_told(body, entry.role), text_of(reader, entry)))
         if len(held) >= BATCH:
             yield held
             held = []

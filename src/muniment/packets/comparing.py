@@ -58,8 +58,9 @@ def _items(build: Build) -> dict[str, Any]:
     packet = build.packet.to_wire()
     short, long = packet["short_term"], packet["long_term"]
     items: dict[str, Any] = {f"state:{key}": value for key, value in short["working_state"].items()}
-    items |= {f"quote:{quote['evidence_id']}": quote for quote in short.get("key_quotes", ())}
-    items |= {f"turn:{turn['evidence_id']}": turn for turn in short.get("conversation_window", ())}
+    for kind, quotes in (("quote", short.get("key_quotes", ())), ("turn", short.get("conversation_window", ()))):
+        for quote in quotes:  # a long result is quoted by several stretches
+            items.setdefault(f"{kind}:{quote['evidence_id']}", []).append(quote)
     items |= {f"loop:{loop['question']}": loop for loop in short.get("open_loops", ())}
     items |= {f"tool:{tool['ref']}": tool for tool in short.get("last_tool_evidence", ())}
     items |= {f"fact:{fact['fact_id']}": fact for fact in long["facts"]}

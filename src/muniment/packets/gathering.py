@@ -72,7 +72,7 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         whose = scope.tenant_id, scope.user_id
         without = frozenset({scope.session_id}) if request.exclude_session else frozenset()
         found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, without, is_asked_later=True)
-    hits = tuple(map(_hit, found))
+    hits = tuple(_hit(each, asked) for each in found)
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
@@ -95,11 +95,11 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
     )
 
 
-def _hit(found: FoundTurn) -> HitCandidate:
+def _hit(found: FoundTurn, asked: str) -> HitCandidate:
     ranked = found.ranked
     return HitCandidate.unchecked(
         {
-            "turn": found.turn.read.turn,
+            "turn": found.turn.about(asked),
             "score": ranked.score,
             "parts": ranked.parts,
             "reasons": found.reasons,
@@ -136,17 +136,17 @@ def _summary(turns: Sequence[ReadTurn]) -> tuple[SummaryLine, ...]:
 
 
 def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
-    results = [read.turn for read in turns if read.turn.kind == "tool_result"]
+    results = [read for read in turns if read.turn.kind == "tool_result"]
     recent = list(reversed(results))[:count]
     return tuple(
         ToolCandidate(
-            ref=turn.id,
-            summary=" ".join(turn.text[:TOOL_CHARS_MAX].split()),
-            ts=turn.ts,
-            trust=turn.trust,
-            flags=turn.flags,
+            ref=read.turn.id,
+            summary=read.line or " ".join(read.turn.text[:TOOL_CHARS_MAX].split()),
+            ts=read.turn.ts,
+            trust=read.turn.trust,
+            flags=read.turn.flags,
         )
-        for turn in recent
+        for read in recent
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from muniment.core.record import Absent, Items, Record
 from muniment.errors import InvalidInput, NotFound
@@ -96,7 +97,7 @@ def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Ite
             continue
         request, pool = body["request"], body["pool"]
         turns = [hit["turn"] for hit in pool["hits"]] + list(pool["window"])
-        sources = [turn["id"] for turn in turns if wanted.casefold() in " ".join(turn["text"].split()).casefold()]
+        sources = [turn["id"] for turn in turns if wanted.casefold() in _words_of(turn).casefold()]
         for fact in pool["facts"]:
             if wanted.casefold() in str(fact["fact"]["value"]).casefold():
                 sources += fact["fact"]["sources"]
@@ -109,3 +110,9 @@ def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Ite
             line=line.strip(),
             evidence_ids=tuple(dict.fromkeys(sources)),
         )
+
+
+def _words_of(turn: dict[str, Any]) -> str:
+    """The words of a turn on one line; of a tool's result, the call as well."""
+    called = turn["speaker"] if turn["kind"] == "tool_result" else None
+    return " ".join(f"{called} → {turn['text']}".split()) if called else " ".join(turn["text"].split())

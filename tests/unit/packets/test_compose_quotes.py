@@ -282,7 +282,8 @@ def test_every_sentence_says_who_said_it() -> None:
     )
     assert "assistant: We talked about hotels. [1]" in made.text
     assert (
-        "tool: I moved to Moscow last month. [2]\n- Ana: Please look it up. [3]\n- assistant: It is sunny." in made.text
+        "tool → I moved to Moscow last month. [2]\n- Ana: Please look it up. [3]\n- assistant: It is sunny."
+        in made.text
     )
     cited = {each["id"]: (each["type"], each.get("summary")) for each in made.wire["citations"]}
     assert cited == {

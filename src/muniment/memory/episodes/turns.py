@@ -42,10 +42,14 @@ class Sentence(NamedTuple):
 class ReadTurn:
     """A turn and its labels, and what is read in it, once."""
 
-    def __init__(self, turn: Turn, tags: tuple[str, ...] = (), entities: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, turn: Turn, tags: tuple[str, ...] = (), entities: tuple[str, ...] = (), line: str | None = None
+    ) -> None:
         self.turn = turn
         self.tags = tags
         self.entities = entities
+        self.line = line
+        """Of a tool's result: what stands for it, in one line."""
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:

@@ -47,8 +47,9 @@ def _contents(packet: MemoryPacket, selected_items: list[tuple[str, str]]) -> It
     held = Counter(("state", str(unit.part)) for unit in state_units(short.working_state, packet.meta.purpose))
     held.update(("fact", each.fact_id) for each in long.facts)
     held.update(("procedure", each.procedure_id) for each in long.procedures)
-    held.update(("quote", each.evidence_id) for each in short.key_quotes or ())
-    held.update(("turn", each.evidence_id) for each in short.conversation_window or ())
+    # Stretches of one long result are several quotes of one event.
+    held.update(("quote", name) for name in dict.fromkeys(each.evidence_id for each in short.key_quotes or ()))
+    held.update(("turn", name) for name in dict.fromkeys(each.evidence_id for each in short.conversation_window or ()))
     held.update(("tool", each.ref) for each in short.last_tool_evidence or ())
     held.update(("episode", each.episode_id) for each in long.episodes)
     held.update(("insight", each.id) for each in (*insight.hypotheses, *insight.strategy_sketches, *insight.patterns))

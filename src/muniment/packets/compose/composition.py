@@ -22,8 +22,9 @@ from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
 from muniment.packets.compose.outdated import parts_of
+from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
-from muniment.packets.page.layout import Page, Quoted, Sheet, lay_out
+from muniment.packets.page.layout import EXCERPTS, Page, Quoted, Sheet, excerpt_note, lay_out
 from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, claim_evidence
 from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
@@ -74,6 +75,8 @@ def compose(
 
     page, usage = _trim(draft, counter)
     if _top_up(draft, quotes, usage):
+        page, usage = _trim(draft, counter)
+    if drop_repeated(draft):
         page, usage = _trim(draft, counter)
     wire = assemble(draft, meta, _report(draft, usage), determinism)
     return Composed(wire, page.text, usage.total, page.marks)
@@ -155,7 +158,10 @@ def page_of(draft: PacketDraft) -> Page:
 
     def quoted(block: BlockName) -> list[Quoted]:
         said: list[Said] = [placed.item for placed in draft.items(block)]
-        return [Quoted(turn.id, draft.who(turn.id) or turn.role, text, emitted_ts(turn.ts)) for turn, text in said]
+        return [
+            Quoted(turn.id, draft.who(turn.id) or turn.role, text, emitted_ts(turn.ts), excerpt)
+            for turn, text, excerpt in said
+        ]
 
     def held(block: BlockName) -> list[Any]:
         return [placed.item for placed in draft.items(block)]
@@ -178,6 +184,7 @@ def page_of(draft: PacketDraft) -> Page:
             allows_insights=allows_insights(draft),
             cited=cited_by(draft),
             who=draft.who,
+            results={name for name in cited_by(draft) if draft.is_result(name)},
         )
     )
 
@@ -221,8 +228,8 @@ def _written(rows: Sequence[Any]) -> Written:
 def _short_term(draft: PacketDraft) -> dict[str, Any]:
     """Lists that are empty are left out, as the document lets them."""
     lists: dict[str, list[Any]] = {
-        "key_quotes": [_quoted(placed.item, "quote") for placed in draft.items("quotes")],
-        "conversation_window": [_quoted(placed.item, "content") for placed in draft.items("window")],
+        "key_quotes": [each for placed in draft.items("quotes") for each in _quoted(placed.item, "quote")],
+        "conversation_window": [each for placed in draft.items("window") for each in _quoted(placed.item, "content")],
         "open_loops": _wire_items(draft, "loops"),
         "last_tool_evidence": _wire_items(draft, "tools"),
     }
@@ -238,12 +245,12 @@ def _wire_items(draft: PacketDraft, block: BlockName) -> list[dict[str, Any]]:
     return [placed.item.to_wire() for placed in draft.items(block)]
 
 
-def _quoted(said: Said, field: str) -> dict[str, str]:
+def _quoted(said: Said, field: str) -> list[dict[str, str]]:
+    """One quote; of a long result, one for each stretch: each is verbatim (MP-05)."""
     turn = said.turn
-    quoted = {"evidence_id": turn.id, field: said.text, "role": turn.role}
-    if emitted_ts(turn.ts) is not None:
-        quoted["ts"] = turn.ts
-    return quoted
+    dated = {"ts": turn.ts} if emitted_ts(turn.ts) is not None else {}
+    texts = [said.text] if said.excerpt is None else [stretch.text for stretch in said.excerpt.stretches]
+    return [dict(sorted({"evidence_id": turn.id, field: text, "role": turn.role, **dated}.items())) for text in texts]
 
 
 def _long_term(draft: PacketDraft) -> dict[str, Any]:
@@ -361,7 +368,15 @@ def _filters(draft: PacketDraft) -> JsonObject:
         "quote_instruction_like": policy.quote_instruction_like,
         "insights_in_responder": policy.allow_validated_insights_in_responder,
         **({"exclude_session": True} if draft.request.exclude_session else {}),
+        **_excerpts(draft),
     }
+
+
+def _excerpts(draft: PacketDraft) -> JsonObject:
+    """Which stretches of long results are quoted, and how long these are: what the page says of the rest."""
+    said: list[Said] = [placed.item for placed in (*draft.items("quotes"), *draft.items("window"))]
+    held: JsonObject = {each.turn.id: excerpt_note(each.excerpt) for each in said if each.excerpt is not None}
+    return {EXCERPTS: held} if held else {}
 
 
 def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:
@@ -422,10 +437,10 @@ def _citation(draft: PacketDraft, name: str, times: Mapping[str, str]) -> dict[s
     kind, ts, who = _UNKNOWN, times.get(name), draft.who(name)
     if (turn := draft.turns.get(name)) is not None:
         kind, ts = turn.kind, turn.ts
-    elif who and (line := draft.lines.get(name)) is not None:
-        kind = "tool_result" if line.role == "tool" else "message"
-    elif any(tool.ref == name for tool in draft.pool.tools):
+    elif draft.is_result(name):
         kind = "tool_result"
+    elif who and name in draft.lines:
+        kind = "message"
     cited = {"id": name}
     if who:
         cited["summary"] = who  # who said it: quotes have no field for a name

@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
-from muniment.memory.turns import SummaryLine, Turn
-from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
+from muniment.core.text.duplicates import Words
+from muniment.memory.turns import SummaryLine, Turn, told_text
+from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import names_of
 from muniment.packets.compose.outdated import parts_of
+from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.page.lines import (
     day_heading,
     day_of,
     loop_line,
     may_show,
-    quote_line,
     summary_line,
     summary_text,
     tool_line,
@@ -50,7 +51,7 @@ def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:
     summary = sum(draft.purse.price(_summary_shown(draft, line)) for line in draft.pool.summary)
     window = 0
     if may_show("window", draft.purpose) and draft.policy.window_turns:
-        window = sum(draft.purse.price(_turn_line(turn, turn.text)) for turn in draft.pool.window)
+        window = sum(draft.purse.price(said_line(draft, whole_turn(draft, turn))) for turn in draft.pool.window)
     heads = draft.purse.opening("summary") * bool(summary) + draft.purse.opening("window") * bool(window)
     return min(summary, summary_max) + min(window, window_max) + heads
 
@@ -85,10 +86,20 @@ def _place_tools(draft: PacketDraft) -> None:
             draft.tally.omit(name, reason)
         elif tool.ref in taken:
             draft.tally.omit(name, "duplicate")
+        elif (other := _same_result(draft, tool)) is not None:
+            draft.tally.omit(name, "duplicate", of=other)
         elif len(taken) >= draft.policy.tool_evidence_max:
             draft.tally.omit(name, "count_limit", limit=draft.policy.tool_evidence_max)
         elif _place_tool(draft, name, tool, at):
             taken.add(tool.ref)
+
+
+def _same_result(draft: PacketDraft, tool: ToolCandidate) -> str | None:
+    """What the page has of this result already: the caller's own line about it, or the same call with the same line."""
+    if (told := told_of(draft, tool.ref)) is not None:
+        return told.name
+    summary = tool.summary.strip()
+    return next((placed.name for placed in draft.items("tools") if summary and placed.item.summary == summary), None)
 
 
 def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> bool:
@@ -141,10 +152,6 @@ def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
 # -- last turns ---------------------------------------------------------------------------------------
 
 
-def _turn_line(turn: Turn, text: str) -> str:
-    return quote_line(TYPICAL_MARK, turn.speaker or turn.role, text)
-
-
 def _place_window(draft: PacketDraft, tokens_max: int) -> None:
     """The newest first, so that the oldest go when the room does. Off for a responder (MP-05)."""
     names = names_of("turn", (turn.id for turn in draft.pool.window))
@@ -159,6 +166,8 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
             draft.tally.omit(name, "empty")
         elif turn.id in draft.shown:
             draft.tally.omit(name, "duplicate", of=f"quote:{turn.id}")
+        elif turn.kind == "tool_result" and (other := _told_result(draft, turn)) is not None:
+            draft.tally.omit(name, "duplicate", of=other)
         elif count >= draft.policy.window_turns:
             draft.tally.omit(name, "count_limit", limit=draft.policy.window_turns)
         else:
@@ -170,20 +179,28 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
 def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -> int:
     """Tokens spent; 0 where it was left out."""
     room = min(left, draft.purse.room("window"))
-    price = draft.purse.price(_turn_line(turn, turn.text))
-    text: str | None = turn.text
+    said: Said | None = whole_turn(draft, turn)
+    price = draft.purse.price(said_line(draft, whole_turn(draft, turn)))
     if price > room:
-        text = None
+        said = None
         if room >= draft.policy.cut_tokens_min:
-            text = cut_text(turn.text, lambda part: draft.purse.price(_turn_line(turn, part)) <= room, draft.terms)
-        if text is None:
-            draft.tally.omit(name, "over_budget", tokens=price)
-            return 0
-    kept = draft.purse.price(_turn_line(turn, text or ""))
-    draft.place(Placed(name, "window", kept, Said(turn, text or ""), (at,)), 0.0, ("recent",))
+            said = cut_turn(turn, lambda part: draft.purse.price(said_line(draft, part)) <= room, draft.terms)
+    if said is None:
+        draft.tally.omit(name, "over_budget", tokens=price)
+        return 0
+    kept = draft.purse.price(said_line(draft, said))
+    draft.place(Placed(name, "window", kept, said, (at,)), 0.0, ("recent",))
+    if turn.kind == "tool_result":
+        draft.said.add(told_text(turn, said.text), name, turn.words)
     if kept < price:
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {price} tokens kept")
     return kept
+
+
+def _told_result(draft: PacketDraft, turn: Turn) -> str | None:
+    """What tells a tool's result already, in full: a line about it, or the same call with the same result."""
+    told = told_of(draft, turn.id, turn.text)
+    return told.name if told is not None else draft.said.find(told_text(turn, turn.text), turn.words)
 
 
 _BATCH = 24
@@ -212,16 +229,21 @@ class Quotes:
                 waiting += self._pending[at:]
                 break
             if at % _BATCH == 0:
-                draft.purse.price_many(self._line(each, each.turn.text) for _, each in self._pending[at : at + _BATCH])
+                batch = self._pending[at : at + _BATCH]
+                draft.purse.price_many(self._line(each, whole_turn(draft, each.turn)) for _, each in batch)
             turn = hit.turn
             if turn.id in draft.shown:
                 draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
                 continue
-            price = self._price(hit, turn.text)
+            if turn.kind == "tool_result" and (told := told_of(draft, turn.id, turn.text)) is not None:
+                draft.tally.omit(name, "duplicate", of=told.name)
+                continue
+            whole = whole_turn(draft, turn)
+            price = self._price(hit, whole)
             if price <= min(room, quote_max):
-                other = draft.said.find(turn.text, turn.words)
+                other = draft.said.find(told_text(turn, turn.text), turn.words)
                 if other is None or self._yields(other, hit, name):
-                    self._place(name, hit, turn.text, price)
+                    self._place(name, hit, whole, price)
                 else:
                     draft.tally.omit(name, "near_duplicate", of=other)
                     continue
@@ -249,7 +271,7 @@ class Quotes:
         room = self._draft.purse.room("quotes")
         if room < self._draft.policy.cut_tokens_min:
             return False
-        if not any(self._price(hit, hit.turn.text) <= room for _, hit in self._left):
+        if not any(self._price(hit, whole_turn(self._draft, hit.turn)) <= room for _, hit in self._left):
             return False
         self._pending = self._left
         for name, _ in self._left:
@@ -306,21 +328,20 @@ class Quotes:
 
     # -- placing ---------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _line(hit: HitCandidate, text: str) -> str:
+    def _line(self, hit: HitCandidate, said: Said) -> str:
         note = ""
         if hit.superseded:
-            shown = [each for each in hit.superseded if each.quote in text]
+            shown = [each for each in hit.superseded if each.quote in said.text]
             note = note_text(parts_of(shown, [each.by for each in shown]), typical_mark)
-        return quote_line(TYPICAL_MARK, hit.turn.speaker or hit.turn.role, text, note)
+        return said_line(self._draft, said, note)
 
-    def _price(self, hit: HitCandidate, text: str) -> int:
+    def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)
         purse = self._draft.purse
         if day in self._days:
-            return purse.price(self._line(hit, text))
+            return purse.price(self._line(hit, said))
         year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
-        return purse.price(self._line(hit, text)) + purse.price(day_heading(day, year))
+        return purse.price(self._line(hit, said)) + purse.price(day_heading(day, year))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
         """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
@@ -344,26 +365,31 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        text = cut_text(hit.turn.text, lambda part: self._price(hit, part) <= room, draft.terms)
-        if text is None:
+        said = cut_turn(hit.turn, lambda part: self._price(hit, part) <= room, draft.terms)
+        if said is None:
             return False
-        if (other := draft.said.find(text)) is not None:
+        if (other := draft.said.find(told_text(hit.turn, said.text), _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
-        whole = draft.purse.price(self._line(hit, hit.turn.text))
-        self._place(name, hit, text, self._price(hit, text))
-        kept = draft.purse.price(self._line(hit, text))
+        whole = draft.purse.price(self._line(hit, whole_turn(draft, hit.turn)))
+        self._place(name, hit, said, self._price(hit, said))
+        kept = draft.purse.price(self._line(hit, said))
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         return True
 
-    def _place(self, name: str, hit: HitCandidate, text: str, price: int) -> None:
+    def _place(self, name: str, hit: HitCandidate, said: Said, price: int) -> None:
         turn, day = hit.turn, _day(hit.turn.ts)
         self._days.add(day)
         said_at = instant_order(turn.ts)
         order = (_reversed(day), hit.outdated_by is not None, said_at, turn.session_id, turn.seq, turn.id)
-        placed = self._placed[name] = Placed(name, "quotes", price, Said(turn, text), order)
+        placed = self._placed[name] = Placed(name, "quotes", price, said, order)
         self._draft.place(placed, hit.score, hit.reasons)
-        self._draft.said.add(text, name, turn.words if text is turn.text else None)
+        self._draft.said.add(told_text(turn, said.text), name, _words(said))
+
+
+def _words(said: Said) -> Words | None:
+    """Those of the whole turn where they are known to be of this text; of a result, always those of all of it."""
+    return said.turn.words if said.text is said.turn.text or said.turn.kind == "tool_result" else None
 
 
 def _newer(hit: HitCandidate) -> str:

@@ -16,7 +16,7 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen, words_of
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
-from muniment.memory.turns import Turn
+from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import Superseded
@@ -99,6 +99,8 @@ class Said(NamedTuple):
 
     turn: Turn
     text: str
+    excerpt: Excerpt | None = None
+    """Of a tool's long result: the stretches that `text` is made of."""
 
 
 class PacketDraft:
@@ -125,6 +127,8 @@ class PacketDraft:
         self._ordered: dict[BlockName, list[Placed]] = {}
         self.shown: dict[str, str] = {}
         """Turns that stand on the page, by id, with as much of their text as is shown."""
+        self.excerpts: dict[str, Said] = {}
+        """What is shown of very long results where there is room, by their texts."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
         self.lines = {
             line.evidence_id: line
@@ -137,6 +141,7 @@ class PacketDraft:
             {turn.id: turn.text for turn in self.turns.values()},
         )
         """What of the turns is outdated, and by which other."""
+        self._tools = frozenset(tool.ref for tool in pool.tools)
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
 
@@ -186,7 +191,18 @@ class PacketDraft:
     def who(self, evidence_id: str) -> str | None:
         """Who said it, by name or else by role; None of what nobody is known to have said."""
         said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
-        return None if said is None else said.speaker or said.role
+        if said is None:
+            return None
+        if said.role == "tool" and said.speaker and self.wall.bars_text(said.speaker):
+            return said.role  # what a call was made with may be a statement from behind the wall
+        return said.speaker or said.role
+
+    def is_result(self, evidence_id: str) -> bool:
+        """Is it what a tool answered?"""
+        if (turn := self.turns.get(evidence_id)) is not None:
+            return turn.kind == "tool_result"
+        line = self.lines.get(evidence_id)
+        return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
 
     # -- placing ---------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
+from muniment.packets.compose.results import told_of
 from muniment.packets.page.lines import episode_text
 
 __all__ = ["place_episodes"]
@@ -143,7 +144,11 @@ def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> 
             reason = reason or "empty"
         elif (barred := draft.bars_sentence(line.evidence_id, line.text)) is not None:
             reason = reason or barred
-        elif text in draft.shown.get(line.evidence_id, "") or draft.said.find(text) is not None:
+        elif (
+            text in draft.shown.get(line.evidence_id, "")
+            or draft.said.find(text) is not None
+            or (line.role == "tool" and told_of(draft, line.evidence_id, text) is not None)
+        ):
             reason = "duplicate"
         else:
             fresh.append(line)
@@ -151,7 +156,8 @@ def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> 
 
 
 def _text(draft: PacketDraft, episode: Episode) -> str:
-    return episode_text(episode, draft.who, typical_mark)
+    results = {source for source in episode.sources if draft.is_result(source)}
+    return episode_text(episode, draft.who, typical_mark, results)
 
 
 def _compression(draft: PacketDraft, age_days: float) -> tuple[str, int]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, groupby
+from typing import Any, NamedTuple
 
 from muniment.contracts.memory_packet import (
     Episode,
@@ -21,6 +21,10 @@ from muniment.contracts.memory_packet import (
     ToolEvidence,
     WorkingState,
 )
+from muniment.core.record import JsonObject, JsonValue
+from muniment.errors import InvalidRecord
+from muniment.memory.excerpts import gaps_of
+from muniment.memory.turns import Excerpt
 from muniment.packets.page.lines import (
     BLOCKS,
     SECTIONS,
@@ -31,6 +35,7 @@ from muniment.packets.page.lines import (
     day_heading,
     day_of,
     episode_text,
+    excerpt_line,
     fact_line,
     insight_line,
     loop_line,
@@ -45,9 +50,21 @@ from muniment.packets.page.lines import (
 )
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
-__all__ = ["PREAMBLE", "Page", "Quoted", "Sheet", "joined", "lay_out", "sheet_of"]
+__all__ = [
+    "EXCERPTS",
+    "PREAMBLE",
+    "Page",
+    "Quoted",
+    "Sheet",
+    "excerpt_note",
+    "joined",
+    "lay_out",
+    "sheet_of",
+]
 
 PREAMBLE = "Cite evidence as [n]."
+EXCERPTS = "excerpts"
+"""Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,8 @@ class Quoted(NamedTuple):
     who: str
     text: str
     ts: str | None
+    excerpt: Excerpt | None = None
+    """Of a long result that is not shown whole: its stretches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +120,9 @@ class Sheet:
     allows_insights: bool
     cited: Container[str]
     who: Callable[[str], str | None]
-    """Who said a piece of evidence, where that is known by name."""
+    """Who said a piece of evidence, where that is known by name; of a tool's result, the call."""
+    results: Container[str] = frozenset()
+    """Evidence that tools answered."""
 
 
 @dataclass(slots=True)
@@ -147,14 +168,11 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
         case "loops":
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
-            return (
-                quote_line(mark(turn.evidence_id), turn.who, turn.text, _note(sheet, turn, mark))
-                for turn in sheet.window
-            )
+            return (_quote(sheet, turn, mark(turn.evidence_id), _note(sheet, turn, mark)) for turn in sheet.window)
         case "tools":
             return (tool_line(tool, mark) for tool in sheet.tools)
         case "episodes":
-            return (episode_text(episode, sheet.who, mark) for episode in sheet.episodes)
+            return (episode_text(episode, sheet.who, mark, sheet.results) for episode in sheet.episodes)
         case "insights":
             return _insights(sheet, mark)
 
@@ -172,17 +190,24 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
     day = year = None
-    for evidence_id, who, text, ts in sheet.quotes:
-        if day_of(ts) != day:
-            day = day_of(ts)
+    for quote in sheet.quotes:
+        evidence_id = quote.evidence_id
+        if day_of(quote.ts) != day:
+            day = day_of(quote.ts)
             yield day_heading(day, year)
             year = day[:4]
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield quote_line(own, who, text, note_text(sheet.superseded.get(evidence_id, ()), mark))
+        yield _quote(sheet, quote, own, _note(sheet, quote, mark))
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
     return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
+
+
+def _quote(sheet: Sheet, quote: Quoted, mark: str, note: str = "") -> str:
+    if quote.excerpt is not None:
+        return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
+    return quote_line(mark, quote.who, quote.text, note, is_result=quote.evidence_id in sheet.results)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -203,30 +228,69 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
     """The sheet of a packet: the parts of it that may stand on its page."""
     short, long, insight = packet.short_term, packet.long_term, packet.insight
     names = _speakers(packet)
+    excerpts = packet.explain.filters.get(EXCERPTS)
     return Sheet(
         purpose=packet.meta.purpose,
         state=short.working_state,
         facts=long.facts,
         procedures=long.procedures,
         summary=short.rolling_summary,
-        quotes=[
-            Quoted(each.evidence_id, names.get(each.evidence_id, each.role or "user"), each.quote, each.ts)
-            for each in short.key_quotes or ()
-        ],
+        quotes=_joined_stretches(
+            [
+                Quoted(each.evidence_id, names.get(each.evidence_id, each.role or "user"), each.quote, each.ts)
+                for each in short.key_quotes or ()
+            ],
+            excerpts,
+        ),
         superseded=outdated_in(packet.explain.conflicts),
         outdated_facts=facts_in(packet.explain.conflicts),
         loops=short.open_loops or (),
-        window=[
-            Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts)
-            for each in short.conversation_window or ()
-        ],
+        window=_joined_stretches(
+            [
+                Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts)
+                for each in short.conversation_window or ()
+            ],
+            excerpts,
+        ),
         tools=short.last_tool_evidence or (),
         episodes=long.episodes,
         insights=(*insight.hypotheses, *insight.strategy_sketches, *insight.patterns),
         allows_insights=insight.usage_policy.allow_in_responder,
         cited={citation.id for citation in packet.citations},
         who=names.get,
+        results={citation.id for citation in packet.citations if citation.type == "tool_result"},
     )
+
+
+def excerpt_note(excerpt: Excerpt) -> JsonObject:
+    """An excerpt as `explain.filters.excerpts` has it: where its stretches stand, and the size of the whole."""
+    places: list[JsonValue] = [[stretch.start, stretch.line] for stretch in excerpt.stretches]
+    return {"at": places, "breaks": excerpt.breaks, "chars": excerpt.chars}
+
+
+def _joined_stretches(quotes: Sequence[Quoted], notes: JsonValue) -> list[Quoted]:
+    """Quotes that are stretches of one long result made one, as far as the packet says so of them, and soundly."""
+    if not isinstance(notes, Mapping):
+        return list(quotes)
+    joined: list[Quoted] = []
+    for evidence_id, group in groupby(quotes, key=lambda quote: quote.evidence_id):
+        held = list(group)
+        excerpt = _excerpt_of([quote.text for quote in held], notes.get(evidence_id))
+        joined += held if excerpt is None else [held[0]._replace(text=excerpt.text, excerpt=excerpt)]
+    return joined
+
+
+def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
+    """None where a note, which somebody else may have written, does not fit the quotes."""
+    try:
+        places = note["at"]
+        stretches = [
+            {"start": start, "line": line, "text": text} for (start, line), text in zip(places, texts, strict=True)
+        ]
+        excerpt = Excerpt.from_wire({"chars": note["chars"], "breaks": note["breaks"], "stretches": stretches})
+    except (InvalidRecord, KeyError, TypeError, ValueError):
+        return None
+    return excerpt if all(gap.chars >= 0 and gap.lines >= 0 for gap in gaps_of(excerpt)) else None
 
 
 def _speakers(packet: MemoryPacket) -> dict[str, str]:

@@ -21,6 +21,8 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
+from muniment.memory.excerpts import Gap, gaps_of
+from muniment.memory.turns import Excerpt
 
 __all__ = [
     "BLOCKS",
@@ -39,6 +41,7 @@ __all__ = [
     "day_heading",
     "day_of",
     "episode_text",
+    "excerpt_line",
     "fact_line",
     "flat",
     "insight_line",
@@ -144,6 +147,7 @@ _FORGED = re.compile(
     rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|decided|verified|hint|risk): |plan, (?:todo|in_progress|done): "  # parts of the state
     rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
+    r"|… \d"  # what is left out of a long result
     rf"|[^{_BREAKS}]*\[\d{{1,4}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
@@ -261,8 +265,34 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
 # -- short term ---------------------------------------------------------------------------------------
 
 
-def quote_line(mark: str, who: str, text: str, note: str = "") -> str:
-    return f"{mark} {flat(who)}{note}: {quoted(text)}"
+def quote_line(mark: str, who: str, text: str, note: str = "", *, is_result: bool = False) -> str:
+    """`[1] Ana: …`; of a tool's result, `[1] name(args) → …`."""
+    return f"{mark} {flat(who)}{note}{' →' if is_result else ':'} {quoted(text)}"
+
+
+def excerpt_line(mark: str, who: str, evidence_id: str, excerpt: Excerpt, note: str = "") -> str:
+    """A tool's long result: the stretches that are shown, and between them, on lines of their own, what is not.
+
+    The first of these says under which id, and from which character, the result can be read on.
+    """
+    gaps = gaps_of(excerpt)
+    shown = f"{mark} {flat(who)}{note} →"
+    parts: list[str] = []
+    is_told = False
+    for gap, stretch in zip(gaps, (*excerpt.stretches, None), strict=True):
+        if gap.chars and (gap.lines or gap.chars > 1):
+            where = "" if is_told else f"; read {flat(evidence_id)} from {gap.start}"
+            is_told = True
+            parts.append(f"… {_left_out(gap)} left out{where} …")
+        if stretch is not None:
+            parts.append(quoted(f"\n{stretch.text}")[1:])
+    joint = " " if gaps[0].chars == 0 else "\n"
+    return f"{shown}{joint}" + "\n".join(parts)
+
+
+def _left_out(gap: Gap) -> str:
+    count, noun = (gap.lines, "line") if gap.lines else (gap.chars, "character")
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def superseded_note(by: str | None) -> str:
@@ -307,14 +337,20 @@ def procedure_line(procedure: Procedure, mark: Mark) -> str:
     return f"- {flat(procedure.task_type)}: {content}{cited}"
 
 
-def episode_text(episode: Episode, who: Callable[[str], str | None], mark: Mark) -> str:
-    """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences."""
+def episode_text(
+    episode: Episode, who: Callable[[str], str | None], mark: Mark, results: Container[str] = frozenset()
+) -> str:
+    """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences.
+
+    `results` are the ids of what tools answered.
+    """
     sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())
     lines = []
     for at, sentence in enumerate(sentences):
         source = episode.sources[at] if at < len(episode.sources) else None
         speaker = who(source) if source else None
-        said = f"{flat(speaker)}: {flat(sentence)}" if speaker else flat(sentence)
+        joint = " →" if source in results else ":"
+        said = f"{flat(speaker)}{joint} {flat(sentence)}" if speaker else flat(sentence)
         lines.append(f"{said} {mark(source)}" if source else said)
     if not sentences:
         labels = flat(", ".join(episode.tags or ())) or "something"
