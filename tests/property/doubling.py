@@ -49,6 +49,7 @@ def walk(text: str, *, is_verified: bool = True) -> Costs:
         run.observe("user", "I live in Lisbon, and I work as a nurse.")
         timed("observe", lambda: run.observe("user", text))
         timed("observe of a tool", lambda: run.observe_tool("page", content=text))
+        timed("observe of a call", lambda: run.observe_tool("page", args={"q": text, "p": [text]}, content="done"))
         timed("extract", lambda: run.extract())
         for question in _QUESTIONS:
             timed("search", lambda asked=question: run.search(asked))

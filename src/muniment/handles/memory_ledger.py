@@ -38,11 +38,16 @@ class MemoryLedger:
 
         return reading.get_entry(self._ctx, tenant_id, event_id)
 
-    def content(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> str:
-        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased."""
+    def content(
+        self, event_id: str, *, start: int = 0, length: int | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> str:
+        """The full text of an event, wherever it lies; checked against its hash. `Forgotten` where it was erased.
+
+        Of a long one a part: `length` characters from `start`.
+        """
         from muniment.store import reading
 
-        return reading.content_of(self._ctx, tenant_id, event_id)
+        return reading.content_of(self._ctx, tenant_id, event_id, start=start, length=length)
 
     def resolve(self, pointer: Pointer | str, *, tenant_id: str = DEFAULT_TENANT) -> Resolved:
         """What a pointer (or an event id) points to, its quote checked against the bytes (else `QuoteMismatch`)."""

@@ -204,13 +204,18 @@ class Run:
     ) -> LedgerEntry:
         """Record a tool's result. Content over 64 KiB lies out of line and reads the same.
 
-        `call_id` is the id under which the model made the call.
+        `call_id` is the id under which the model made the call. Without `args`, those are taken that a message of the
+        assistant in this session recorded under it (`metadata={"tool_calls": [{"id": …, "name": …, "args": …}]}`).
         """
         tool: dict[str, Any] = {"name": name, "ok": ok}
-        if call_id is not None:
-            tool["call_id"] = call_id
+        if args is None and call_id is not None:
+            from muniment.memory.turn_reading import find_call
+
+            args = find_call(self._ctx, self._scope, name, call_id)
         if args is not None:  # what is no mapping is refused by the record
             tool["args"] = dict(args) if isinstance(args, Mapping) else args
+        if call_id is not None:
+            tool["call_id"] = call_id
         draft = make_draft(
             kind="tool_result",
             role="tool",

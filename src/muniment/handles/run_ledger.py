@@ -35,11 +35,16 @@ class RunLedger:
 
         return reading.get_entry(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
 
-    def content(self, event_id: str) -> str:
-        """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased."""
+    def content(self, event_id: str, *, start: int = 0, length: int | None = None) -> str:
+        """The full text of an event of this user, wherever it lies; `Forgotten` where it was erased.
+
+        Of a long one a part: `length` characters from `start`. A packet says of a result that it does not show whole
+        from which character to read on.
+        """
         from muniment.store import reading
 
-        return reading.content_of(self._ctx, self._scope.tenant_id, event_id, self._scope.user_id)
+        scope = self._scope
+        return reading.content_of(self._ctx, scope.tenant_id, event_id, scope.user_id, start=start, length=length)
 
     def resolve(self, pointer: Pointer | str) -> Resolved:
         """What a pointer (or an event id) points to within this user's evidence, its quote checked."""

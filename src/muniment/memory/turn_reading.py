@@ -15,23 +15,27 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES
 from muniment.memory.caches import TurnCache
-from muniment.memory.tool_text import is_chunk, result_line, tell_call
+from muniment.memory.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, entry_of_row
 from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
+    from muniment.core.scope import Scope
     from muniment.core.text.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
 
-__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "last_turns", "live_turns", "turns_by_id"]
+__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "find_call", "last_turns", "live_turns", "turns_by_id"]
 
 TURN_CHARS_MAX = 8_000
 """Characters of a turn that may be quoted: of a longer one its start; of a tool's long result, an excerpt."""
+
+CALLS_BACK = 200
+"""Entries of a session among which a call is looked for when its result comes."""
 
 
 class TurnRow(NamedTuple):
@@ -192,6 +196,26 @@ def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> 
     turns = {id_: by_id[id_] for id_ in ids if id_ in by_id}
     ctx.cache(TurnCache).put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
     return turns
+
+
+def find_call(ctx: Context, scope: Scope, name: Any, call_id: Any) -> dict[str, Any] | None:
+    """The arguments of a call that the session recorded apart from its result; None where it did not.
+
+    The newest call under this id counts, among the last entries of the session.
+    """
+    where: tuple[Condition, ...] = (("user_id", "=", scope.user_id), ("session_id", "=", scope.session_id))
+    if not isinstance(call_id, str):
+        return None  # refused by the record
+
+    def work(reader: Reader) -> list[LiveTurn]:
+        return last_turns(ctx, reader, scope.tenant_id, where, CALLS_BACK)
+
+    for turn in reversed(ctx.engine.read(scope.tenant_id, work)):
+        if turn.role == "assistant":
+            for call in calls_in(turn.metadata):
+                if call.call_id == call_id and call.name == name:
+                    return call.args
+    return None
 
 
 def live_turns(reader: Reader, rows: Iterable[TurnRow]) -> Iterator[LiveTurn]:

@@ -46,9 +46,17 @@ class RunNotes:
         self.observe_many([{"role": role, "content": content, **more}])
 
     def observe_tool(
-        self, name: str, *, content: str, args: Mapping[str, Any] | None = None, ok: bool = True, **more: Any
+        self,
+        name: str,
+        *,
+        content: str,
+        args: Mapping[str, Any] | None = None,
+        ok: bool = True,
+        call_id: str | None = None,
+        **more: Any,
     ) -> None:
         tool = {"name": name, "ok": ok} | ({} if args is None else {"args": dict(args)})
+        tool |= {} if call_id is None else {"call_id": call_id}
         self.observe_many([{"role": "tool", "content": content, "tool": tool, **more}])
 
     def observe_many(self, events: Iterable[Mapping[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import salted_digest
+from muniment.core.numbers import whole
 from muniment.core.owners import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.core.ports.engine import Condition, Reader
@@ -78,9 +79,28 @@ def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: st
         raise NotFound(f"no {kind} {item_id!r:.80} in this scope", path=path)
 
 
-def content_of(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> str:
-    """The full text of an entry, from its row or its blob, checked on the way."""
-    return ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry_id, user_id))
+def content_of(
+    ctx: Context,
+    tenant_id: str,
+    entry_id: str,
+    user_id: str | None = None,
+    *,
+    start: int = 0,
+    length: int | None = None,
+) -> str:
+    """The text of an entry, from its row or its blob, checked on the way: all of it, or `length` characters from
+    `start`. What lies behind its end is empty.
+    """
+    first, count = _offset(start, "start"), None if length is None else _offset(length, "length")
+    text = ctx.engine.read(tenant_id, lambda reader: content_in(reader, tenant_id, entry_id, user_id))
+    return text[first:] if count is None else text[first : first + count]
+
+
+def _offset(given: Any, name: str) -> int:
+    number = whole(given)
+    if type(number) is not int or number < 0:
+        raise InvalidInput(f"{name} should be a whole number of characters, 0 or more", path=f"$.{name}")
+    return number
 
 
 def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:

@@ -41,6 +41,8 @@ def trust_of(role: Role, claimed: Trust | None) -> Trust:
 
 
 REDACTED = "redacted"
+_UNREAD_TIMES = 4
+"""What is so many times over the limit is refused before it is looked through for secrets."""
 
 
 class Admitted(NamedTuple):
@@ -69,6 +71,8 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
         raise _content_too_large(len(draft.content.encode(errors="replace")), policy)
     body = _body_of(draft)
     text = canonical_text(body)
+    if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
+        _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
     if policy.redact_secrets and may_hold_secret(text):
         found: Counter[str] = Counter()
@@ -120,16 +124,24 @@ def _move_out(body: dict[str, Any], text: str, policy: LedgerPolicy) -> tuple[di
     data = body["content"].encode()
     if len(data) > policy.content_bytes_max:
         raise _content_too_large(len(data), policy)
+    rest = _check_rest(body, policy.body_bytes_max, policy)
+    return (body, text, None) if len(data) <= policy.inline_bytes_max else (rest, "", data)
+
+
+def _check_rest(body: dict[str, Any], limit: int, policy: LedgerPolicy) -> dict[str, Any]:
+    """What is no content, unless it takes more bytes than that."""
     rest = {key: value for key, value in body.items() if key != "content"}
     rest_bytes = len(canonical_bytes(rest))
-    if rest_bytes > policy.body_bytes_max:
+    if rest_bytes > limit:
+        tool = body.get("tool")
+        is_call = tool is not None and len(canonical_bytes(tool)) > limit // 2
         raise TooLarge(
             f"metadata, tags, entities and tool arguments of {rest_bytes} bytes are over the limit"
             f" of {policy.body_bytes_max}",
-            path="$.metadata",
+            path="$.tool.args" if is_call else "$.metadata",
             hint="put large data into the content",
         )
-    return (body, text, None) if len(data) <= policy.inline_bytes_max else (rest, "", data)
+    return rest
 
 
 def _content_too_large(size: int, policy: LedgerPolicy) -> TooLarge:

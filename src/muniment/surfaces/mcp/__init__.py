@@ -1,1 +1,1 @@
-"""MCP: eight tools, resources and prompts over one fixed scope, for agents that a model drives."""
+"""MCP: nine tools, resources and prompts over one fixed scope, for agents that a model drives."""

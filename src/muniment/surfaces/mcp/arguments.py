@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import ConfigDict, Field, StringConstraints, ValidatorFunctionWrapHandler, WrapValidator
 
 from muniment.contracts.memory_packet import Cues, Purpose
-from muniment.core.record import Absent, Confidence, Items, JsonValue, Numeric, Record, ValidationError
+from muniment.core.record import Absent, Confidence, Items, JsonObject, JsonValue, Numeric, Record, ValidationError
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import IntentParts, StateParts
@@ -17,6 +17,7 @@ __all__ = [
     "ARGUMENTS_BYTES_MAX",
     "HINTS_MAX",
     "K_MAX",
+    "READ_CHARS_MAX",
     "TOKENS_MAX",
     "TOKENS_MIN",
     "ClaimArguments",
@@ -26,6 +27,7 @@ __all__ = [
     "KeepArguments",
     "ObserveArguments",
     "QuestionArguments",
+    "ReadArguments",
     "RecallArguments",
     "RememberArguments",
     "SearchArguments",
@@ -37,6 +39,7 @@ ARGUMENTS_BYTES_MAX = 4 << 20
 
 T = TypeVar("T")
 K_MAX, TOKENS_MIN, TOKENS_MAX, HINTS_MAX = 50, 256, 32_000, 20
+READ_CHARS_MAX = 20_000
 
 
 def _passed_on(value: Any, fits: ValidatorFunctionWrapHandler) -> Any:
@@ -81,8 +84,12 @@ class ObserveArguments(_Arguments):
     """The words themselves, unchanged: they are what facts, claims and answers will cite."""
     tool: Absent[IdText] = None
     """The name of the tool that answered; goes with the role `tool`, and only with it."""
+    args: Absent[JsonObject] = None
+    """What the tool was called with; it is found by it."""
     ok: Absent[bool] = None
     """Whether the tool did what it was asked; true unless said."""
+    call_id: Absent[IdText] = None
+    """The id under which the call was made."""
     speaker: Absent[Note] = None
     """The speaker's name, where several share a role."""
     ts: Absent[Moment] = None
@@ -97,6 +104,15 @@ class ObserveArguments(_Arguments):
     """The same key writes once."""
     build: Absent[IdText] = None
     """Of an answer: the id of the packet it was given. Its marks are resolved and kept with it."""
+
+
+class ReadArguments(_Arguments):
+    event_id: IdText
+    """The event, by the id that `search` and `compose` give."""
+    start: Judged[Annotated[int, Numeric(integral=True, minimum=0)]] = 0
+    """From which character on; a context says where it left a result."""
+    length: Judged[Annotated[int, Numeric(integral=True, minimum=1, maximum=READ_CHARS_MAX)]] = 4_000
+    """How many characters at most; 4,000 unless said."""
 
 
 class RememberArguments(_Arguments):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.surfaces.cli.terminal import one_line, when
-from muniment.surfaces.mcp.answers import NOTICE, Composed, Explanation, Found, Observed, Recalled
+from muniment.surfaces.mcp.answers import NOTICE, Composed, Explanation, Found, Observed, Read, Recalled
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
@@ -20,6 +20,7 @@ __all__ = [
     "say_fact",
     "say_found",
     "say_observed",
+    "say_read",
     "say_recalled",
     "say_receipt",
 ]
@@ -57,6 +58,12 @@ def say_found(found: Found) -> str:
 def say_composed(composed: Composed) -> str:
     told = f"build {composed.build_id}, {composed.tokens} of {composed.max_tokens} tokens"
     return f"{NOTICE}\n\n{composed.text}\n({told})" if composed.text else f"nothing to tell ({told})"
+
+
+def say_read(part: Read) -> str:
+    where = f"characters {part.start} to {part.end} of {part.chars}"
+    more = "" if part.end >= part.chars else f"; read on from {part.end}"
+    return f"{NOTICE}\n{part.event_id}, {where}{more}:\n\n{part.text}"
 
 
 def say_recalled(recalled: Recalled) -> str:

@@ -89,8 +89,11 @@ def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
 
 def source_line(call: Call, event_id: str) -> str:
     """An event that something rests on: when, who and what."""
+    from muniment.memory.tool_text import speaker_told
+
     entry = call.memory.ledger.get(event_id, tenant_id=call.tenant)
-    return f"{event_id}  {when(entry.ts)}  {entry.speaker or entry.role}: {one_line(entry.content or '', 100)}"
+    who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
+    return f"{event_id}  {when(entry.ts)}  {who}: {one_line(entry.content or '', 100)}"
 
 
 def _span(fact: Fact) -> str:
@@ -237,8 +240,10 @@ episodes = Command(
 
 def entry_line(entry: LedgerEntry) -> str:
     """An event on a line."""
+    from muniment.memory.tool_text import speaker_told
+
     said = "(forgotten)" if entry.is_forgotten else one_line(entry.content or entry.kind, 120)
-    who = entry.speaker or entry.role
+    who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
     return f"{entry.id}  {when(entry.ts)}  {entry.scope.session_id}  {who}: {said}"
 
 
@@ -257,4 +262,8 @@ content = Command(
     lambda call: [call.answer],
     arguments={"event_id": "EVENT"},
     document=lambda call: {"event_id": call.typed["event_id"], "content": call.answer},
+    words={
+        "start": Word("From this character on.", metavar="CHARACTER"),
+        "length": Word("No more than so many characters.", metavar="COUNT"),
+    },
 )
