@@ -137,20 +137,32 @@ def evidence_ids(packet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _ids_at(short, "$.short_term", "last_tool_evidence", "ref")
     yield from _ids_at(state, "$.short_term.working_state", "decisions", "evidence_id")
     yield from _ids_at(state, "$.short_term.working_state", "tool_evidence", "ref")
-    yield from _claimed(state)
+    yield from _told_in_run(state)
     for name in ("facts", "preferences", "procedures", "episodes"):
         yield from _ids_at(long, "$.long_term", name, "sources")
     for name in _INSIGHT_LISTS:
         yield from _ids_at(packet["insight"], "$.insight", name, "sources")
 
 
-def _claimed(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Evidence of claims in an open object, where they are what we write there."""
-    claims = state.get("claims")
-    for index, claim in enumerate(claims if isinstance(claims, list | tuple) else ()):
-        evidence_id = claim.get("evidence_id") if isinstance(claim, Mapping) else None
-        if isinstance(evidence_id, str) and evidence_id:
-            yield f"{child_path('$.short_term.working_state.claims', index)}.evidence_id", evidence_id
+_RUN_LISTS = {
+    "claims": ("evidence_id",),
+    "next_actions": ("evidence_id",),
+    "failures": ("evidence_id",),
+    "conflicts": ("evidence_id", "side_a", "side_b"),
+}
+"""What a run tells of itself in its open working state, and the keys of each that name evidence."""
+
+
+def _told_in_run(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Evidence of claims, actions, failures and conflicts in an open object, where they are what we write there."""
+    for name, keys in _RUN_LISTS.items():
+        listed = state.get(name)
+        for index, each in enumerate(listed if isinstance(listed, list | tuple) else ()):
+            here = child_path(f"$.short_term.working_state.{name}", index)
+            for key in keys if isinstance(each, Mapping) else ():
+                held = each.get(key)
+                sides = held if isinstance(held, list | tuple) and key != "evidence_id" else (held,)
+                yield from ((f"{here}.{key}", id_) for id_ in sides if isinstance(id_, str) and id_)
 
 
 def _ids_at(parent: Mapping[str, Any], path: str, name: str, key: str) -> Iterator[tuple[str, str]]:

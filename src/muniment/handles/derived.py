@@ -45,6 +45,7 @@ from muniment.rules.projection import (
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.projection import (
     erased,
+    project_actions,
     project_claim,
     project_conflict,
     project_failure,
@@ -78,7 +79,7 @@ from muniment.store.ledger.memory_events import (
     STUDY_CHANGED,
     WORKING_SET_CHANGED,
 )
-from muniment.store.ledger.run_events import FAILURE_RECORDED, OUTPUT_VERIFIED, RUN_EVENTS
+from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -134,7 +135,8 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),
     _patched("claim", erased, project_claim, *RUN_EVENTS),
     _patched("conflict", erased, project_conflict, *RUN_EVENTS),
-    _patched("failure", erased, project_failure, FAILURE_RECORDED),
+    Derivation("failure", without=erased, listens=_KEPT, project=project_failure),
+    _patched("next_actions", erased, project_actions, ACTIONS_PLANNED),
     _patched("verification", erased, project_verification, OUTPUT_VERIFIED),
     _patched("document", document_without, project_document, *DOCUMENT_EVENTS, copies=False),
     _patched("question", erased, project_question, *RUN_EVENTS),

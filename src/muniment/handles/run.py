@@ -487,6 +487,7 @@ class Run:
             task_type=task_type or self._task_type,
             exclude_session=exclude_session,
             exclude=exclude,
+            opening=self._opening.body.get("metadata"),
         )
 
     # -- verification ---------------------------------------------------------------------------------

@@ -174,8 +174,9 @@ def compose_build(
     task_type: str,
     exclude_session: bool = False,
     exclude: Iterable[str] = (),
+    opening: Mapping[str, Any] | None = None,
 ) -> Build:
-    """Gather, compose, keep."""
+    """Gather, compose, keep. `opening` is what a run is started with that has not written yet."""
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
 
@@ -183,7 +184,7 @@ def compose_build(
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
-        return rules, request, gather(ctx, reader, request, policy)
+        return rules, request, gather(ctx, reader, request, policy, opening)
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
@@ -389,6 +390,8 @@ def _turns(pool: Pool) -> set[str]:
 def _sources(pool: Pool, run_id: str) -> set[str]:
     """Every item that the pool holds, and the evidence that these items name: if one is forgotten, so is the build."""
     ids = _state_sources(pool.working_state, run_id)
+    if pool.run is not None:
+        ids.update(pool.run.sources)
     for fact in pool.facts:
         ids.add(fact.fact.fact_id)
         ids.update(fact.fact.sources)

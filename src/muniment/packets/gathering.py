@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from muniment.contracts.memory_packet import OpenLoop, WorkingState
+from muniment.contracts.memory_packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
@@ -24,10 +24,8 @@ from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.searching import FoundTurn, find_turns
-from muniment.memory.state_patching import read_state
 from muniment.memory.turn_reading import last_turns
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
-from muniment.packets.page.lines import CLAIMS, HINTS
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,
@@ -37,11 +35,11 @@ from muniment.packets.pool import (
     ProcedureCandidate,
     ToolCandidate,
 )
-from muniment.runs.claim_reading import verified_claims
+from muniment.packets.run_state import gather_run
 from muniment.store.context import Context
-from muniment.store.items import Item, latest, latest_of_run, newest_items
+from muniment.store.items import Item, latest, newest_items
 
-__all__ = ["Stores", "fact_match", "gather", "load_stores", "load_working_state", "match_facts"]
+__all__ = ["Stores", "fact_match", "gather", "load_stores", "match_facts"]
 
 SESSION_TURNS = 60
 """How far back in this session the summary and the loops look."""
@@ -62,8 +60,13 @@ _HIT_FIELDS = set(HitCandidate.model_fields)
 T = TypeVar("T")
 
 
-def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy) -> Pool:
-    """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten."""
+def gather(
+    ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy, opening: Mapping[str, Any] | None = None
+) -> Pool:
+    """Everything the composer may choose from. Whoever keeps what is made of it asks whether it was forgotten.
+
+    `opening` is what a run is started with that has not written yet.
+    """
     scope = request.scope
     asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
     found: list[FoundTurn] = []
@@ -81,17 +84,19 @@ def gather(ctx: Context, reader: Reader, request: ComposeRequest, policy: Policy
         before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
+    run = gather_run(reader, scope, wanted, policy.compose, opening)
     return Pool(
-        working_state=load_working_state(reader, scope, wanted, policy.compose.claims_max),
+        working_state=run.state,
         facts=stores.facts,
         procedures=stores.procedures,
         insights=stores.insights,
         hits=hits,
         window=tuple(read.turn for read in window),
         summary=_gleaned(ctx, scope.tenant_id, _summary, before),
-        loops=_gleaned(ctx, scope.tenant_id, _loops, session),
+        loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, session)),
         tools=_tools(session, policy.compose.tool_evidence_max),
         episodes=_episodes(ctx, reader, request, hits) if _leaves_room(request, hits) else (),
+        **({} if run.basis is None else {"run": run.basis}),
     )
 
 
@@ -211,28 +216,12 @@ def _recent_sessions(reader: Reader, request: ComposeRequest) -> list[str]:
     return [session.session_id for session in sorted(sessions, reverse=True)[: RECENT_SESSIONS + 1]]
 
 
-_HINT_KEYS = ("memory_id", "source", "score", "reason", "summary")
-"""What a packet shows of a hint."""
-
-
 class Stores(NamedTuple):
     """Candidates of the memory stores, each list best first."""
 
     facts: tuple[FactCandidate, ...]
     procedures: tuple[ProcedureCandidate, ...]
     insights: tuple[InsightCandidate, ...]
-
-
-def load_working_state(reader: Reader, scope: Scope, wanted: Wanted, claims_max: int) -> WorkingState | None:
-    """The run's state, what it has verified so far and what it recalled, or None while there is none of it."""
-    state = read_state(reader, scope)
-    claims = verified_claims(reader, scope, wanted, claims_max)
-    parts: dict[str, Any] = {CLAIMS: claims, HINTS: _recalled_hints(reader, scope)}
-    parts = {part: values for part, values in parts.items() if values}
-    if not parts:
-        return state
-    known = {} if state is None else state.to_wire()
-    return WorkingState.from_wire({"state_version": 0} | known | parts)
 
 
 def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Stores:
@@ -335,15 +324,3 @@ def _text(value: Any) -> str:
 def _ordered(found: Iterable[T], score: Callable[[T], float], age: Callable[[T], Any]) -> list[T]:
     newest_first = sorted(found, key=age, reverse=True)
     return sorted(newest_first, key=score, reverse=True)
-
-
-def _recalled_hints(reader: Reader, scope: Scope) -> list[dict[str, Any]]:
-    """What the run recalled last of learned memory, as far as it was within the injection budget, best first."""
-    held = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
-    if held is None:
-        return []
-    return [
-        {key: hint[key] for key in _HINT_KEYS if hint.get(key) is not None}
-        for hint in held.plain()["response"]["items"]
-        if hint.get("injected")
-    ]

@@ -33,6 +33,7 @@ __all__ = [
     "InsightCandidate",
     "Pool",
     "ProcedureCandidate",
+    "RunBasis",
     "ToolCandidate",
 ]
 
@@ -120,6 +121,17 @@ class GivenRules(Record):
     """Why they are not there, where the budget left no room for them."""
 
 
+class RunBasis(Record):
+    """What the run's own state in a pool rests on."""
+
+    sources: Items[str]
+    """Items of the run and the entries they were made from: if one is forgotten, so is the build."""
+    beyond: dict[str, Count]
+    """How many more of each part stand in the run than were gathered."""
+    trust: dict[str, Trust]
+    """Whose word a question of the run is, by its evidence."""
+
+
 class Pool(Record):
     """Everything the composer may choose from, each list best first."""
 
@@ -135,6 +147,7 @@ class Pool(Record):
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
+    run: Absent[RunBasis] = None
 
     @property
     def written(self) -> Written:

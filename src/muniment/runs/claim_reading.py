@@ -30,8 +30,9 @@ class _MatchedClaim(NamedTuple):
     """Of the documents it cites."""
 
 
-def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> list[dict[str, Any]]:
-    """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first."""
+def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first; and
+    how many more there are."""
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
     found: list[_MatchedClaim] = []
     for item in newest_items(reader, where):
@@ -55,7 +56,9 @@ def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) ->
     return _standing(reader, scope, found, limit)
 
 
-def _standing(reader: Reader, scope: Scope, found: Sequence[_MatchedClaim], limit: int) -> list[dict[str, Any]]:
+def _standing(
+    reader: Reader, scope: Scope, found: Sequence[_MatchedClaim], limit: int
+) -> tuple[list[dict[str, Any]], int]:
     """The first of them that cite no document that was retracted, or is not here: such a one verifies nothing."""
     from muniment.memory.corpus import standing_of
 
@@ -66,4 +69,4 @@ def _standing(reader: Reader, scope: Scope, found: Sequence[_MatchedClaim], limi
         standing = standing_of(reader, scope.tenant_id, [id_ for each in page for id_ in each.chunk_ids])
         shown += [each.shown for each in page if all(standing.get(id_) in _STANDS for id_ in each.chunk_ids)]
         at += limit
-    return shown[:limit]
+    return shown[:limit], len(shown[limit:]) + len(found[at:])

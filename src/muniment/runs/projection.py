@@ -1,14 +1,16 @@
-"""Runs, their claims, conflicts, failures and questions, from the entries that tell of them. Pure."""
+"""Runs, their claims, conflicts, failures, questions and next actions, from the entries that tell of them. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger.records import LedgerEntry, RunState
 from muniment.store.ledger.run_events import (
+    ACTIONS_PLANNED,
     FAILURE_RECORDED,
     OUTPUT_VERIFIED,
     PINNED,
@@ -25,6 +27,7 @@ __all__ = [
     "change_of",
     "erased",
     "name_of_words",
+    "project_actions",
     "project_claim",
     "project_conflict",
     "project_failure",
@@ -133,13 +136,39 @@ def project_question(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def project_failure(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """One occurrence. How often a failure was met, the run's log says."""
+    """One occurrence, told by the run or a tool's result that was not ok. How often it was met, the run's log says."""
+    if entry.kind == "tool_result":
+        return _failed_tool(entry)
     said = entry.metadata
     id_ = said.get("id")
     if said.get("event") != FAILURE_RECORDED or not isinstance(id_, str) or lookup(id_) is not None:
         return []
     body: dict[str, Any] = {key: said[key] for key in _FAILED if key in said}
     return [change_of(entry, id_, "failure", "recorded", body, sources_named(entry))]
+
+
+def _failed_tool(entry: LedgerEntry) -> list[Change]:
+    if entry.tool is None or entry.tool.ok:
+        return []
+    from muniment.runs.compaction.transitions import failure_after
+
+    met = failure_after(entry, None)
+    if met is None:
+        return []
+    body: dict[str, Any] = {key: getattr(met, key) for key in _FAILED}
+    return [change_of(entry, short_id("flr", [entry.id]), "failure", "met", body, (entry.id,))]
+
+
+def project_actions(entry: LedgerEntry, _lookup: Lookup) -> list[Change]:
+    """What the run means to do next, each time it says so: the latest stands. One item each, so that a forgotten plan
+    takes no later one along."""
+    actions = entry.metadata.get("actions")
+    if entry.metadata.get("event") != ACTIONS_PLANNED or not isinstance(actions, list):
+        return []
+    if not all(isinstance(each, str) and each.strip() for each in actions):
+        return []
+    body = {"actions": actions, "seq": entry.seq, "planned_by": entry.id}
+    return [change_of(entry, short_id("act", [entry.id]), "next_actions", "planned", body, (entry.id,))]
 
 
 def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:

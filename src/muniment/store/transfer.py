@@ -49,7 +49,7 @@ __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "im
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
-_LOGGED_KINDS = ("claim", "conflict", "failure", "question")
+_LOGGED_KINDS = ("claim", "conflict", "failure", "next_actions", "question")
 """Items that a run writes into its log, and a snapshot repeats."""
 
 Progress = Callable[[int], None]

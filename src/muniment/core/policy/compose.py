@@ -37,6 +37,12 @@ class ComposePolicy(Record):  # MP-18
     shares: SectionShares = SectionShares.model_construct()
     claims_max: Count = 24
     """What the run has verified so far: those that match the question, then the newest."""
+    questions_max: Count = 8
+    """Questions of the run that are open, the latest."""
+    conflicts_max: Count = 6
+    """Conflicts of the run that are not settled, the latest."""
+    failures_max: Count = 6
+    """What was tried in the run and failed: what it told of itself first, then what tools answered."""
     facts_max: Count = 30
     """Facts."""
     procedures_max: Count = 5

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from muniment.contracts.memory_packet import Decision, MemoryPacket, PacketMeta, PacketScope, ToolEvidence
+from muniment.contracts.memory_packet import MemoryPacket, PacketMeta, PacketScope, ToolEvidence
 from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.instants import parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
@@ -25,7 +25,7 @@ from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import EXCERPTS, Page, Quoted, Sheet, excerpt_note, lay_out
-from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, claim_evidence
+from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, state_evidence
 from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
 
@@ -362,7 +362,12 @@ def _filters(draft: PacketDraft) -> JsonObject:
             "quotes": policy.quotes_max,
             "window_turns": policy.window_turns,
             "tool_evidence": policy.tool_evidence_max,
+            "claims": policy.claims_max,
+            "questions": policy.questions_max,
+            "conflicts": policy.conflicts_max,
+            "failures": policy.failures_max,
         },
+        **_not_gathered(draft),
         "near_duplicate": policy.near_duplicate,
         "barred_trust": list(getattr(policy, f"barred_trust_{draft.purpose}")),
         "quote_instruction_like": policy.quote_instruction_like,
@@ -377,6 +382,12 @@ def _excerpts(draft: PacketDraft) -> JsonObject:
     said: list[Said] = [placed.item for placed in (*draft.items("quotes"), *draft.items("window"))]
     held: JsonObject = {each.turn.id: excerpt_note(each.excerpt) for each in said if each.excerpt is not None}
     return {EXCERPTS: held} if held else {}
+
+
+def _not_gathered(draft: PacketDraft) -> JsonObject:
+    """What stands in the run beyond what was looked at: how many of each part, and why."""
+    beyond = draft.pool.run.beyond if draft.pool.run is not None else {}
+    return {"not_gathered": {name: {"count_limit": count} for name, count in beyond.items()}} if beyond else {}
 
 
 def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:
@@ -414,12 +425,7 @@ def _evidence_ids(placed: Placed) -> Iterator[str]:
     """The ids of the evidence that a placed item rests on."""
     item = placed.item
     if isinstance(item, StateUnit):
-        if isinstance(item.value, Decision) and item.value.evidence_id is not None:
-            yield item.value.evidence_id
-        elif isinstance(item.value, ToolEvidence):
-            yield item.value.ref
-        elif (evidence_id := claim_evidence(item)) is not None:
-            yield evidence_id
+        yield from state_evidence(item)
     elif isinstance(item, ToolEvidence):
         yield item.ref
     elif placed.block == "summary":

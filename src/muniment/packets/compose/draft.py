@@ -186,6 +186,8 @@ class PacketDraft:
         for tool in self.pool.tools:
             if (reason := self.bars(tool.trust, tool.flags)) is not None:
                 found.setdefault(tool.ref, reason)
+        if self._barred and self.pool.run is not None:
+            found |= {name: "trust" for name, trust in self.pool.run.trust.items() if trust in self._barred}
         return found
 
     def who(self, evidence_id: str) -> str | None:

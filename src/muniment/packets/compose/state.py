@@ -1,23 +1,35 @@
-"""The working state's place in a packet: goal, constraints and slots first, so that they go last (MP-04)."""
+"""The working state's place in a packet: what the run is for and what binds it first, so that it goes last (MP-04)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from muniment.contracts.memory_packet import Decision, Risk, WorkingState
+from muniment.contracts.memory_packet import Risk, WorkingState
 from muniment.core.record import Record
 from muniment.packets.compose.budget import cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed
 from muniment.packets.compose.explain import Reason, Rung
-from muniment.packets.page.lines import CLAIMS, HINTS, STATE_PARTS, StateUnit, claim_evidence, state_line, state_units
+from muniment.packets.page.lines import (
+    STATE_LISTS,
+    STATE_PARTS,
+    StateUnit,
+    block_of,
+    reading_order,
+    state_evidence,
+    state_line,
+    state_units,
+)
 
 __all__ = ["place_state", "state_of"]
 
-_CORE = ("goal", "constraints", "slots")
+_CORE = ("goal", "objective", "constraints", "done_definition", "slots")
+_WHOLE = ("constraints", "done_definition", "conflicts")
+"""Never cut: half of a constraint is another one."""
 _REF = "…"
 """Stands for a value, or the rest of one, that had no room: it is in the store."""
 _TEXT_FIELDS = {"decisions": "statement", "risks": "risk", "plan": "step", "tool_evidence": "summary"}
+_TEXT_KEYS = {"claims": "statement", "next_actions": "action", "failures": "why", "hints": "summary"}
 
 
 def place_state(draft: PacketDraft) -> None:
@@ -28,7 +40,7 @@ def place_state(draft: PacketDraft) -> None:
     for unit in state_units(draft.pool.working_state, draft.purpose):
         if draft.purpose not in STATE_PARTS[unit.part]:
             draft.tally.omit(unit.name, "purpose")
-        elif (reason := draft.bars_evidence(_evidence_of(unit)) or _bars_claim(draft, unit)) is not None:
+        elif (reason := _bars(draft, unit)) is not None:
             draft.tally.omit(unit.name, reason)
         elif draft.wall.bars_value([unit.key, _json_value(unit.value)]):
             draft.tally.omit(unit.name, "insight_wall")
@@ -41,16 +53,21 @@ def place_state(draft: PacketDraft) -> None:
         _place_unit(draft, unit, at, share=0.5 if core_left else 1.0)
 
 
-def _bars_claim(draft: PacketDraft, unit: StateUnit) -> Reason | None:
-    """A claim has the trust of its evidence (LG-08)."""
-    if unit.part != CLAIMS or not isinstance(unit.value, dict):
+def _bars(draft: PacketDraft, unit: StateUnit) -> Reason | None:
+    """By its evidence; and what the run's log tells has the trust of what it was told on, and its flags (LG-08)."""
+    for evidence_id in state_evidence(unit):
+        if (reason := draft.bars_evidence(evidence_id)) is not None:
+            return reason
+    if not isinstance(unit.value, dict) or unit.part == "hints" or unit.part not in STATE_LISTS:
         return None
-    return draft.bars(unit.value.get("trust", "external"))
+    flags = unit.value.get("flags")
+    told_on = unit.value.get("trust", "external" if unit.part == "claims" else "assistant")
+    return draft.bars(told_on, flags if isinstance(flags, list | tuple) else ())
 
 
 def _place_unit(draft: PacketDraft, unit: StateUnit, at: int, *, share: float) -> None:
     """One long unit leaves the others of the core half of what is left."""
-    room = draft.purse.room("state")
+    room = draft.purse.room(block_of(unit.part))
     limit = int(room * share)
 
     def fits(value: Any) -> bool:
@@ -65,9 +82,9 @@ def _place_unit(draft: PacketDraft, unit: StateUnit, at: int, *, share: float) -
         return
     shorter, rung = None, "raw→quote"
     if room >= draft.policy.cut_tokens_min:
-        kept_part = None if unit.part == "constraints" else cut_value(_text_of(unit), fits_cut)
+        kept_part = None if unit.part in _WHOLE else cut_value(_text_of(unit), fits_cut)
         shorter = None if kept_part is None else _cut(kept_part)
-        if shorter is None and unit.part in ("constraints", "slots") and fits(_REF):
+        if shorter is None and unit.part in ("constraints", "done_definition", "slots") and fits(_REF):
             shorter, rung = _REF, "raw→ref"
     if shorter is None:
         draft.tally.omit(unit.name, "over_budget", tokens=price)
@@ -78,7 +95,7 @@ def _place_unit(draft: PacketDraft, unit: StateUnit, at: int, *, share: float) -
 
 
 def _cut(value: Any) -> Any:
-    """A part of a value, and a sign that there is more. Constraints are never cut: half of one is another one."""
+    """A part of a value, and a sign that there is more."""
     return f"{value} {_REF}" if isinstance(value, str) else [*value, _REF]
 
 
@@ -88,13 +105,8 @@ def _step_down(draft: PacketDraft, name: str, rung: Rung, kept: int, price: int)
 
 def _put(draft: PacketDraft, unit: StateUnit, at: int) -> None:
     price = draft.purse.price(state_line(unit, typical_mark))
-    draft.place(Placed(unit.name, "state", price, unit, (at,)), 1.0, (f"working_state.{unit.part}",))
-
-
-def _evidence_of(unit: StateUnit) -> str | None:
-    if isinstance(unit.value, Decision):
-        return unit.value.evidence_id
-    return claim_evidence(unit) or getattr(unit.value, "ref", None)
+    order = (reading_order(unit.part, draft.purpose), at)
+    draft.place(Placed(unit.name, block_of(unit.part), price, unit, order), 1.0, (f"working_state.{unit.part}",))
 
 
 def _json_value(value: Any) -> Any:
@@ -103,17 +115,17 @@ def _json_value(value: Any) -> Any:
 
 
 def _text_of(unit: StateUnit) -> Any:
-    field = _TEXT_FIELDS.get(unit.part)
-    if unit.part == CLAIMS and isinstance(unit.value, dict):
-        return unit.value.get("statement", "")
+    field, key = _TEXT_FIELDS.get(unit.part), _TEXT_KEYS.get(unit.part)
+    if key is not None and isinstance(unit.value, dict):
+        return unit.value.get(key, "")
     return getattr(unit.value, field) if field else unit.value
 
 
 def _with(unit: StateUnit, value: Any) -> StateUnit:
     """The unit with a shorter text or value."""
-    field = _TEXT_FIELDS.get(unit.part)
-    if unit.part == CLAIMS and isinstance(unit.value, dict):
-        return replace(unit, value=unit.value | {"statement": value})
+    field, key = _TEXT_FIELDS.get(unit.part), _TEXT_KEYS.get(unit.part)
+    if key is not None and isinstance(unit.value, dict):
+        return replace(unit, value=unit.value | {key: value})
     if field is None:
         return replace(unit, value=value)
     dropped = {"mitigation": None} if isinstance(unit.value, Risk) else {}
@@ -125,14 +137,14 @@ def state_of(draft: PacketDraft) -> WorkingState:
     """The working state of the packet: the units that have a place, and the version."""
     held = draft.pool.working_state
     parts: dict[str, Any] = {"state_version": held.state_version if held is not None else 0}
-    for placed in draft.items("state"):
+    for placed in (*draft.items("task"), *draft.items("state")):
         unit: StateUnit = placed.item
-        if unit.part == "goal":
-            parts["goal"] = unit.value
+        if unit.part in ("goal", "objective", "done_definition"):
+            parts[unit.part] = unit.value
         elif unit.part == "extra":
             parts[unit.key] = unit.value
-        elif unit.part in ("hints", "claims"):
-            parts.setdefault(HINTS if unit.part == "hints" else CLAIMS, []).append(unit.value)
+        elif unit.part in STATE_LISTS:
+            parts.setdefault(STATE_LISTS[unit.part], []).append(unit.value)
         elif unit.part in ("constraints", "slots"):
             parts.setdefault(unit.part, {})[unit.key] = unit.value
         else:

@@ -28,7 +28,6 @@ from muniment.memory.turns import Excerpt
 from muniment.packets.page.lines import (
     BLOCKS,
     SECTIONS,
-    STATE_PARTS,
     BlockName,
     Mark,
     Section,
@@ -42,8 +41,8 @@ from muniment.packets.page.lines import (
     may_show,
     procedure_line,
     quote_line,
+    shown_units,
     state_line,
-    state_units,
     summary_text,
     superseded_note,
     tool_line,
@@ -152,11 +151,8 @@ def lay_out(sheet: Sheet) -> Page:
 
 def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
     match name:
-        case "state":
-            shown = (
-                unit for unit in state_units(sheet.state, sheet.purpose) if sheet.purpose in STATE_PARTS[unit.part]
-            )
-            return (state_line(unit, mark) for unit in shown)
+        case "task" | "state":
+            return (state_line(unit, mark) for unit in shown_units(sheet.state, sheet.purpose, name))
         case "facts":
             return _facts(sheet, mark)
         case "procedures":

@@ -28,8 +28,14 @@ __all__ = [
     "BLOCKS",
     "BLOCK_NAMES",
     "CLAIMS",
+    "CONFLICTS",
+    "DONE",
+    "FAILURES",
     "HINTS",
+    "NEXT_ACTIONS",
+    "OBJECTIVE",
     "SECTIONS",
+    "STATE_LISTS",
     "STATE_PARTS",
     "Block",
     "BlockName",
@@ -37,7 +43,7 @@ __all__ = [
     "Section",
     "StatePart",
     "StateUnit",
-    "claim_evidence",
+    "block_of",
     "day_heading",
     "day_of",
     "episode_text",
@@ -50,6 +56,9 @@ __all__ = [
     "procedure_line",
     "quote_line",
     "quoted",
+    "reading_order",
+    "shown_units",
+    "state_evidence",
     "state_line",
     "state_units",
     "summary_line",
@@ -61,10 +70,24 @@ __all__ = [
 
 Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
 BlockName = Literal[
-    "state", "facts", "procedures", "summary", "quotes", "loops", "window", "tools", "episodes", "insights"
+    "task", "state", "facts", "procedures", "summary", "quotes", "loops", "window", "tools", "episodes", "insights"
 ]
 StatePart = Literal[
-    "goal", "constraints", "slots", "decisions", "claims", "plan", "tool_evidence", "risks", "hints", "extra"
+    "goal",
+    "objective",
+    "constraints",
+    "done_definition",
+    "slots",
+    "next_actions",
+    "decisions",
+    "plan",
+    "conflicts",
+    "failures",
+    "claims",
+    "tool_evidence",
+    "risks",
+    "hints",
+    "extra",
 ]
 
 SECTIONS: tuple[Section, ...] = (
@@ -92,6 +115,7 @@ class Block:
 
 
 BLOCKS: tuple[Block, ...] = (
+    Block("task", "working_state", "## Task", _ALL),
     Block("state", "working_state", "## State", _ALL),
     Block("facts", "facts", "## Facts", _ALL),
     Block("procedures", "procedures", "## Procedures", _ACTING),
@@ -108,12 +132,18 @@ BLOCK_NAMES: dict[BlockName, Block] = {block.name: block for block in BLOCKS}
 
 STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
     "goal": _ALL,
+    "objective": _ALL,
     "constraints": _ALL,
+    "done_definition": _ACTING,
     "slots": _ALL,
+    "next_actions": _ACTING,
     "decisions": _ALL,
+    "plan": _ACTING,
+    # What the run does not know yet, and what it has tried: how an answer came about, no part of one.
+    "conflicts": _ACTING,
+    "failures": _ACTING,
     # What the run has verified so far, each claim on its evidence (CS-06).
     "claims": _ALL,
-    "plan": _ACTING,
     "tool_evidence": _ACTING,
     "risks": _ACTING,
     "hints": _ACTING,
@@ -121,6 +151,29 @@ STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
     "extra": _ACTING,
 }
 """The parts of a working state, those that go last under pressure first (MP-04)."""
+
+_TASK: tuple[StatePart, ...] = ("objective", "goal", "done_definition", "constraints")
+"""What a run is for: told first, since it changes least."""
+_PAGE: tuple[StatePart, ...] = (
+    *_TASK,
+    "plan",
+    "next_actions",
+    "slots",
+    "decisions",
+    "claims",
+    "conflicts",
+    "failures",
+    "risks",
+    "tool_evidence",
+    "hints",
+    "extra",
+)
+"""The order in which the parts are read."""
+
+
+def block_of(part: StatePart) -> Literal["task", "state"]:
+    """The block of the page that a part of the state stands in."""
+    return "task" if part in _TASK else "state"
 
 
 def may_show(name: BlockName, purpose: Purpose) -> bool:
@@ -135,7 +188,28 @@ HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
-_LISTS: dict[str, StatePart] = {HINTS: "hints", CLAIMS: "claims"}
+NEXT_ACTIONS = "next_actions"
+"""Where what the run means to do next stands: `{action, evidence_id, trust}` each."""
+CONFLICTS = "conflicts"
+"""Where what is not settled stands: `{conflict_id, description, side_a, side_b, trust}` each, sides by evidence id."""
+FAILURES = "failures"
+"""Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each."""
+OBJECTIVE = "objective"
+"""Where the run's objective stands, if its goal is another."""
+DONE = "done_definition"
+"""Where it stands when the run is done."""
+STATE_LISTS: dict[StatePart, str] = {
+    "hints": HINTS,
+    "claims": CLAIMS,
+    "next_actions": NEXT_ACTIONS,
+    "conflicts": CONFLICTS,
+    "failures": FAILURES,
+}
+"""Parts that are lists under a key of ours."""
+_SINGLE: tuple[StatePart, ...] = ("goal", "objective", "done_definition")
+_OURS = frozenset((*STATE_LISTS.values(), OBJECTIVE, DONE))
+_SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
+"""Which key of an element of such a list holds its words."""
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
@@ -145,7 +219,8 @@ _FORGED = re.compile(
     rf"(?i)(?<=[{_BREAKS}])(?=[^\S{_BREAKS}]{{0,8}}(?:"
     r"#|\[\d|-\s|cite evidence|undated:"  # a heading, a citation, a fact or question, the first line
     rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
-    r"|(?:goal|decided|verified|hint|risk): |plan, (?:todo|in_progress|done): "  # parts of the state
+    r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
+    r"|plan, (?:todo|in_progress|done): "
     rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
     rf"|[^{_BREAKS}]*\[\d{{1,4}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
@@ -165,12 +240,22 @@ def quoted(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A JSON value as a person would write it: text on one line, lists with commas, objects as JSON."""
+    """A JSON value as a person would write it: text on one line, lists with commas, objects as `key: value`."""
     if isinstance(value, str):
         return flat(value)
-    if isinstance(value, list | tuple) and all(isinstance(each, str | int | float | bool) for each in value):
-        return ", ".join(value_text(each) for each in value)
+    if isinstance(value, Mapping) and value:
+        return "; ".join(f"{flat(str(key))}: {_inner_text(part, ';:')}" for key, part in sorted(value.items()))
+    if isinstance(value, list | tuple) and value:
+        parts = [_inner_text(each, ",;:") for each in value]
+        return ("; " if any("," in part for part in parts) else ", ").join(parts)
     return canonical_text(value)
+
+
+def _inner_text(value: Any, signs: str) -> str:
+    """A value within another one: set apart where it has parts of its own, divided by signs that divide that one."""
+    text = value_text(value)
+    has_parts = isinstance(value, Mapping | list | tuple) and bool(value)
+    return f"({text})" if has_parts and any(sign in text for sign in signs) else text
 
 
 def day_of(ts: str | None) -> str:
@@ -200,7 +285,7 @@ class StateUnit:
 
     @property
     def name(self) -> str:
-        return f"state:{self.part}" if self.part == "goal" else f"state:{self.part}.{self.key}"
+        return f"state:{self.part}" if self.part in _SINGLE else f"state:{self.part}.{self.key}"
 
 
 def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
@@ -212,54 +297,117 @@ def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
     if purpose == "tool":
         parts.remove("constraints")
         parts.insert(0, "constraints")
+    extra = state.model_extra or {}
     for part in parts:
-        if part == "goal":
-            if state.goal:
-                yield StateUnit("goal", "", state.goal)
+        if part in _SINGLE:
+            held = state.goal if part == "goal" else extra.get(part)
+            if held:
+                yield StateUnit(part, "", held)
         elif part == "extra":
-            extra = state.model_extra or {}
-            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key not in _LISTS)
-        elif part in ("hints", "claims"):
-            given = (state.model_extra or {}).get(HINTS if part == "hints" else CLAIMS, ())
-            held = given if isinstance(given, list | tuple) else (given,)
-            yield from (StateUnit(part, str(at), each) for at, each in enumerate(held))
+            yield from (StateUnit("extra", key, value) for key, value in sorted(extra.items()) if key not in _OURS)
         else:
-            held = getattr(state, part)
-            if isinstance(held, Mapping):
+            held = extra.get(STATE_LISTS[part], ()) if part in STATE_LISTS else getattr(state, part)
+            if isinstance(held, Mapping) and part not in STATE_LISTS:
                 yield from (StateUnit(part, key, value) for key, value in sorted(held.items()))
             else:
-                yield from (StateUnit(part, str(at), each) for at, each in enumerate(held or ()))
+                listed = held or () if isinstance(held, list | tuple | None) else (held,)
+                yield from (StateUnit(part, str(at), each) for at, each in enumerate(listed))
 
 
-def claim_evidence(unit: StateUnit) -> str | None:
-    """The evidence that a claim of a working state names; one that somebody else wrote may name none."""
-    named = unit.value.get("evidence_id") if unit.part == "claims" and isinstance(unit.value, Mapping) else None
-    return named if isinstance(named, str) and named else None
+def shown_units(state: WorkingState, purpose: Purpose, block: Literal["task", "state"]) -> Iterator[StateUnit]:
+    """The units of a block that this purpose hears, in reading order."""
+    units = [unit for unit in state_units(state, purpose) if purpose in STATE_PARTS[unit.part]]
+    shown = [unit for unit in units if block_of(unit.part) == block]
+    yield from sorted(shown, key=lambda unit: reading_order(unit.part, purpose))
+
+
+def reading_order(part: StatePart, purpose: Purpose) -> int:
+    """Where a part stands on the page; a tool reads first what binds it."""
+    return -1 if purpose == "tool" and part == "constraints" else _PAGE.index(part)
+
+
+def state_evidence(unit: StateUnit) -> tuple[str, ...]:
+    """The evidence that a unit of a working state names; one that somebody else wrote may name none."""
+    value = unit.value
+    if isinstance(value, Decision):
+        return (value.evidence_id,) if value.evidence_id else ()
+    if isinstance(value, ToolEvidence):
+        return (value.ref,)
+    if unit.part not in ("claims", "next_actions", "failures", "conflicts") or not isinstance(value, Mapping):
+        return ()
+    named = [value.get("evidence_id")]
+    for side in ("side_a", "side_b"):
+        held = value.get(side)
+        named += held if isinstance(held, list | tuple) else ()
+    return tuple(dict.fromkeys(id_ for id_ in named if isinstance(id_, str) and id_))
 
 
 def state_line(unit: StateUnit, mark: Mark) -> str:
     value = unit.value
     if isinstance(value, Decision):
-        cited = f" {mark(value.evidence_id)}" if value.evidence_id else ""
-        return f"decided: {flat(value.statement)}{cited}"
+        return _cited(f"decided: {flat(value.statement)}", unit, mark)
     if isinstance(value, PlanStep):
         return f"plan, {value.status}: {flat(value.step)}"
     if isinstance(value, ToolEvidence):
         return tool_line(value, mark)
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
-    if unit.part == "goal":
-        return f"goal: {flat(value)}"
-    if unit.part == "claims":
-        evidence_id = claim_evidence(unit)
-        said = value.get("statement") if isinstance(value, Mapping) else None
-        line = f"verified: {value_text(said if isinstance(said, str) else value)}"
-        return f"{line} {mark(evidence_id)}" if evidence_id else line
-    if unit.part == "hints":
-        said = value.get("summary") if isinstance(value, Mapping) else None
-        return f"hint: {value_text(said if isinstance(said, str) else value)}"
+    if unit.part in _NOUNS:
+        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark)}", unit, mark)
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
     return f"{noun} {flat(unit.key)}: {value_text(value)}"
+
+
+_NOUNS: dict[StatePart, str] = {
+    "goal": "goal",
+    "objective": "objective",
+    "done_definition": "done when",
+    "claims": "verified",
+    "next_actions": "next",
+    "conflicts": "conflict",
+    "failures": "failed",
+    "hints": "hint",
+}
+
+
+def _words(unit: StateUnit, mark: Mark) -> str:
+    """What a unit says, on one line."""
+    value = unit.value
+    if not isinstance(value, Mapping):
+        return value_text(value)
+    if unit.part == "failures" and isinstance(value.get("why"), str):
+        return _failure_words(value)
+    if unit.part == "conflicts" and isinstance(value.get("description"), str):
+        return _conflict_words(value, mark)
+    said = value.get(_SAID[unit.part]) if unit.part in _SAID else None
+    return value_text(said if isinstance(said, str) else value)
+
+
+def _failure_words(failure: Mapping[str, Any]) -> str:
+    """`where: why`, with its kind unless a tool's result says it, and how often it was met."""
+    where, category, times = (failure.get(key) for key in ("where", "category", "times"))
+    why = " ".join(failure["why"].split())
+    said = f"{flat(where)}: {why}" if isinstance(where, str) else why
+    notes = [flat(category)] if isinstance(category, str) and category != "tool_failure" else []
+    notes += [f"{times} times"] if isinstance(times, int) and times > 1 else []
+    return f"{said} ({', '.join(notes)})" if notes else said
+
+
+def _conflict_words(conflict: Mapping[str, Any], mark: Mark) -> str:
+    """Both sides stand with their marks: which says which, the evidence tells."""
+    sides = [
+        " ".join(mark(id_) for id_ in held if isinstance(id_, str) and id_)
+        for held in (conflict.get("side_a"), conflict.get("side_b"))
+        if isinstance(held, list | tuple)
+    ]
+    between = " against ".join(side for side in sides if side)
+    return f"{flat(conflict['description'])} {between}" if between else flat(conflict["description"])
+
+
+def _cited(line: str, unit: StateUnit, mark: Mark) -> str:
+    """The line with the mark of its evidence; a conflict has its own within."""
+    named = () if unit.part == "conflicts" else state_evidence(unit)
+    return " ".join([line, *map(mark, named)])
 
 
 # -- short term ---------------------------------------------------------------------------------------
