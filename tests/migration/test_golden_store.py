@@ -199,9 +199,11 @@ def test_dumps_and_projections_are_the_same_bytes_and_answers_the_same_on_every_
     assert tools.questions.readings(store) == manifest["readings"]
     for tenant_id in TENANTS:
         store.store.rebuild(tenant_id=tenant_id)
-    assert tools.questions.exports(store) == manifest["exports"]
-    found = {"searched": tools.questions.searches(store), "composed": tools.questions.compose_anew(store)}
-    assert found == answers.setdefault("first", found)
+    for tenant_id, dump in dumps.items():
+        found = without_later_kinds(tools.write_golden_store.dump_of(store, tenant_id).splitlines())
+        assert differing(found, dump.splitlines()[:-1]) == []
+    answered = {"searched": tools.questions.searches(store), "composed": tools.questions.compose_anew(store)}
+    assert answered == answers.setdefault("first", answered)
 
 
 # -- the file ----------------------------------------------------------------------------------------------
@@ -221,6 +223,19 @@ def differing(found: Sequence[Any], wanted: Sequence[Any]) -> list[tuple[Any, An
     """The first pairs that differ: a dump is too long to be shown whole."""
     pairs = zip_longest(found, wanted)
     return list(islice((pair for pair in pairs if pair[0] != pair[1]), 3))
+
+
+LATER_KINDS = {("next_actions", "planned"), ("failure", "met")}
+"""Kinds of item, with their status, that are projected since 0.1 from entries that were there: a rebuild adds them."""
+
+
+def without_later_kinds(lines: Sequence[bytes]) -> list[bytes]:
+    """A dump without what later versions derive besides; its last line, which counts and hashes the others, left out."""
+    told = [json.loads(line) for line in lines[:-1]]
+    items = [each["row"] for each in told if each.get("table") == "items"]
+    later = {row["id"] for row in items if (row["kind"], row["status"]) in LATER_KINDS}
+    kept = [not ({each.get("row", {}).get(key) for key in ("id", "item_id")} & later) for each in told]
+    return [line for line, stays in zip(lines, kept, strict=False) if stays]
 
 
 # -- what is in it, and what others rely on -------------------------------------------------------------------

@@ -87,5 +87,8 @@ def test_what_is_read_in_a_turn_is_read_once(mem: Memory) -> None:
     run.compose("planner", query="dog")
     read = mem._ctx.cache(TurnCache).get("default", [said.id])[said.id].read
     assert isinstance(read, ReadTurn)
-    assert read.promises == ("I'll book the table for Friday.",)
+    assert [sentence.text for sentence in read.sentences] == [
+        "I'll book the table for Friday.",
+        "The dog sleeps under the oak.",
+    ]
     assert read.sentences is mem._ctx.cache(TurnCache).get("default", [said.id])[said.id].read.sentences

@@ -47,9 +47,10 @@ def make_request(
 
 def make_pool(**lists: Any) -> Pool:
     state = lists.pop("working_state", None)
-    names = [name for name in Pool.model_fields if name != "working_state"]
+    run = {"run": lists.pop("run")} if "run" in lists else {}
+    names = [name for name in Pool.model_fields if name not in ("working_state", "run")]
     held = WorkingState.from_wire({"state_version": 1, **state}) if state is not None else None
-    return Pool(working_state=held, **{name: tuple(lists.get(name, ())) for name in names})
+    return Pool(working_state=held, **{name: tuple(lists.get(name, ())) for name in names}, **run)
 
 
 def make_turn(id: str, text: str, **changes: Any) -> Turn:

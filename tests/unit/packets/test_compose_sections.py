@@ -81,7 +81,8 @@ def test_sections_stand_in_the_fixed_order() -> None:
         insights=[make_insight("i1", "she may like ramen")],
     )
     heads = [line for line in made.text.splitlines() if line.startswith("## ")]
-    assert heads == ["## State", "## Facts", "## Procedures", "## Said", "## Episodes", "## Hypotheses, not facts"]
+    assert heads[:4] == ["## Task", "## State", "## Facts", "## Procedures"]
+    assert heads[4:] == ["## Said", "## Episodes", "## Hypotheses, not facts"]
 
 
 @pytest.mark.req("MP-15")

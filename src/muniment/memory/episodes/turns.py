@@ -1,4 +1,4 @@
-"""A turn with what it says that matters here: its sentences and their terms, its promises. Read once, asked often."""
+"""A turn with what it says that matters here: its sentences and their terms. Read once, asked often."""
 
 from __future__ import annotations
 
@@ -11,23 +11,15 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.memory.turns import Turn
 
-__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "questions_of"]
+__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence"]
 
 LINE_CHARS_MAX = 240
 """Longer sentences are not lines of a summary."""
 TURN_CHARS_MAX = 2_000
 """Characters of a turn that are looked at for a summary: of a longer one, its start."""
-LOOP_CHARS_MAX = 300
-"""Longer sentences are neither questions nor promises."""
 _TERMS_MIN = 2
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
 _FIGURE = re.compile(r"\d")
-_PROMISE = re.compile(
-    r"(?i)^(?:ok(?:ay)?[,.!]?\s+|sure[,.!]?\s+|yes[,.!]?\s+)?(?:i['’]ll|i will|let me|i['’]m going to)\s+"
-    r"(?:check|look|find|get back|send|book|call|ask|follow|confirm|update|prepare|write|remind|let you know|schedule)"
-    r"|^(?:好的?[,，]?)?我(?:会|来|去|马上)(?:查|看|问|找|发|订|联系|确认|提醒|准备)"
-    r"|(?:확인|연락|예약|준비|전달|안내|알려)(?:해)?\s?(?:드리겠|할게|드릴게|보겠)"
-)
 
 
 class Sentence(NamedTuple):
@@ -56,16 +48,6 @@ class ReadTurn:
         """The sentences of the turn that may stand in a summary."""
         return tuple(_sentences(self.turn))
 
-    @cached_property
-    def promises(self) -> tuple[str, ...]:
-        """What an assistant promises in the turn, in its own words."""
-        return tuple(_promises(self.turn.text)) if self.turn.role == "assistant" else ()
-
-
-def questions_of(turn: Turn) -> list[str]:
-    """The sentences that ask."""
-    return [sentence for sentence in _short(turn.text) if _asks(sentence)]
-
 
 def _sentences(turn: Turn) -> list[Sentence]:
     found: list[Sentence] = []
@@ -87,11 +69,3 @@ def _factor(text: str) -> float:
 
 def _asks(sentence: str) -> bool:
     return sentence.rstrip("\"'”’)").endswith(("?", "？"))
-
-
-def _promises(text: str) -> list[str]:
-    return [sentence for sentence in _short(text) if _PROMISE.search(sentence)]
-
-
-def _short(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentence_spans(text) if end - start <= LOOP_CHARS_MAX]

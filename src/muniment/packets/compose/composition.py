@@ -387,7 +387,7 @@ def _excerpts(draft: PacketDraft) -> JsonObject:
 def _not_gathered(draft: PacketDraft) -> JsonObject:
     """What stands in the run beyond what was looked at: how many of each part, and why."""
     beyond = draft.pool.run.beyond if draft.pool.run is not None else {}
-    return {"not_gathered": {name: {"count_limit": count} for name, count in beyond.items()}} if beyond else {}
+    return {"run_not_gathered": {name: {"count_limit": count} for name, count in beyond.items()}} if beyond else {}
 
 
 def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:
