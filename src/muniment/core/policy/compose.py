@@ -1,13 +1,21 @@
 """How packets are composed: counts, windows, shares of the budget, who may hear what (MP-03, MP-18)."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from muniment.core.record import Confidence, Count, Items, Record
 from muniment.core.vocabulary import Trust
 
-__all__ = ["ComposePolicy", "SectionShares"]
+__all__ = [
+    "ComposePolicy",
+    "PlannerFloors",
+    "PurposeFloors",
+    "ResponderFloors",
+    "SectionFloors",
+    "SectionShares",
+    "ToolFloors",
+]
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -29,12 +37,88 @@ class SectionShares(Record):
     """Hypotheses and sketches; never in a responder's packet unless allowed below."""
 
 
+class SectionFloors(Record):  # TM-04
+    """Shares of max_tokens that are kept for a section until it had its turn. Together at most 1.
+
+    What a section has no use for is not kept. A cap (`shares`, `per_section`) binds a floor too.
+    """
+
+    working_state: Share = 0.0
+    """Goal, plan and slots of the run."""
+    facts: Share = 0.0
+    """Facts that stand."""
+    procedures: Share = 0.0
+    """How to go about the task."""
+    short_term_summary: Share = 0.0
+    """The rolling summary, quotes, recent turns and what tools answered; quotes take what nobody else needs besides."""
+    episodes: Share = 0.0
+    """Stretches of earlier sessions."""
+    insights: Share = 0.0
+    """Hypotheses and sketches."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        total = sum(getattr(self, section) for section in type(self).model_fields)
+        if total > 1 + _ROUNDING:
+            raise ValueError(f"the floors of the sections add up to {total:g}, which is more than 1")
+        return self
+
+
+_ROUNDING = 1e-9
+"""Ten times a tenth is a little more than one."""
+
+
+class PlannerFloors(SectionFloors):
+    """State, facts and procedures strong; summary, quotes and episodes medium; insights are allowed."""
+
+    working_state: Share = 0.25
+    facts: Share = 0.15
+    procedures: Share = 0.15
+    short_term_summary: Share = 0.2
+    episodes: Share = 0.08
+    insights: Share = 0.08
+
+
+class ToolFloors(SectionFloors):
+    """State strong; facts, procedures and quotes medium; episodes weak; no insights."""
+
+    working_state: Share = 0.25
+    facts: Share = 0.1
+    procedures: Share = 0.1
+    short_term_summary: Share = 0.2
+    episodes: Share = 0.04
+
+
+class ResponderFloors(SectionFloors):
+    """Summary, quotes and facts strong; state and episodes medium; insights only where they are allowed at all."""
+
+    working_state: Share = 0.1
+    facts: Share = 0.15
+    short_term_summary: Share = 0.4
+    episodes: Share = 0.08
+    insights: Share = 0.08
+
+
+class PurposeFloors(Record):
+    """What each purpose keeps for each section: as much as the table of what a packet injects says it weighs."""
+
+    planner: PlannerFloors = PlannerFloors.model_construct()
+    """In a planner's packet."""
+    tool: ToolFloors = ToolFloors.model_construct()
+    """In a tool's."""
+    responder: ResponderFloors = ResponderFloors.model_construct()
+    """In a responder's."""
+
+
 class ComposePolicy(Record):  # MP-18
     """Counts bound what has no match with the query; tokens bound the rest."""
 
     max_tokens: Annotated[int, Field(ge=256)] = 2048
     """The whole budget of a packet's text, where the caller names none."""
     shares: SectionShares = SectionShares.model_construct()
+    floors: PurposeFloors = PurposeFloors.model_construct()
+    floor_tokens_min: Count = 48
+    """A floor of fewer tokens is not kept: it would hold next to nothing, and take the place of a quote."""
     claims_max: Count = 24
     """What the run has verified so far: those that match the question, then the newest."""
     questions_max: Count = 8

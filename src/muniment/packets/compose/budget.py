@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -41,6 +41,12 @@ class Purse:
         self._prices: dict[str, int] = {}
         self._scale = 1.0
         self._opened: set[BlockName] = set()
+        self._floors: dict[Section, int] = {}
+        self._needed: Callable[[Section, int], int] | None = None
+        self._uses: dict[Section, int] = {}
+        """How much of its floor a section can use."""
+        self._kept: dict[Section, int] = {}
+        """What is kept for the others while a section is served."""
         self._whole = self.price(PREAMBLE)
 
     def price(self, text: str) -> int:
@@ -78,10 +84,38 @@ class Purse:
         """What the block's heading still costs."""
         return 0 if block in self._opened else self.price(BLOCK_NAMES[block].heading)
 
+    @property
+    def left(self) -> int:
+        """Tokens that nobody has spent."""
+        return self.tokens_max - self._whole
+
+    def keep(self, floors: Mapping[Section, int], needed: Callable[[Section, int], int]) -> None:
+        """Keep tokens for sections until they had their turn; `needed` says how much of its floor one can use."""
+        self._floors, self._needed = dict(floors), needed
+        self._kept.clear()
+
+    def served(self, section: Section) -> None:
+        """A section had its turn: nothing is kept for it any more."""
+        if self._floors.pop(section, None) is not None:
+            self._kept.clear()
+
+    def _kept_beside(self, section: Section) -> int:
+        """What is kept for the other sections. What one can use is asked when it first matters, and then known."""
+        kept = self._kept.get(section)
+        if kept is None:
+            others = [other for other in self._floors if other != section]
+            if self._needed is not None:
+                self._uses.update(
+                    {other: self._needed(other, self._floors[other]) for other in others if other not in self._uses}
+                )
+            kept = self._kept[section] = sum([self._uses[other] for other in others])
+        return kept
+
     def room(self, block: BlockName) -> int:
         """Tokens a further line of this block may cost, its heading paid for."""
         section = BLOCK_NAMES[block].section
-        return min(self._caps[section] - self.spent[section], self.tokens_max - self._whole) - self.opening(block)
+        free = self.left - self._kept_beside(section)
+        return min(self._caps[section] - self.spent[section], free) - self.opening(block)
 
     def pay(self, block: BlockName, tokens: int) -> None:
         tokens += self.opening(block)

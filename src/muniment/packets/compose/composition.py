@@ -20,6 +20,7 @@ from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
+from muniment.packets.compose.floors import keep_floors
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
@@ -66,12 +67,20 @@ def compose(
     meta = meta_of(request).to_wire()
     determinism = determinism_of(request, policy_digest, counter)
     draft = PacketDraft(request, pool, policy, counter)
+    keep_floors(draft)
     place_state(draft)
+    draft.purse.served("working_state")
     place_facts(draft)
+    draft.purse.served("facts")
     place_procedures(draft)
+    draft.purse.served("procedures")
     quotes = place_short_term(draft)
+    draft.purse.served("short_term_summary")
     place_episodes(draft)
+    draft.purse.served("episodes")
     place_insights(draft)
+    draft.purse.served("insights")
+    quotes.retry()  # what was kept for episodes and insights and is left
 
     page, usage = _trim(draft, counter)
     if _top_up(draft, quotes, usage):
@@ -374,6 +383,7 @@ def _filters(draft: PacketDraft) -> JsonObject:
         "insights_in_responder": policy.allow_validated_insights_in_responder,
         **({"exclude_session": True} if draft.request.exclude_session else {}),
         **_excerpts(draft),
+        **draft.notes,
     }
 
 

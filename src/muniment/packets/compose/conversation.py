@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
@@ -13,6 +14,7 @@ from muniment.packets.compose.explain import names_of
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.page.lines import (
+    BlockName,
     day_heading,
     day_of,
     loop_line,
@@ -24,7 +26,7 @@ from muniment.packets.page.lines import (
 from muniment.packets.page.superseded import note_text
 from muniment.packets.pool import HitCandidate, ToolCandidate
 
-__all__ = ["Quotes", "place_short_term"]
+__all__ = ["Quotes", "place_short_term", "short_term_lines"]
 
 
 def place_short_term(draft: PacketDraft) -> Quotes:
@@ -44,6 +46,20 @@ def place_short_term(draft: PacketDraft) -> Quotes:
     quotes.fill()
     quotes.finish()
     return quotes
+
+
+def short_term_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
+    """What could stand of the conversation, for telling how much room that takes."""
+    for hit in draft.pool.hits:
+        if hit.turn.text.strip() and draft.bars(hit.turn.trust, hit.turn.flags) is None:
+            yield "quotes", _turn_line(hit.turn, hit.turn.text)
+    for line in draft.pool.summary:
+        yield "summary", _summary_shown(draft, line)
+    for loop in draft.pool.loops:
+        yield "loops", loop_line(loop, typical_mark)
+    if may_show("window", draft.purpose):
+        for turn in draft.pool.window:
+            yield "window", _turn_line(turn, turn.text)
 
 
 def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:

@@ -12,6 +12,7 @@ from muniment.contracts.memory_packet import Purpose
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
+from muniment.core.record import JsonObject
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen, words_of
 from muniment.core.vocabulary import Trust
@@ -118,6 +119,8 @@ class PacketDraft:
         self.purpose = request.purpose
         self.tally = Tally()
         self.purse = Purse(request.budget, counter)
+        self.notes: JsonObject = {}
+        """What `explain.filters` says beside the numbers of the policy."""
         self.wall = Wall(pool.insights, request.purpose)
         self.said = Seen(policy.near_duplicate)
         """Words of evidence that stand on the page."""

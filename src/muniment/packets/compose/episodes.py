@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muniment.contracts.memory_packet import Episode, TimeSpan
@@ -11,9 +12,9 @@ from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
 from muniment.packets.compose.results import told_of
-from muniment.packets.page.lines import episode_text
+from muniment.packets.page.lines import BlockName, episode_text
 
-__all__ = ["place_episodes"]
+__all__ = ["episode_lines", "place_episodes"]
 
 _DAY_SECONDS = 86_400
 
@@ -55,6 +56,17 @@ def place_episodes(draft: PacketDraft) -> None:
             draft.tally.omit(known.name, "count_limit", limit=draft.policy.episodes_max)
         elif _place(draft, known) and not known.cues:
             uncued += 1
+
+
+def episode_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
+    """What could stand under episodes, for telling how much room that takes."""
+    for each in draft.pool.episodes:
+        known = _known(draft, "", each)
+        if known is not None and _unfit(draft, known) is None:
+            level, lines_max = _compression(draft, known.age_days)
+            lines, reason = _fresh_lines(draft, each, lines_max)
+            if reason is None:
+                yield "episodes", _text(draft, _episode(draft, known, level, lines))
 
 
 def _known(draft: PacketDraft, name: str, each: EpisodeCandidate) -> _Known | None:

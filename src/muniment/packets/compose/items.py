@@ -11,15 +11,26 @@ from muniment.core.text.duplicates import Seen
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.page.lines import fact_line, insight_line, may_show, procedure_line, superseded_note, value_text
+from muniment.packets.page.lines import (
+    BlockName,
+    fact_line,
+    insight_line,
+    may_show,
+    procedure_line,
+    superseded_note,
+    value_text,
+)
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
     "allows_insights",
+    "fact_lines",
+    "insight_lines",
     "place_facts",
     "place_insights",
     "place_procedures",
+    "procedure_lines",
     "unfit_validity",
 ]
 
@@ -58,6 +69,13 @@ def place_facts(draft: PacketDraft) -> None:
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 draft.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def fact_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
+    """What could stand under facts, for telling how much room that takes."""
+    for each in draft.pool.facts:
+        if _unfit_fact(draft, each) is None:
+            yield "facts", _line(draft, each.fact)
 
 
 def _line(draft: PacketDraft, fact: Fact) -> str:
@@ -205,6 +223,17 @@ def place_procedures(draft: PacketDraft) -> None:
             _place(draft, name, each, at)
 
 
+def procedure_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
+    """What could stand under procedures, for telling how much room that takes."""
+    if not may_show("procedures", draft.purpose):
+        return
+    for each in draft.pool.procedures:
+        procedure = each.procedure
+        is_meant = procedure.task_type == draft.request.task_type and _unmet(draft, procedure) is None
+        if is_meant and draft.bars(each.trust) is None:
+            yield "procedures", procedure_line(procedure, typical_mark)
+
+
 def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
     _, each = named
     recorded = instant_order(each.recorded_at).seconds
@@ -313,6 +342,13 @@ def place_insights(draft: PacketDraft) -> None:
             order = (_TYPES.index(each.insight.type), at)
             rules = (each.insight.validation_state, "not_expired")
             draft.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
+
+
+def insight_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
+    """What could stand under hypotheses, for telling how much room that takes."""
+    for each in draft.pool.insights:
+        if _unfit_insight(draft, each) is None:
+            yield "insights", insight_line(each.insight, typical_mark)
 
 
 def _unfit_insight(draft: PacketDraft, each: InsightCandidate) -> Reason | None:
