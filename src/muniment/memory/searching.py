@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from muniment.core.canonical import check_text, digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
@@ -18,7 +21,7 @@ from muniment.memory.indexing import SegmentCache, segments_of
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.recall.rank import Ranked, rank
+from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import SupersededStatement, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
 from muniment.memory.superseding import superseded_among
@@ -106,12 +109,16 @@ def find_turns(
     policy: RecallPolicy,
     without: Set[str] = frozenset(),
     is_asked_later: bool = False,
+    index: StoredIndex | None = None,
+    among: npt.NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
 ) -> list[FoundTurn]:
     """The best `k` turns for a query, best first; of all sessions but those that it is `without`.
 
-    `is_asked_later`: see `turns_by_id`.
+    `is_asked_later`: see `turns_by_id`. `index`, where the caller has it at hand; `among` and `reach`: see `rank`.
     """
-    index = load_index(ctx, reader, tenant_id, user_id, without)
+    if index is None:
+        index = load_index(ctx, reader, tenant_id, user_id, without)
     dense = None
     if ctx.embedder is not None:
         policy = weigh_dense(policy, ctx.embedder.identity, query)
@@ -123,7 +130,7 @@ def find_turns(
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
         return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
 
-    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments)
+    ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     ids = [index.id(hit.ordinal) for hit in ranked]
     later = {
         id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None

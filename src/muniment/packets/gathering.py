@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from muniment.contracts.memory_packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import select
-from muniment.core.ports.schema import SESSIONS
 from muniment.core.scope import Scope
 from muniment.core.text.attributes import key_attributes
 from muniment.memory.caches import TurnCache
-from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
+from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
-from muniment.memory.searching import FoundTurn, find_turns
+from muniment.memory.searching import load_index
 from muniment.memory.turn_reading import last_turns
-from muniment.memory.turns import EpisodeCandidate, SummaryLine
+from muniment.memory.turns import SummaryLine
+from muniment.packets.compose.cues import AskedCues
+from muniment.packets.cued_turns import find_hits, read_cued
+from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,
-    HitCandidate,
     InsightCandidate,
+    NotGathered,
     Pool,
     ProcedureCandidate,
     ToolCandidate,
@@ -45,17 +48,8 @@ SESSION_TURNS = 60
 """How far back in this session the summary and the loops look."""
 SUMMARY_LINES = 6
 TOOL_CHARS_MAX = 200
-EPISODE_SESSIONS = 4
-"""Sessions that give an episode: those of the best hits, and the most recent ones."""
-RECENT_SESSIONS = 2
-CHARS_A_TOKEN = 4
-TOKENS_A_HIT = 16
-HITS_MIN = 20
-"""No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
-AROUND = 3
-"""An episode reaches this many turns before its first hit and after its last."""
-AROUND_MAX = 16
-_HIT_FIELDS = set(HitCandidate.model_fields)
+_TOOL = ROLES.index("other")
+"""Of turns, only a tool's result has another role than user and assistant."""
 
 T = TypeVar("T")
 
@@ -67,15 +61,12 @@ def gather(
 
     `opening` is what a run is started with that has not written yet.
     """
-    scope = request.scope
-    asked = " ".join(part for part in (request.query, *(request.cues.keywords or ())) if part)[:QUERY_CHARS_MAX]
-    found: list[FoundTurn] = []
-    if asked.strip():
-        k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
-        whose = scope.tenant_id, scope.user_id
-        without = frozenset({scope.session_id}) if request.exclude_session else frozenset()
-        found = find_turns(ctx, reader, *whose, asked, k, request.now, policy.recall, without, is_asked_later=True)
-    hits = tuple(_hit(each, asked) for each in found)
+    scope, cues = request.scope, AskedCues(request.cues)
+    asked = " ".join(part for part in (request.query, *cues.keywords) if part)[:QUERY_CHARS_MAX]
+    without = frozenset({scope.session_id}) if request.exclude_session else frozenset()
+    index = load_index(ctx, reader, scope.tenant_id, scope.user_id, without)
+    cued = read_cued(ctx, reader, request, index, cues)
+    found = find_hits(ctx, reader, request, policy, asked, index, cued)
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
@@ -85,33 +76,41 @@ def gather(
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
     run = gather_run(reader, scope, wanted, policy.compose, opening)
+    tools = _tools(session, policy.compose.tool_evidence_max)
+    episodes = gather_episodes(ctx, reader, request, policy.compose, index, found.hits, cues, cued)
     return Pool(
         working_state=run.state,
         facts=stores.facts,
         procedures=stores.procedures,
         insights=stores.insights,
-        hits=hits,
+        hits=found.hits,
         window=tuple(read.turn for read in window),
         summary=_gleaned(ctx, scope.tenant_id, _summary, before),
-        loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, session)),
-        tools=_tools(session, policy.compose.tool_evidence_max),
-        episodes=_episodes(ctx, reader, request, hits) if _leaves_room(request, hits) else (),
+        loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
+        tools=tools,
+        episodes=episodes.episodes,
+        not_gathered=(
+            found.not_gathered,
+            episodes.not_gathered,
+            *_beside(index, scope.session_id, len(window), len(tools)),
+            *stores.not_gathered,
+        ),
         **({} if run.basis is None else {"run": run.basis}),
     )
 
 
-def _hit(found: FoundTurn, asked: str) -> HitCandidate:
-    ranked = found.ranked
-    return HitCandidate.unchecked(
-        {
-            "turn": found.turn.about(asked),
-            "score": ranked.score,
-            "parts": ranked.parts,
-            "reasons": found.reasons,
-            "superseded": found.superseded,
-        },
-        _HIT_FIELDS,
-    )
+def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:
+    """The turns that a time range leaves: an open question has no time of its own."""
+    return [read for read in turns if cues.bars(read.turn.ts) is None] if cues.is_wall else turns
+
+
+def _beside(index: StoredIndex, session_id: str, window: int, tools: int) -> Iterator[NotGathered]:
+    """What this session holds besides its last turns and the last results of tools."""
+    here = [number for number, name in enumerate(index.session_ids) if name == session_id]
+    is_here = index.session == here[0] if here else np.zeros(len(index), bool)
+    for kind, gathered, is_meant in (("window", window, is_here), ("tools", tools, is_here & (index.role == _TOOL))):
+        held = int(np.count_nonzero(is_meant))
+        yield NotGathered.of(kind, held, gathered, {"count_limit": held - gathered})
 
 
 def _in_session(request: ComposeRequest, session_id: str) -> tuple[Condition, ...]:
@@ -155,73 +154,14 @@ def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
     )
 
 
-def _leaves_room(request: ComposeRequest, hits: Sequence[HitCandidate]) -> bool:
-    """Would the hits alone fill the budget? Then sentences from around them would only crowd them out."""
-    return sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * request.budget.max_tokens
-
-
-def _episodes(
-    ctx: Context, reader: Reader, request: ComposeRequest, hits: Sequence[HitCandidate]
-) -> tuple[EpisodeCandidate, ...]:
-    """Stretches around the hits of other sessions, best first, then the end of the most recent other sessions."""
-    here = request.scope.session_id
-    by_session: dict[str, list[HitCandidate]] = {}
-    for hit in hits:
-        if hit.turn.session_id != here:
-            by_session.setdefault(hit.turn.session_id, []).append(hit)
-    found: list[EpisodeCandidate] = []
-    for session_id, members in list(by_session.items())[:EPISODE_SESSIONS]:
-        scores = {hit.turn.id: hit.score for hit in members}
-        first = max(1, members[0].turn.seq - AROUND)
-        where = (*_in_session(request, session_id), ("seq", ">=", first), ("seq", "<=", first + AROUND_MAX))
-        found += _formed(ctx, reader, request, where, scores)
-    for session_id in _recent_sessions(reader, request):
-        if session_id not in by_session and session_id != here:
-            found += _formed(ctx, reader, request, _in_session(request, session_id), {})
-    found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
-    return tuple(found)
-
-
-def _formed(
-    ctx: Context, reader: Reader, request: ComposeRequest, where: tuple[Condition, ...], scores: Mapping[str, float]
-) -> list[EpisodeCandidate]:
-    """The episodes of a stretch that have something to say."""
-    turns = _last(ctx, reader, request, where, AROUND_MAX)
-    episodes = [episode for episode in _gleaned(ctx, request.scope.tenant_id, _episodes_of, turns) if episode.lines]
-    return [_scored(episode, scores) for episode in episodes] if scores else episodes
-
-
-def _episodes_of(turns: Sequence[ReadTurn]) -> list[EpisodeCandidate]:
-    """The episodes that these turns make."""
-    return form_episodes(turns, {})
-
-
-def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
-    return episode.model_copy(update={"score": max(scores.get(source, 0.0) for source in episode.sources)})
-
-
-def _backwards(text: str) -> tuple[int, ...]:
-    return tuple(-ord(char) for char in text)
-
-
-class _Written(NamedTuple):
-    """A session by when it was last written."""
-
-    head_recorded_at: str
-    session_id: str
-
-
-def _recent_sessions(reader: Reader, request: ComposeRequest) -> list[str]:
-    sessions = select(reader, SESSIONS, (("user_id", "=", request.scope.user_id),), into=_Written, limit=200)
-    return [session.session_id for session in sorted(sessions, reverse=True)[: RECENT_SESSIONS + 1]]
-
-
 class Stores(NamedTuple):
     """Candidates of the memory stores, each list best first."""
 
     facts: tuple[FactCandidate, ...]
     procedures: tuple[ProcedureCandidate, ...]
     insights: tuple[InsightCandidate, ...]
+    not_gathered: tuple[NotGathered, ...] = ()
+    """What lies there for others, or no longer stands, counted."""
 
 
 def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Stores:
@@ -234,11 +174,30 @@ def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Store
             reader, (("kind", "in", kinds.get(level, ("fact", "procedure"))), *level_of(scope, level))
         )
     ]
+    facts = match_facts(reader, (item for item in items if item.kind == "fact"), wanted)
+    procedure_items = [item for item in items if item.kind == "procedure"]
+    insight_items = [item for item in items if item.kind == "insight"]
+    procedures, insights = _procedures(procedure_items, wanted), _insights(reader, insight_items, scope)
+    of_both = sum(_is_of_both(item) for item in procedure_items)
+    retired = len(procedure_items) - of_both - len(procedures)
+    others = len(insight_items) - len(insights)
     return Stores(
-        facts=tuple(match_facts(reader, (item for item in items if item.kind == "fact"), wanted)),
-        procedures=tuple(_procedures((item for item in items if item.kind == "procedure"), wanted)),
-        insights=tuple(_insights(reader, (item for item in items if item.kind == "insight"), scope)),
+        facts=tuple(facts),
+        procedures=tuple(procedures),
+        insights=tuple(insights),
+        not_gathered=(
+            NotGathered.of("facts", len(facts), len(facts), {}),
+            NotGathered.of(
+                "procedures", len(procedure_items), len(procedures), {"scope": of_both, "deprecated": retired}
+            ),
+            NotGathered.of("insights", len(insight_items), len(insights), {"scope": others}),
+        ),
     )
+
+
+def _is_of_both(item: Item) -> bool:
+    """Is it a user's with one agent? Such a one is no level that a run inherits from."""
+    return item.user_id is not None and item.agent_id is not None
 
 
 def fact_match(wanted: Wanted, key: str, value: Any) -> Match:
@@ -271,7 +230,7 @@ def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidat
     """Procedures that were not retired, of every task type and level: by priority, usage, match, age (MP-10)."""
     found: list[tuple[tuple[float, ...], ProcedureCandidate]] = []
     for item in items:
-        if item.user_id is not None and item.agent_id is not None:
+        if _is_of_both(item):
             continue
         stored = StoredProcedure.from_wire(item.plain())
         if stored.is_retired:

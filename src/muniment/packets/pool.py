@@ -3,8 +3,9 @@
 Bodies are included, so that composing again needs nothing but these records (MP-16).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Self
 
 from pydantic_core import to_json
 
@@ -19,23 +20,30 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import Written, canonical_text, ordered_members
-from muniment.core.record import Absent, Count, Items, Number, Record
+from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 
 __all__ = [
+    "CUE_PART",
+    "UNKNOWN_NUMBER",
     "ComposeRequest",
     "FactCandidate",
     "GivenRules",
     "HitCandidate",
     "InsightCandidate",
+    "NotGathered",
     "Pool",
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
 ]
+
+
+CUE_PART = "cue"
+"""Among the parts of a hit: how many of the caller's cues it carries."""
 
 
 class HitCandidate(Record):
@@ -93,6 +101,37 @@ class ToolCandidate(Record):
     flags: Items[str]
 
 
+class NotGathered(Record):
+    """How much of one kind a store holds for the scope, how much of that is in the pool, and why the rest is not."""
+
+    kind: str
+    held: Count | None
+    """None: an unknown number."""
+    gathered: Count
+    reasons: dict[str, Count | None]
+    """By reason, how many; None: an unknown number."""
+
+    @classmethod
+    def of(cls, kind: str, held: int | None, gathered: int, reasons: Mapping[str, int]) -> Self:
+        """Of counts that add up; where the pool holds other things than were counted, the number is unknown."""
+        told: dict[str, int | None] = {reason: count for reason, count in reasons.items() if count}
+        if held is not None and (min(reasons.values(), default=0) < 0 or held != gathered + sum(reasons.values())):
+            held, told = None, dict.fromkeys(told)
+        return cls(kind=kind, held=held, gathered=gathered, reasons=told)
+
+    def to_report(self) -> JsonObject:
+        """As `explain.filters` has it."""
+        reasons: JsonObject = {reason: _told(count) for reason, count in self.reasons.items()}
+        return {"held": _told(self.held), "gathered": self.gathered, "not_gathered": reasons}
+
+
+UNKNOWN_NUMBER = "unknown number"
+
+
+def _told(count: int | None) -> int | str:
+    return UNKNOWN_NUMBER if count is None else count
+
+
 class ComposeRequest(Record):
     """Who asks, for what purpose, with what budget, at what time."""
 
@@ -148,6 +187,8 @@ class Pool(Record):
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
     run: Absent[RunBasis] = None
+    not_gathered: Items[NotGathered] = ()
+    """What the stores hold besides, counted."""
 
     @property
     def written(self) -> Written:

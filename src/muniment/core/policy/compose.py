@@ -90,12 +90,12 @@ class ToolFloors(SectionFloors):
 
 
 class ResponderFloors(SectionFloors):
-    """Summary, quotes and facts strong; state and episodes medium; insights only where they are allowed at all."""
+    """Summary, quotes and facts strong; state medium; a few episodes; insights only where they are allowed at all."""
 
     working_state: Share = 0.1
     facts: Share = 0.15
     short_term_summary: Share = 0.4
-    episodes: Share = 0.08
+    episodes: Share = 0.06
     insights: Share = 0.08
 
 

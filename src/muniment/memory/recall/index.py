@@ -219,8 +219,9 @@ class StoredIndex(Kept):
         sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
         voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
         ts = _joined(segments, "ts").astype(np.int64, copy=False)
-        rank = _ranks(sessions, session, ts)
+        self.session_ids, rank = _ranks(sessions, session, ts)
         order = _order(rank, _joined(segments, "seq"))
+        """`session_ids`: the id of each session, by its number."""
         self._order = order
         self._place: Ints | None = None
         """Ordinals by number in the order of writing; None where the two are the same."""
@@ -378,16 +379,16 @@ def _joined(segments: Sequence[Segment], name: str) -> Ints:
     return _flat([getattr(segment, name) for segment in segments], np.int64)
 
 
-def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> Ints:
-    """The place of each turn's session among all: by its first time stamp, then its id."""
+def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The sessions by their first time stamp, then their id; and the place of each turn's session among them."""
     if len(sessions) < 2:
-        return np.zeros(len(session), np.int64)
+        return tuple(sessions), np.zeros(len(session), np.int64)
     starts = np.full(len(sessions), np.iinfo(np.int64).max)
     np.minimum.at(starts, session, ts)
     by_start = sorted(zip(starts.tolist(), sessions, range(len(sessions)), strict=True))
     ranks = np.empty(len(sessions), np.int64)
     ranks[[number for _, _, number in by_start]] = np.arange(len(sessions))
-    return ranks[session]
+    return tuple([name for _, name, _ in by_start]), ranks[session]
 
 
 def _by_first_turn(names: Sequence[str], numbers: Ints) -> tuple[tuple[str, ...], Ints]:

@@ -18,7 +18,15 @@ from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.reasons import Reasons, Said
 from muniment.memory.recall.score import Dense, Scores, score
 
-__all__ = ["Ranked", "rank", "top"]
+__all__ = ["Ranked", "Reach", "rank", "top"]
+
+
+class Reach:
+    """How far a search reached: filled in by `rank`."""
+
+    def __init__(self) -> None:
+        self.matched = 0
+        """Turns that there was a reason to show, within where it was to look."""
 
 
 class Ranked(NamedTuple):
@@ -41,15 +49,22 @@ def rank(
     k: int,
     dense: Dense | None = None,
     exact_moments: Exact | None = None,
+    among: npt.NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
 ) -> list[Ranked]:
     """The best `k` turns, best first. Equal scores stand in ordinal order; the same inputs give the same list.
 
-    `exact_moments` is asked where sessions said the same thing within one second.
+    `exact_moments` is asked where sessions said the same thing within one second. `among` says of each turn whether it
+    may be found at all.
     """
     if k < 1 or not len(index.ts):
         return []
     asked = read_query(query, index.speakers, now)
     scores = score(asked, index, policy, dense)
+    if among is not None:
+        scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
+    if reach is not None:
+        reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
     pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)

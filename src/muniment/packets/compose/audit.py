@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.semantics import evidence_ids
 from muniment.packets.compose.budget import OVERHEAD
-from muniment.packets.compose.explain import BUDGET_REASONS, REASONS, candidates_of, selected_name
+from muniment.packets.compose.explain import (
+    BUDGET_REASONS,
+    REASONS,
+    UNGATHERED_REASONS,
+    candidates_of,
+    selected_name,
+)
 from muniment.packets.page.lines import SECTIONS, state_units
 from muniment.packets.pool import Pool
 
@@ -25,6 +31,7 @@ def audit(pool: Pool, packet: MemoryPacket) -> list[str]:
         *_budget(packet),
         *_citations(packet, {each for kind, each in selected if kind == "summary"}),
         *_quotes(pool, packet),
+        *_counts(pool, packet),
     ]
 
 
@@ -82,6 +89,32 @@ def _budget(packet: MemoryPacket) -> Iterator[str]:
     for step in report.degradations:
         if not any(f": {name}, " in step.reason for name in selected):
             yield f"a degradation of something that is not selected: {step.reason}"
+
+
+def _counts(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
+    """TM-04: of each kind, what the store holds is what was gathered and what was not, each for a known reason."""
+    gathered = {
+        "turns": len({hit.turn.id for hit in pool.hits}),
+        "sessions": len({episode.session_id for episode in pool.episodes}),
+        "window": len(pool.window),
+        "tools": len(pool.tools),
+        "facts": len(pool.facts),
+        "procedures": len(pool.procedures),
+        "insights": len(pool.insights),
+    }
+    for each in pool.not_gathered:
+        counts = list(each.reasons.values())
+        if each.gathered != gathered.get(each.kind, each.gathered):
+            yield f"{each.kind}: {gathered[each.kind]} in the pool, {each.gathered} counted as gathered"
+        if each.held is not None and each.held != each.gathered + sum(count or 0 for count in counts):
+            yield f"{each.kind}: {each.held} held, {each.gathered} gathered, {counts} not"
+        if (each.held is None) != (None in counts):
+            yield f"{each.kind}: an unknown number that is told as known"
+        if unknown := each.reasons.keys() - UNGATHERED_REASONS:
+            yield f"{each.kind}: not gathered for the unknown reasons {sorted(unknown)}"
+    told = packet.explain.filters.get("not_gathered")
+    if told != {each.kind: each.to_report() for each in pool.not_gathered}:
+        yield "explain.filters.not_gathered is not what was counted"
 
 
 def _citations(packet: MemoryPacket, summed_up: set[str]) -> Iterator[str]:

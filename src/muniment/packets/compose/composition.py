@@ -10,14 +10,13 @@ from pydantic_core import to_json
 
 from muniment.contracts.memory_packet import MemoryPacket, PacketMeta, PacketScope, ToolEvidence
 from muniment.core.canonical import Written, canonical_bytes
-from muniment.core.instants import parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import JsonObject
-from muniment.errors import InvalidInput
 from muniment.memory.recall.records import SupersededStatement
 from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
+from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.floors import keep_floors
@@ -130,25 +129,17 @@ def _report(draft: PacketDraft, usage: Usage) -> dict[str, Any]:
 
 
 SORT_KEYS: JsonObject = {
-    "facts": ["query_match", "confidence", "recorded_at", "fact_id"],
+    "facts": ["cue", "query_match", "confidence", "recorded_at", "fact_id"],
     "procedures": ["priority", "usage", "recorded_at", "procedure_id"],
-    "quotes": ["score", "id"],
-    "episodes": ["query_match", "cue", "recency_score", "episode_id"],
+    "quotes": ["cue", "score", "id"],
+    "episodes": ["cue", "query_match", "recency_score", "episode_id"],
     "insights": ["validated", "confidence", "recorded_at", "id"],
 }
 
 
 def meta_of(request: ComposeRequest) -> PacketMeta:
     """What was asked, as it stands in the packet; a cue's time that names no instant is the caller's error."""
-    asked = request.cues.time_range
-    for key in ("start", "end"):
-        text = getattr(asked, key, None)
-        if text is not None and parse_rfc3339(text) is None:
-            raise InvalidInput(
-                f"{text!r:.60} names no instant",
-                path=f"$.cues.time_range.{key}",
-                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
-            )
+    AskedCues(request.cues)
     cues: dict[str, Any] = {"cues": request.cues} if request.cues.to_wire() else {}
     return PacketMeta(
         schema_version="v1",
@@ -384,6 +375,8 @@ def _filters(draft: PacketDraft) -> JsonObject:
         **({"exclude_session": True} if draft.request.exclude_session else {}),
         **_excerpts(draft),
         **draft.notes,
+        **({"cues": draft.cues.to_report()} if draft.cues.is_given else {}),
+        "not_gathered": {each.kind: each.to_report() for each in draft.pool.not_gathered},
     }
 
 

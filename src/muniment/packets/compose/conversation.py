@@ -10,7 +10,7 @@ from muniment.core.text.duplicates import Words
 from muniment.memory.turns import SummaryLine, Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
-from muniment.packets.compose.explain import names_of
+from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.page.lines import (
@@ -24,7 +24,7 @@ from muniment.packets.page.lines import (
     tool_line,
 )
 from muniment.packets.page.superseded import note_text
-from muniment.packets.pool import HitCandidate, ToolCandidate
+from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term", "short_term_lines"]
 
@@ -51,15 +51,15 @@ def place_short_term(draft: PacketDraft) -> Quotes:
 def short_term_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
     """What could stand of the conversation, for telling how much room that takes."""
     for hit in draft.pool.hits:
-        if hit.turn.text.strip() and draft.bars(hit.turn.trust, hit.turn.flags) is None:
-            yield "quotes", _turn_line(hit.turn, hit.turn.text)
+        if hit.turn.text.strip() and _unfit_turn(draft, hit.turn) is None:
+            yield "quotes", said_line(draft, whole_turn(draft, hit.turn))
     for line in draft.pool.summary:
         yield "summary", _summary_shown(draft, line)
     for loop in draft.pool.loops:
         yield "loops", loop_line(loop, typical_mark)
     if may_show("window", draft.purpose):
         for turn in draft.pool.window:
-            yield "window", _turn_line(turn, turn.text)
+            yield "window", said_line(draft, whole_turn(draft, turn))
 
 
 def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:
@@ -81,6 +81,8 @@ def _place_loops(draft: PacketDraft) -> None:
         price = draft.purse.price(loop_line(loop, typical_mark))
         if loop.status != "open":
             draft.tally.omit(name, "superseded", detail="closed")
+        elif (said_at := draft.said_at(loop.evidence_id)) is not None and draft.cues.bars(said_at):
+            draft.tally.omit(name, "out_of_window")
         elif not loop.question.strip():
             draft.tally.omit(name, "empty")
         elif (reason := draft.bars_sentence(loop.evidence_id, loop.question)) is not None:
@@ -98,7 +100,7 @@ def _place_tools(draft: PacketDraft) -> None:
     for at, (name, tool) in enumerate(zip(names, draft.pool.tools, strict=True)):
         if not may_show("tools", draft.purpose):
             draft.tally.omit(name, "purpose")
-        elif (reason := draft.bars(tool.trust, tool.flags)) is not None:
+        elif (reason := draft.bars(tool.trust, tool.flags) or draft.cues.bars(tool.ts)) is not None:
             draft.tally.omit(name, reason)
         elif tool.ref in taken:
             draft.tally.omit(name, "duplicate")
@@ -150,7 +152,7 @@ def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
         price = draft.purse.price(_summary_shown(draft, line))
         if not text:
             draft.tally.omit(name, "empty")
-        elif (reason := draft.bars_sentence(line.evidence_id, text)) is not None:
+        elif (reason := draft.bars_sentence(line.evidence_id, text) or draft.cues.bars(line.ts)) is not None:
             draft.tally.omit(name, reason)
         elif text in draft.shown.get(line.evidence_id, ""):
             draft.tally.omit(name, "duplicate", of=f"quote:{line.evidence_id}")
@@ -176,7 +178,7 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
     for at, (name, turn) in reversed(numbered):
         if not may_show("window", draft.purpose):
             draft.tally.omit(name, "purpose")
-        elif (reason := draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)) is not None:
+        elif (reason := _unfit_turn(draft, turn)) is not None:
             draft.tally.omit(name, reason)
         elif not turn.text.strip():
             draft.tally.omit(name, "empty")
@@ -190,6 +192,15 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
             spent = _place_turn(draft, name, turn, at, left)
             left -= spent
             count += spent > 0
+
+
+def _unfit_turn(draft: PacketDraft, turn: Turn) -> Reason | None:
+    """Why a turn may not be told: where it comes from, whose words it repeats, when it was said."""
+    return (
+        draft.bars(turn.trust, turn.flags)
+        or draft.bars_sentence(turn.id, turn.text)
+        or (draft.cues.bars(turn.ts) if draft.cues.is_wall else None)
+    )
 
 
 def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -> int:
@@ -223,6 +234,12 @@ _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
 Named = tuple[str, HitCandidate]
+
+
+def _quote_worth(named: Named) -> tuple[float, float, str]:
+    """What a cue points at comes first, then what matches best."""
+    name, hit = named
+    return (-hit.parts.get(CUE_PART, 0.0), -hit.score, name)
 
 
 class Quotes:
@@ -310,10 +327,10 @@ class Quotes:
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
-        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=lambda each: (-each[1].score, each[0]))
+        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
         for name, hit in ranked:
             turn = hit.turn
-            reason = draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)
+            reason = _unfit_turn(draft, turn)
             if reason is not None:
                 draft.tally.omit(name, reason)
             elif not turn.text.strip():

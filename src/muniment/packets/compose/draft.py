@@ -19,10 +19,11 @@ from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
 from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
+from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import Superseded
 from muniment.packets.page.lines import BlockName
-from muniment.packets.pool import ComposeRequest, InsightCandidate, Pool
+from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 __all__ = ["PacketDraft", "Placed", "Said", "Wall", "emitted_ts", "instant_order"]
@@ -117,6 +118,7 @@ class PacketDraft:
             )
         self.request, self.pool, self.policy, self.now = request, pool, policy, now
         self.purpose = request.purpose
+        self.cues = AskedCues(request.cues)
         self.tally = Tally()
         self.purse = Purse(request.budget, counter)
         self.notes: JsonObject = {}
@@ -124,7 +126,8 @@ class PacketDraft:
         self.wall = Wall(pool.insights, request.purpose)
         self.said = Seen(policy.near_duplicate)
         """Words of evidence that stand on the page."""
-        self.terms = frozenset(analyze(request.query[:_QUERY_CHARS_MAX]))
+        asked = " ".join((request.query[:_QUERY_CHARS_MAX], *self.cues.keywords))
+        self.terms = frozenset(analyze(asked[:_QUERY_CHARS_MAX]))
         self.placed: list[Placed] = []
         self._by_block: dict[BlockName, list[Placed]] = {}
         self._ordered: dict[BlockName, list[Placed]] = {}
@@ -145,6 +148,8 @@ class PacketDraft:
         )
         """What of the turns is outdated, and by which other."""
         self._tools = frozenset(tool.ref for tool in pool.tools)
+        self.carrying = frozenset(hit.turn.id for hit in pool.hits if hit.parts.get(CUE_PART))
+        """Turns that a cue points at."""
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
 
@@ -192,6 +197,11 @@ class PacketDraft:
         if self._barred and self.pool.run is not None:
             found |= {name: "trust" for name, trust in self.pool.run.trust.items() if trust in self._barred}
         return found
+
+    def said_at(self, evidence_id: str | None) -> str | None:
+        """When something was said, where that is known here."""
+        said = None if evidence_id is None else self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        return None if said is None else said.ts
 
     def who(self, evidence_id: str) -> str | None:
         """Who said it, by name or else by role; None of what nobody is known to have said."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from muniment.contracts.memory_packet import Episode, TimeSpan
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
-from muniment.packets.compose.budget import typical_mark
+from muniment.packets.compose.budget import TYPICAL_MARK, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
 from muniment.packets.compose.results import told_of
@@ -29,10 +29,21 @@ class _Known:
     age_days: float
     recency: float
     cues: tuple[str, ...]
+    """What lifts the window for it: a match with the query, or what the caller points at."""
 
     @property
-    def worth(self) -> tuple[float, bool, float, str, str]:
-        return (-max(self.candidate.score, 0.0), not self.cues, -self.recency, self.candidate.episode_id, self.name)
+    def is_chosen(self) -> bool:
+        """Does it carry a tag or an entity that the caller named?"""
+        return "tag" in self.cues or "entity" in self.cues
+
+    @property
+    def worth(self) -> tuple[bool, float, bool, float, str, str]:
+        is_pointed_at = any(cue != _MATCH for cue in self.cues)
+        match = -max(self.candidate.score, 0.0)
+        return (not is_pointed_at, match, not self.cues, -self.recency, self.candidate.episode_id, self.name)
+
+
+_MATCH = "query_match"
 
 
 def place_episodes(draft: PacketDraft) -> None:
@@ -50,6 +61,11 @@ def place_episodes(draft: PacketDraft) -> None:
         else:
             taken.add(each.episode_id)
             fit.append(known)
+    if draft.cues.chooses and any(known.is_chosen for known in fit):
+        for known in fit:
+            if not known.is_chosen:
+                draft.tally.omit(known.name, "not_cued")
+        fit = [known for known in fit if known.is_chosen]
     uncued = 0
     for known in sorted(fit, key=lambda each: each.worth):
         if not known.cues and uncued >= draft.policy.episodes_max:
@@ -63,10 +79,8 @@ def episode_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
     for each in draft.pool.episodes:
         known = _known(draft, "", each)
         if known is not None and _unfit(draft, known) is None:
-            level, lines_max = _compression(draft, known.age_days)
-            lines, reason = _fresh_lines(draft, each, lines_max)
-            if reason is None:
-                yield "episodes", _text(draft, _episode(draft, known, level, lines))
+            lines, _ = _fresh_lines(draft, each, _compression(draft, known.age_days)[1])
+            yield from (("episodes", f"- {line.text} {TYPICAL_MARK}") for line in lines)
 
 
 def _known(draft: PacketDraft, name: str, each: EpisodeCandidate) -> _Known | None:
@@ -75,44 +89,41 @@ def _known(draft: PacketDraft, name: str, each: EpisodeCandidate) -> _Known | No
         return None
     age_days = (draft.now.seconds - max(start, end or start).seconds) / _DAY_SECONDS
     recency = round(0.5 ** (max(age_days, 0.0) / draft.policy.recency_half_life_days), 6)
-    return _Known(name, each, start, age_days, recency, _cues(draft, each))
+    return _Known(name, each, start, age_days, recency, tuple(_cues(draft, each)))
 
 
-def _cues(draft: PacketDraft, each: EpisodeCandidate) -> tuple[str, ...]:
-    """What lifts the window: a match with the query, a tag, an entity, a keyword."""
-    cues = draft.request.cues
-    folded = {word.casefold() for word in (*each.tags, *each.entities)}
-    found = ["query_match"] if each.score > 0 else []
-    for noun, given in (("tag", cues.tags), ("entity", cues.entities), ("keyword", cues.keywords)):
-        if any(word.casefold() in folded for word in given or ()):
-            found.append(noun)
-    if _in_range(draft, each):
-        found.append("time_range")
-    return tuple(found)
-
-
-def _in_range(draft: PacketDraft, each: EpisodeCandidate) -> bool:
-    asked = draft.request.cues.time_range
-    if asked is None or (asked.start is None and asked.end is None):
-        return False
-    first, last = instant_order(each.start), max(instant_order(each.start), instant_order(each.end))
-    return (asked.start is None or last >= instant_order(asked.start)) and (
-        asked.end is None or first <= instant_order(asked.end)
-    )
+def _cues(draft: PacketDraft, each: EpisodeCandidate) -> Iterator[str]:
+    """What lifts the window: a match with the query, a tag, an entity, a keyword, the time that is asked for."""
+    cues = draft.cues
+    if each.score > 0:
+        yield _MATCH
+    if not cues.is_given:
+        return
+    labels = {word.casefold() for word in (*each.tags, *each.entities)}
+    words = (("tag", cues.tags), ("entity", cues.entities), ("keyword", cues.keywords))
+    found = {noun for noun, given in words if not labels.isdisjoint(word.casefold() for word in given)}
+    if any(cues.names(line.text) for line in each.lines):
+        found.add("entity")
+    if any(cues.says_keyword(line.text) for line in each.lines):
+        found.add("keyword")
+    if cues.chooses and "tag" not in found and not draft.carrying.isdisjoint(each.sources):
+        found.add("tag" if cues.tags else "entity")  # as a label of a turn, of which an episode names but a few
+    yield from (noun for noun, _ in words if noun in found)
+    if cues.has_range and cues.holds(each.start, each.end):
+        yield "time_range"
 
 
 def _unfit(draft: PacketDraft, known: _Known) -> Reason | None:
     if (reason := draft.bars(known.candidate.trust)) is not None:
         return reason
+    if (reason := draft.cues.bars(known.candidate.start, known.candidate.end)) is not None:
+        return reason  # no cue opens this wall (TM-05)
     if known.cues:
         return None
     if draft.purpose == "tool":
         return "purpose"  # §9: weak for a tool, so only what it asked for
-    asked = draft.request.cues.time_range
     window = min(draft.policy.episode_window_days, draft.policy.milestone_days)
-    if (asked is not None and asked.model_fields_set) or not 0 <= known.age_days <= window:
-        return "out_of_window"
-    return None
+    return None if 0 <= known.age_days <= window else "out_of_window"
 
 
 # -- the ladder: all its lines, fewer, one, only that it was ------------------------------------------

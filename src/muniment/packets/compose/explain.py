@@ -10,7 +10,17 @@ from muniment.contracts.memory_packet import Purpose
 from muniment.packets.page.lines import Section, state_units
 from muniment.packets.pool import Pool
 
-__all__ = ["BUDGET_REASONS", "REASONS", "Reason", "Rung", "Tally", "candidates_of", "names_of", "selected_name"]
+__all__ = [
+    "BUDGET_REASONS",
+    "REASONS",
+    "UNGATHERED_REASONS",
+    "Reason",
+    "Rung",
+    "Tally",
+    "candidates_of",
+    "names_of",
+    "selected_name",
+]
 
 Reason = Literal[
     "over_budget",
@@ -23,6 +33,7 @@ Reason = Literal[
     "overridden",
     "low_confidence",
     "out_of_window",
+    "not_cued",
     "scope",
     "trust",
     "instruction_like",
@@ -35,6 +46,10 @@ Reason = Literal[
     "excluded",
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
+UNGATHERED_REASONS: frozenset[str] = frozenset(
+    ("count_limit", "deprecated", "empty", "no_match", "no_query", "not_cued", "out_of_window", "over_budget", "scope")
+)
+"""Why something that a store holds was not looked at: counted in `explain.filters.not_gathered`."""
 BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))
 """What the budget report lists as an omission; the others were never to be shown."""
 

@@ -45,14 +45,16 @@ def place_facts(draft: PacketDraft) -> None:
     """Matching facts while the section lasts; of the others at most `facts_max` and `unmatched_share`."""
     names = names_of("fact", (each.fact.fact_id for each in draft.pool.facts))
     named = list(zip(names, draft.pool.facts, strict=True))
-    chosen = sorted(_not_overridden(draft, list(_eligible(draft, named))), key=_fact_worth)
+    fit = list(_not_overridden(draft, list(_eligible(draft, named))))
+    cued = {name for name, each in fit if _is_cued(draft, each)}
+    chosen = sorted(fit, key=lambda each: (each[0] not in cued, *_fact_worth(each)))
     seen = Seen(draft.policy.near_duplicate)
     draft.purse.price_many(_line(draft, each.fact) for _, each in chosen)
     unmatched_max = draft.share_beside_hits(draft.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for at, (name, each) in enumerate(chosen):
         price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {value_text(each.fact.value)}"
-        is_matched = each.score > 0
+        is_matched = each.score > 0 or name in cued
         if (other := seen.find(text)) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
         elif not is_matched and unmatched >= draft.policy.facts_max:
@@ -62,13 +64,32 @@ def place_facts(draft: PacketDraft) -> None:
         elif not is_matched and unmatched_tokens + price > unmatched_max:
             draft.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
         else:
-            draft.place(Placed(name, "facts", price, each, (at,)), each.score, _rules(each))
+            draft.place(
+                Placed(name, "facts", price, each, (at,)),
+                each.score,
+                (*_rules(each), *(("cue",) if name in cued else ())),
+            )
             seen.add(text, name)
             unmatched += not is_matched
             unmatched_tokens += 0 if is_matched else price
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 draft.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def _is_cued(draft: PacketDraft, each: FactCandidate) -> bool:
+    """Does the fact say a tag, an entity or a keyword; or does it hold within a time that is rather wanted?"""
+    cues, fact = draft.cues, each.fact
+    if cues.has_range and cues.is_soft and cues.holds_lasting(*_held(each)):
+        return True
+    return cues.says(f"{fact.fact_key.replace('.', ' ').replace('_', ' ')} {value_text(fact.value)}")
+
+
+def _held(each: FactCandidate) -> tuple[str | None, str | None]:
+    """From when until when a fact holds, as far as it is known."""
+    validity = each.fact.validity
+    start = each.since or (validity.valid_from if validity else None) or each.recorded_at
+    return start, validity.valid_to if validity else None
 
 
 def fact_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
@@ -139,7 +160,7 @@ def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
         if (reason := draft.bars_evidence(source)) == "instruction_like":
             return reason
     confidence = fact.confidence if fact.confidence is not None else DEFAULT_CONFIDENCE
-    return "low_confidence" if confidence < draft.policy.confidence_min else None
+    return "low_confidence" if confidence < draft.policy.confidence_min else draft.cues.bars_lasting(*_held(each))
 
 
 def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
@@ -361,6 +382,8 @@ def _unfit_insight(draft: PacketDraft, each: InsightCandidate) -> Reason | None:
         return "insight_wall"
     if _is_expired(draft, each):
         return "expired"
+    if (reason := draft.cues.bars_lasting(each.recorded_at, item.expires_at)) is not None:
+        return reason
     return draft.bars(each.trust) or next(filter(None, map(draft.bars_evidence, item.sources or ())), None)
 
 

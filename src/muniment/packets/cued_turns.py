@@ -1,0 +1,228 @@
+"""The turns that a request may quote: where its cues let it look, what they put first, and what the search finds there.
+
+Of every turn that the store holds of the user it is known afterwards whether it was gathered, and if not, why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.policy.policy import Policy
+from muniment.core.ports.engine import Reader
+from muniment.core.text.analyzer import analyze, term_hash
+from muniment.memory.labels import labelled_turns
+from muniment.memory.recall.index import Ints, StoredIndex
+from muniment.memory.recall.rank import Reach
+from muniment.memory.searching import FoundTurn, find_turns
+from muniment.memory.turn_reading import turns_by_id
+from muniment.packets.compose.cues import AskedCues
+from muniment.packets.pool import CUE_PART, ComposeRequest, HitCandidate, NotGathered
+from muniment.store.context import Context
+
+__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued"]
+
+TOKENS_A_HIT = 16
+HITS_MIN = 20
+"""No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
+LABELLED_TURNS_MAX = 50_000
+"""Turns whose labels are read for tags and entities: of a user who has more, the newest."""
+_EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
+"""Of 1970, as an `Instant` counts its seconds."""
+_HIT_FIELDS = set(HitCandidate.model_fields)
+
+Mask = npt.NDArray[np.bool_]
+
+
+class CuedTurns(NamedTuple):
+    """What the cues make of the turns of an index, turn by turn."""
+
+    within: Mask | None
+    """May it be told at all? None where every turn may."""
+    in_range: Mask | None
+    """Does it lie within a time range that is a wall? None where there is no such range."""
+    cues: Ints | None
+    """How many of the tags, entities, keywords, and of a soft range, it carries; None where nothing is asked for."""
+    out_of_window: int
+    not_cued: int
+    """How many turns are kept out, and why."""
+
+    @property
+    def first(self) -> Mask | None:
+        """Those that come before the others; None where none does."""
+        if self.cues is None:
+            return None
+        first = self.cues > 0 if self.within is None else (self.cues > 0) & self.within
+        return first if first.any() else None
+
+
+def read_cued(ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues) -> CuedTurns:
+    """Which turns the cues of a request let in, and which they put first."""
+    in_range = _in_range(index.ts, cues) if cues.is_wall else None
+    lifts = [_in_range(index.ts, cues)] if cues.has_range and cues.is_soft else []
+    within = in_range
+    inside = len(index) if within is None else int(np.count_nonzero(within))
+    not_cued = 0
+    if cues.tags or cues.entities:
+        carrying = _carrying(ctx, reader, request, index, cues)
+        lifts.append(carrying)
+        chosen = carrying if within is None else carrying & within
+        if cues.chooses and chosen.any():
+            within, not_cued = chosen, inside - int(np.count_nonzero(chosen))
+    if cues.keywords:
+        lifts.append(_saying(index, cues.keywords))
+    counted: Ints | None = None
+    for lifted in lifts:
+        counted = lifted.astype(np.int8) if counted is None else counted + lifted
+    return CuedTurns(within, in_range, counted, len(index) - inside, not_cued)
+
+
+def _in_range(ts: Ints, cues: AskedCues) -> Mask:
+    """By whole seconds: the composer looks at what was found once more, exactly."""
+    found = np.ones(len(ts), bool)
+    if cues.start is not None:
+        found &= ts >= cues.start.seconds - _EPOCH_SECONDS
+    if cues.end is not None:
+        found &= ts <= cues.end.seconds - _EPOCH_SECONDS
+    return found
+
+
+def _carrying(ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues) -> Mask:
+    """The turns that carry a tag or an entity as a label, or say an entity."""
+    ids = index.ids()
+    read = ids
+    if len(ids) > LABELLED_TURNS_MAX:
+        newest = np.argsort(-index.ts, kind="stable")[:LABELLED_TURNS_MAX]
+        read = [ids[ordinal] for ordinal in newest.tolist()]
+    whose = request.scope.tenant_id, request.scope.user_id
+    labelled = labelled_turns(ctx, reader, *whose, read, tags=cues.tags, entities=cues.entities)
+    found = np.fromiter((id_ in labelled for id_ in ids), bool, len(ids))
+    return found | _saying(index, cues.entities)
+
+
+def _saying(index: StoredIndex, words: Sequence[str]) -> Mask:
+    """The turns whose own text has all terms of one of the words."""
+    found = np.zeros(len(index), bool)
+    for word in words:
+        terms = [term_hash(term) for term in dict.fromkeys(analyze(word))]
+        if not terms:
+            continue
+        counted = np.zeros(len(index), np.int32)
+        for term in terms:
+            counted[index.postings(term)[0]] += 1
+        found |= counted == len(terms)
+    return found
+
+
+class Hits(NamedTuple):
+    """Turns that may be quoted, and how many were not gathered, by reason."""
+
+    hits: tuple[HitCandidate, ...]
+    not_gathered: NotGathered
+
+
+def find_hits(
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    policy: Policy,
+    asked: str,
+    index: StoredIndex,
+    cued: CuedTurns,
+) -> Hits:
+    """What the search finds for what is asked, where the cues let it look; without a question, the newest there."""
+    reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued}
+    inside = len(index) - cued.out_of_window - cued.not_cued
+    if asked.strip():
+        hits, matched = _searched(ctx, reader, request, policy, asked, index, cued)
+        reasons |= {"count_limit": matched - len(hits), "no_match": inside - matched}
+    else:
+        chosen = cued.within if cued.first is None else cued.first
+        hits = _newest(ctx, reader, request, policy.compose.quotes_max, index, cued, chosen)
+        shown = 0 if chosen is None else int(np.count_nonzero(chosen))
+        reasons |= {"count_limit": shown - len(hits), "no_query": inside - shown}
+    return Hits(tuple(hits), NotGathered.of("turns", len(index), len(hits), reasons))
+
+
+def _searched(
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    policy: Policy,
+    asked: str,
+    index: StoredIndex,
+    cued: CuedTurns,
+) -> tuple[list[HitCandidate], int]:
+    """The hits, best first, and how many turns there was a reason to show."""
+    k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
+    reach = Reach()
+
+    def find(among: Mask | None, reach: Reach | None) -> list[FoundTurn]:
+        scope = request.scope
+        return find_turns(
+            ctx,
+            reader,
+            scope.tenant_id,
+            scope.user_id,
+            asked,
+            k,
+            request.now,
+            policy.recall,
+            is_asked_later=True,
+            index=index,
+            among=among,
+            reach=reach,
+        )
+
+    found = {each.turn.id: each for each in find(cued.within, reach)}
+    if cued.first is not None:
+        lifted = {each.turn.id: each for each in find(cued.first, None)}
+        found = dict(list((lifted | found).items())[:k])
+    return [_hit(each, cued, asked) for each in found.values()], reach.matched
+
+
+def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
+    ranked = found.ranked
+    parts, reasons = ranked.parts, found.reasons
+    if cued.cues is not None and (carried := int(cued.cues[ranked.ordinal])):
+        parts, reasons = {**parts, CUE_PART: float(carried)}, (*reasons, "a cue points at it")
+    return HitCandidate.unchecked(
+        {
+            "turn": found.turn.about(asked),
+            "score": ranked.score,
+            "parts": parts,
+            "reasons": reasons,
+            "superseded": found.superseded,
+        },
+        _HIT_FIELDS,
+    )
+
+
+def _newest(
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    count: int,
+    index: StoredIndex,
+    cued: CuedTurns,
+    chosen: Mask | None,
+) -> list[HitCandidate]:
+    """Nothing is asked, but a cue points at turns: the newest of them."""
+    if chosen is None:
+        return []
+    (ordinals,) = chosen.nonzero()
+    newest = ordinals[np.lexsort((-ordinals, -index.ts[ordinals]))][:count].tolist()
+    ids = [index.id(ordinal) for ordinal in newest]
+    turns = turns_by_id(ctx, reader, request.scope.tenant_id, ids, is_asked_later=True)
+    hits = []
+    for ordinal, id_ in zip(newest, ids, strict=True):
+        if id_ in turns:
+            carried = 0 if cued.cues is None else int(cued.cues[ordinal])
+            parts = {CUE_PART: float(carried)} if carried else {}
+            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "superseded": ()}
+            hits.append(HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS))
+    return hits
