@@ -77,6 +77,7 @@ def story(mem: Memory) -> list[Any]:
     build = run.compose("planner", query="Where should we eat?", max_tokens=512)
     told += [build.id, build.packet, build.packet_bytes, build.text, build.tokens, build.marks, build.request]
     told += [build.pool.hits, build.policy, build.to_openai(), build.to_anthropic(), build.resolve("Berlin [1].")]
+    told += [build.to_openai(include_query=False, cite=False), build.to_anthropic(cache=True), build.stable_chars]
     told.append(mem.replay(build.id).packet_bytes)
     told += [mem.diff(build.id, build.id), mem.compare(build.id, Policy(policy_id="other"))]
     told += [

@@ -268,7 +268,14 @@ def test_what_is_printed_is_what_the_table_sends(filled: Path, tmp_path: Path, m
         assert MUNIMENT.document("run", "list") == {"runs": shape.encode(mem.runs())}
         (build,) = MUNIMENT.document("packet", "list")["builds"]
         messages = MUNIMENT.document("packet", "messages", build["build_id"])["messages"]
-        assert messages == mem.replay(build["build_id"]).to_openai()
+        again = mem.replay(build["build_id"])
+        assert messages == again.to_openai()
+        asked = ("packet", "messages", build["build_id"], "--no-query", "--no-cite")
+        bare = MUNIMENT.document(*asked)["messages"]
+        assert bare == again.to_openai(include_query=False, cite=False) != messages
+        cached = MUNIMENT.document(*asked[:3], "--style", "anthropic", "--cache")["messages"]
+        assert cached == again.to_anthropic(cache=True)
+        assert "cache_control" in cached[0]["content"][0]
     content = MUNIMENT.document("memory", "content", MUNIMENT.document("run", "events", "r1")["events"][1]["id"])
     assert content["content"] == "I live in Lisbon."
 

@@ -136,6 +136,8 @@ class Build:
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
     """What the run selected: before the packet in the text, and counted."""
+    stable_chars: int = 0
+    """How much of the text, from its beginning, seldom changes from packet to packet: what is worth caching."""
 
     @cached_property
     def packet(self) -> MemoryPacket:
@@ -143,15 +145,20 @@ class Build:
         return MemoryPacket.from_wire(read_canonical(self.packet_bytes.decode()))
 
     def _rendered(self) -> Rendered:
-        return Rendered(self.text, dict(self.marks), self.request.query)
+        return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars)
 
-    def to_openai(self) -> list[dict[str, Any]]:
-        """The messages of a chat, as OpenAI takes them."""
-        return to_openai(self._rendered())
+    def to_openai(self, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
+        """The messages of a chat, as OpenAI takes them: context, question, and behind it a reminder to cite.
 
-    def to_anthropic(self) -> list[dict[str, Any]]:
-        """The messages of a chat, as Anthropic takes them."""
-        return to_anthropic(self._rendered())
+        The reminder is not counted in `tokens`, no more than the question; `cite=False` leaves it out.
+        """
+        return to_openai(self._rendered(), include_query=include_query, cite=cite)
+
+    def to_anthropic(
+        self, *, include_query: bool = True, cite: bool = True, cache: bool = False
+    ) -> list[dict[str, Any]]:
+        """The messages of a chat, as Anthropic takes them; `cache` sets a breakpoint behind what seldom changes."""
+        return to_anthropic(self._rendered(), include_query=include_query, cite=cite, cache=cache)
 
     def resolve(self, answer: str) -> Resolution:
         """Which sentences of a model's answer cite what, and which marks do not exist."""
@@ -257,7 +264,8 @@ def _composed(
     packet_bytes = write_packet(made.wire)
     text = made.text if rules is None else rules.text + made.text
     tokens = made.tokens if rules is None or not rules.text else counter.count(text)
-    return Build(id_, packet_bytes, text, tokens, made.marks, request, pool, policy, rules)
+    stable_chars = len(text) - len(made.text) + made.stable_chars
+    return Build(id_, packet_bytes, text, tokens, made.marks, request, pool, policy, rules, stable_chars)
 
 
 class BuildRequest(Request):
@@ -365,6 +373,7 @@ def _change(build: Build, counter: str) -> Change:
             "packet_hash": digest(build.packet_bytes).hex(),
             "marks": dict(build.marks),
             "text": build.text,
+            "stable_chars": build.stable_chars,
             "tokens": build.tokens,
             **({} if build.rules is None else {"rules": build.rules.to_wire()}),
         },
@@ -456,7 +465,8 @@ def _reload(ctx: Context, item: Item) -> Build:
         build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
     else:
         packet_bytes = canonical_bytes(body["packet"])
-        build = Build(item.id, packet_bytes, body["text"], body["tokens"], body["marks"], request, pool, policy, rules)
+        kept = body["text"], body["tokens"], body["marks"]
+        build = Build(item.id, packet_bytes, *kept, request, pool, policy, rules, body.get("stable_chars", 0))
     if digest(build.packet_bytes).hex() != body["packet_hash"]:
         raise IntegrityFailure(
             f"the build {item.id} no longer composes to the bytes it had",

@@ -14,7 +14,20 @@ from muniment.errors import InvalidRecord, Issue
 from muniment.packets.page.answers import CitedSentence, Resolution, resolve
 from muniment.packets.page.layout import lay_out, sheet_of
 
-__all__ = ["CitedSentence", "Rendered", "Resolution", "guard", "render", "resolve", "to_anthropic", "to_openai"]
+__all__ = [
+    "REMINDER",
+    "CitedSentence",
+    "Rendered",
+    "Resolution",
+    "guard",
+    "render",
+    "resolve",
+    "to_anthropic",
+    "to_openai",
+]
+
+REMINDER = "After each sentence, cite the evidence it rests on by its mark in square brackets."
+"""What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +37,8 @@ class Rendered:
     text: str
     marks: dict[str, str]
     query: str = ""
+    stable_chars: int = 0
+    """How much of the text, from its beginning, seldom changes from packet to packet."""
 
 
 def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None = None, query: str = "") -> Rendered:
@@ -40,7 +55,7 @@ def render(packet: MemoryPacket | Mapping[str, Any], *, purpose: Purpose | None 
         raise _refusal(error.issues) from None
     guard(wire)
     page = lay_out(sheet_of(checked))
-    return Rendered(page.text, page.marks, query)
+    return Rendered(page.text, page.marks, query, page.stable_chars)
 
 
 def guard(wire: Mapping[str, Any]) -> None:
@@ -80,15 +95,41 @@ def _holds_state(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(_holds_state, value))
 
 
-def to_openai(rendered: Rendered) -> list[dict[str, Any]]:
-    """A system message with the context, and the question as the last user message. What is empty is left out."""
-    messages = [{"role": "system", "content": rendered.text}] if rendered.text else []
-    if rendered.query:
-        messages.append({"role": "user", "content": rendered.query})
+def to_openai(rendered: Rendered, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
+    """A system message with the context, and the question as the last user message. What is empty is left out.
+
+    The reminder to cite stands behind the question, or behind the context where the question is sent by somebody else.
+    """
+    context, asked = _asked(rendered, include_query, cite)
+    messages = [{"role": "system", "content": "\n".join(context)}] if context else []
+    if asked:
+        messages.append({"role": "user", "content": asked})
     return messages
 
 
-def to_anthropic(rendered: Rendered) -> list[dict[str, Any]]:
-    """One user message: the context as its first block, the question as its last. (`system` is not a role there.)"""
-    blocks = [{"type": "text", "text": text} for text in (rendered.text, rendered.query) if text]
+def to_anthropic(
+    rendered: Rendered, *, include_query: bool = True, cite: bool = True, cache: bool = False
+) -> list[dict[str, Any]]:
+    """One user message: the context as its first block, the question as its last. (`system` is not a role there.)
+
+    With `cache` the context is two blocks, and a breakpoint ends the first: what seldom changes is read from the cache.
+    """
+    context, asked = _asked(rendered, include_query, cite)
+    stable = rendered.text[: rendered.stable_chars] if cache else ""
+    blocks: list[dict[str, Any]] = []
+    if stable:
+        blocks.append({"type": "text", "text": stable, "cache_control": {"type": "ephemeral"}})
+        context[0] = rendered.text[len(stable) :]
+    blocks += [{"type": "text", "text": text} for text in (*context, asked) if text]
     return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:
+    """The texts of the context, and the question; the reminder is the end of what comes last of them."""
+    context = [rendered.text] if rendered.text else []
+    asked = rendered.query if include_query else ""
+    if cite and rendered.marks:
+        if asked:
+            return context, f"{asked}\n\n{REMINDER}"
+        context.append(REMINDER)
+    return context, asked

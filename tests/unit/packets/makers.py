@@ -10,6 +10,7 @@ from muniment.core.scope import Scope
 from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
 from muniment.packets.page.lines import SECTIONS
+from muniment.packets.page.opening import PREAMBLE
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,
@@ -20,6 +21,10 @@ from muniment.packets.pool import (
     ToolCandidate,
 )
 from muniment.testing.strategies import NOW
+
+OPENING = "".join(f"{line}\n" for line in PREAMBLE)
+TODAY = "Today is Friday, 2026-05-01.\n"
+"""What stands on every page, before what seldom changes and behind it."""
 
 
 def make_request(

@@ -26,6 +26,11 @@ def kept(made: Composed) -> list[str]:
     return [fact.fact_id for fact in made.packet.long_term.facts]
 
 
+def served(made: Composed) -> list[str]:
+    """In the order in which they were given room."""
+    return [line.partition(" ")[0].removeprefix("fact:") for line in made.packet.explain.selected]
+
+
 def omitted(made: Composed) -> dict[str, str]:
     return {each.item: each.reason for each in made.packet.explain.omitted}
 
@@ -106,7 +111,7 @@ def test_matches_come_first_and_counts_bound_only_the_others() -> None:
     facts = [make_fact(f"m{n}", f"trip.stop_{n}", f"town number {n}", score=1 + n) for n in range(4)]
     facts += [make_fact(f"u{n}", f"note.{n}", f"plain remark {n}") for n in range(4)]
     made = composed(*facts, policy=ComposePolicy(facts_max=2))
-    assert kept(made)[:4] == ["m3", "m2", "m1", "m0"]
+    assert served(made)[:4] == ["m3", "m2", "m1", "m0"]
     assert len(kept(made)) == 6
     assert list(omitted(made).values()) == ["count_limit", "count_limit"]
 
@@ -130,7 +135,25 @@ def test_equal_facts_are_ordered_by_confidence_recency_id() -> None:
         make_fact("a", "k.a", "fig"),
         make_fact("z", "k.z", "lime", recorded_at="2026-04-02T00:00:00Z"),
     )
-    assert kept(made) == ["c", "z", "a", "b"]
+    assert served(made) == ["c", "z", "a", "b"]
+
+
+@pytest.mark.req("TM-08")
+def test_on_the_page_facts_stand_oldest_first_and_new_ones_behind_them() -> None:
+    """A provider caches what is alike: neither a question's match nor a new fact moves what stands already."""
+    facts = [
+        make_fact("b", "k.b", "plum", recorded_at="2026-04-01T00:00:00Z", confidence=0.4),
+        make_fact("a", "k.a", "fig", recorded_at="2026-04-01T00:00:00.5Z"),
+        make_fact("c", "k.c", "pear", recorded_at="2026-04-01T00:00:00Z", score=3.0),
+    ]
+    made = composed(*facts)
+    assert kept(made) == ["b", "c", "a"]
+    assert served(made)[0] == "c"
+    more = composed(make_fact("0", "k.0", "lime", recorded_at="2026-04-09T00:00:00Z", score=9.0), *facts)
+    assert kept(more) == ["b", "c", "a", "0"]
+    stable = made.text[: made.stable_chars]
+    assert more.text.startswith(stable)
+    assert "- k.a: fig" in stable.splitlines()[-1]
 
 
 def test_a_fact_said_twice_stands_once_but_other_numbers_are_other_facts() -> None:
@@ -161,7 +184,7 @@ def test_barred_trust_and_sources_that_give_orders_are_kept_out() -> None:
 def test_sources_outside_the_pool_are_cited_as_events() -> None:
     made = composed(make_fact("f1", "user.city", "Berlin", sources=["e9", "e8", "e9"]))
     assert [(each.id, each.type) for each in made.packet.citations] == [("e9", "event"), ("e8", "event")]
-    assert made.text.splitlines()[-1] == "- user.city: Berlin [1]"
+    assert made.text[: made.stable_chars].splitlines()[-1] == "- user.city: Berlin [1]"
     assert made.marks == {"1": "e9"}
 
 

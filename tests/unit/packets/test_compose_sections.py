@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from makers import (
+    TODAY,
     make_episode,
     make_fact,
     make_hit,
@@ -48,6 +49,11 @@ def composed(request: Any = None, *, policy: ComposePolicy | None = None, **pool
     return made
 
 
+def selected(made: Composed) -> list[str]:
+    """In the order in which they were given room."""
+    return [line.partition(" ")[0] for line in made.packet.explain.selected]
+
+
 def omitted(made: Composed) -> dict[str, str]:
     return {each.item: each.reason for each in made.packet.explain.omitted}
 
@@ -70,8 +76,8 @@ def test_an_empty_pool_makes_an_empty_valid_packet() -> None:
     assert sum(made.packet.budget_report.section_usage.values()) == 0
 
 
-@pytest.mark.req("MP-18")
-def test_sections_stand_in_the_fixed_order() -> None:
+@pytest.mark.req("MP-18", "TM-08")
+def test_what_changes_least_stands_first_and_what_the_question_found_last() -> None:
     made = composed(
         working_state=STATE,
         facts=[make_fact("f1", "user.city", "Berlin")],
@@ -81,8 +87,11 @@ def test_sections_stand_in_the_fixed_order() -> None:
         insights=[make_insight("i1", "she may like ramen")],
     )
     heads = [line for line in made.text.splitlines() if line.startswith("## ")]
-    assert heads[:4] == ["## Task", "## State", "## Facts", "## Procedures"]
-    assert heads[4:] == ["## Said", "## Episodes", "## Hypotheses, not facts"]
+    first = ["## Task", "## Facts", "## Procedures", "## Hypotheses, not facts"]
+    assert heads == [*first, "## State", "## Episodes", "## Said"]
+    stable, volatile = made.text[: made.stable_chars], made.text[made.stable_chars :]
+    assert all(head in stable for head in first)
+    assert volatile.startswith(f"{TODAY}## State\n")
 
 
 @pytest.mark.req("MP-15")
@@ -189,7 +198,7 @@ def test_procedures_by_task_type_priority_and_usage() -> None:
         make_procedure("conditioned", {"steps": ["g"]}, applicability={"conditions": {"city": "Rome"}}),
     ]
     made = composed(procedures=procedures, working_state=STATE, policy=ComposePolicy(procedures_max=2))
-    assert [each.procedure_id for each in made.packet.long_term.procedures] == ["top", "used"]
+    assert [name for name in selected(made) if name.startswith("procedure")] == ["procedure:top", "procedure:used"]
     assert omitted(made) == {
         "procedure:other": "task_type",
         "procedure:tagged": "task_type",
@@ -199,8 +208,9 @@ def test_procedures_by_task_type_priority_and_usage() -> None:
     }
     request = make_request("tool", cues={"tags": ["Trip"], "city": "Rome"})
     asked = composed(request, procedures=procedures, policy=ComposePolicy(procedures_max=9))
-    names = [each.procedure_id for each in asked.packet.long_term.procedures]
+    names = [name.removeprefix("procedure:") for name in selected(asked)]
     assert names == ["top", "used", "conditioned", "low", "roled", "tagged"]
+    assert [each.procedure_id for each in asked.packet.long_term.procedures] == sorted(names)  # all as old
     assert "## Procedures" not in composed(make_request("responder"), procedures=procedures).text
 
 

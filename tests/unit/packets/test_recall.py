@@ -134,8 +134,10 @@ def test_facts_are_found_by_what_they_are_about(mem: Memory, query: str, key: st
     facts = [hit for hit in run.search(query) if hit.kind == "fact"]
     assert facts[0].text == f"{key}: {value}"
     assert len(facts[0].why) > 1
-    lines = run.compose("responder", query=query).text.splitlines()
-    assert next(line for line in lines if line.startswith("- user.")).startswith(f"- {key}: {value}")
+    build = run.compose("responder", query=query)
+    (first,) = [fact for fact in build.packet.long_term.facts if fact.fact_key == key]
+    assert build.packet.explain.selected[0].startswith(f"fact:{first.fact_id} ")
+    assert f"\n- {key}: {value}" in build.text
 
 
 def test_where_she_lives_after_a_move(mem: Memory) -> None:

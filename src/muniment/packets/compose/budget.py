@@ -11,13 +11,14 @@ from muniment.contracts.memory_packet import PacketBudget
 from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
-from muniment.packets.page.layout import PREAMBLE, Page, joined
+from muniment.packets.page.layout import Page, joined
 from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, BlockName, Section
+from muniment.packets.page.opening import PREAMBLE
 
 __all__ = ["OVERHEAD", "TYPICAL_MARK", "Fits", "Purse", "Usage", "cut_text", "cut_value", "measure", "typical_mark"]
 
 OVERHEAD = "overhead"
-"""The key of `section_usage` for what belongs to no section: the line that explains the marks, and seams."""
+"""The key of `section_usage` for what belongs to no section: the preamble, the day, and seams."""
 TYPICAL_MARK = "[88]"
 _MARK = re.compile(r"\[[1-9][0-9]{0,2}\]")
 _SCALE_MIN = 0.5
@@ -33,7 +34,8 @@ def typical_mark(_: str) -> str:
 class Purse:
     """Room left in one composition."""
 
-    def __init__(self, budget: PacketBudget, counter: TokenCounter) -> None:
+    def __init__(self, budget: PacketBudget, counter: TokenCounter, opening: Sequence[str] = PREAMBLE) -> None:
+        """`opening` are the lines of the page that belong to no section: spent before anything is placed."""
         self.tokens_max = budget.max_tokens
         self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
         self._caps: dict[Section, int] = {section: getattr(budget.per_section, section) for section in SECTIONS}
@@ -47,7 +49,7 @@ class Purse:
         """How much of its floor a section can use."""
         self._kept: dict[Section, int] = {}
         """What is kept for the others while a section is served."""
-        self._whole = self.price(PREAMBLE)
+        self._least = self._whole = sum(map(self.price, opening))
 
     def price(self, text: str) -> int:
         """Tokens of a line with its line break."""
@@ -130,7 +132,7 @@ class Purse:
     def settle(self, usage: Usage) -> None:
         """Lines together can cost less than one by one: set the accounts to what the page was counted at."""
         self.spent = dict(usage.alone)
-        self._whole = max(usage.total, self.price(PREAMBLE))
+        self._whole = max(usage.total, self._least)
 
     def overspent(self, usage: Usage) -> tuple[Section | None, int]:
         """The last section over its cap, or None for the whole, and by how much; 0 where everything fits."""

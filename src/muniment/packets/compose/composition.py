@@ -52,6 +52,8 @@ class Composed:
     text: str
     tokens: int
     marks: dict[str, str]
+    stable_chars: int = 0
+    """How much of the text, from its beginning, seldom changes from packet to packet."""
 
     @property
     def packet(self) -> MemoryPacket:
@@ -87,7 +89,7 @@ def compose(
     if drop_repeated(draft):
         page, usage = _trim(draft, counter)
     wire = assemble(draft, meta, _report(draft, usage), determinism)
-    return Composed(wire, page.text, usage.total, page.marks)
+    return Composed(wire, page.text, usage.total, page.marks, page.stable_chars)
 
 
 def _trim(draft: PacketDraft, counter: TokenCounter) -> tuple[Page, Usage]:
@@ -169,6 +171,7 @@ def page_of(draft: PacketDraft) -> Page:
     return lay_out(
         Sheet(
             purpose=draft.purpose,
+            now=draft.request.now,
             state=state_of(draft),
             facts=[candidate.fact for candidate in held("facts")],
             procedures=held("procedures"),

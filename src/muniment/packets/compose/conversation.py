@@ -373,8 +373,7 @@ class Quotes:
         purse = self._draft.purse
         if day in self._days:
             return purse.price(self._line(hit, said))
-        year = day[:4] if any(day[:4] == other[:4] for other in self._days) else None
-        return purse.price(self._line(hit, said)) + purse.price(day_heading(day, year))
+        return purse.price(self._line(hit, said)) + purse.price(day_heading(day))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
         """Said before, and again: what was said last says that it still holds, so the older one makes room for it.

@@ -23,6 +23,7 @@ from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import Superseded
 from muniment.packets.page.lines import BlockName
+from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
@@ -120,7 +121,8 @@ class PacketDraft:
         self.purpose = request.purpose
         self.cues = AskedCues(request.cues)
         self.tally = Tally()
-        self.purse = Purse(request.budget, counter)
+        today = today_line(request.now)
+        self.purse = Purse(request.budget, counter, PREAMBLE if today is None else (*PREAMBLE, today))
         self.notes: JsonObject = {}
         """What `explain.filters` says beside the numbers of the policy."""
         self.wall = Wall(pool.insights, request.purpose)

@@ -52,7 +52,7 @@ def place_facts(draft: PacketDraft) -> None:
     draft.purse.price_many(_line(draft, each.fact) for _, each in chosen)
     unmatched_max = draft.share_beside_hits(draft.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
-    for at, (name, each) in enumerate(chosen):
+    for name, each in chosen:
         price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {value_text(each.fact.value)}"
         is_matched = each.score > 0 or name in cued
         if (other := seen.find(text)) is not None:
@@ -65,7 +65,7 @@ def place_facts(draft: PacketDraft) -> None:
             draft.tally.omit(name, "over_budget", tokens=price, detail="no match with the query")
         else:
             draft.place(
-                Placed(name, "facts", price, each, (at,)),
+                Placed(name, "facts", price, each, _age(each.recorded_at, name)),
                 each.score,
                 (*_rules(each), *(("cue",) if name in cued else ())),
             )
@@ -75,6 +75,11 @@ def place_facts(draft: PacketDraft) -> None:
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 draft.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def _age(recorded_at: str, name: str) -> tuple[Instant, str]:
+    """The order of the page: oldest first, so that what is new stands behind what a provider has cached."""
+    return instant_order(recorded_at), name
 
 
 def _is_cued(draft: PacketDraft, each: FactCandidate) -> bool:
@@ -241,7 +246,7 @@ def place_procedures(draft: PacketDraft) -> None:
         if at >= draft.policy.procedures_max:
             draft.tally.omit(name, "count_limit", limit=draft.policy.procedures_max)
         else:
-            _place(draft, name, each, at)
+            _place(draft, name, each)
 
 
 def procedure_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
@@ -261,7 +266,7 @@ def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
     return (-(each.procedure.priority or 0), -each.usage, -recorded, each.procedure.procedure_id, named[0])
 
 
-def _place(draft: PacketDraft, name: str, each: ProcedureCandidate, at: int) -> None:
+def _place(draft: PacketDraft, name: str, each: ProcedureCandidate) -> None:
     """Whole, or with what fits of its content (raw → summary)."""
     procedure = each.procedure
     price = draft.purse.price(procedure_line(procedure, typical_mark))
@@ -275,7 +280,8 @@ def _place(draft: PacketDraft, name: str, each: ProcedureCandidate, at: int) -> 
         draft.tally.step_down(name, "procedures", "raw→summary", f"{kept} of {price} tokens kept")
         procedure, price = shorter, kept
     rules = ("task_type", f"priority={procedure.priority or 0}", f"usage={each.usage}")
-    draft.place(Placed(name, "procedures", price, procedure, (at,)), float(procedure.priority or 0), rules)
+    order = _age(each.recorded_at, name)
+    draft.place(Placed(name, "procedures", price, procedure, order), float(procedure.priority or 0), rules)
 
 
 def _shortened(draft: PacketDraft, procedure: Procedure, room: int) -> Procedure | None:
@@ -360,7 +366,7 @@ def place_insights(draft: PacketDraft) -> None:
         elif price > draft.purse.room("insights"):
             draft.tally.omit(name, "over_budget", tokens=price)
         else:
-            order = (_TYPES.index(each.insight.type), at)
+            order = (_TYPES.index(each.insight.type), *_age(each.recorded_at, name))
             rules = (each.insight.validation_state, "not_expired")
             draft.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
 

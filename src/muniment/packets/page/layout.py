@@ -1,4 +1,4 @@
-"""One page of text for one purpose: blocks in the fixed order, marks numbered as they appear.
+"""One page of text for one purpose: what changes least first, marks numbered as they appear.
 
 What stands on it comes as a `Sheet`: the composer makes one of what it has placed, `sheet_of` one of a packet.
 """
@@ -26,8 +26,10 @@ from muniment.errors import InvalidRecord
 from muniment.memory.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.lines import (
-    BLOCKS,
     SECTIONS,
+    STABLE_BLOCKS,
+    VOLATILE_BLOCKS,
+    Block,
     BlockName,
     Mark,
     Section,
@@ -47,21 +49,11 @@ from muniment.packets.page.lines import (
     superseded_note,
     tool_line,
 )
+from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
-__all__ = [
-    "EXCERPTS",
-    "PREAMBLE",
-    "Page",
-    "Quoted",
-    "Sheet",
-    "excerpt_note",
-    "joined",
-    "lay_out",
-    "sheet_of",
-]
+__all__ = ["EXCERPTS", "Page", "Quoted", "Sheet", "excerpt_note", "joined", "lay_out", "sheet_of"]
 
-PREAMBLE = "Cite evidence as [n]."
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
 
@@ -74,11 +66,10 @@ class Page:
     marks: dict[str, str]
     lines: dict[Section, list[str]]
     """Each without the line break that ends it; a turn's may have more within."""
-
-    @property
-    def opening(self) -> list[str]:
-        """The lines that belong to no section."""
-        return [PREAMBLE] if self.marks else []
+    opening: list[str]
+    """The lines that belong to no section."""
+    stable_chars: int
+    """How much of the text stands before the day: what the pages of a session have in common, as far as they do."""
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -102,6 +93,8 @@ class Sheet:
     """What may stand on a page, in reading order."""
 
     purpose: Purpose
+    now: str
+    """When the packet was made."""
     state: WorkingState
     facts: Sequence[Fact]
     procedures: Sequence[Procedure]
@@ -138,15 +131,29 @@ def lay_out(sheet: Sheet) -> Page:
     """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
     marks = _Marks()
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
-    for block in BLOCKS:
-        if not may_show(block.name, sheet.purpose):
-            continue
-        lines = list(_lines(block.name, sheet, marks))
-        if lines:
-            sections[block.section] += (block.heading, *lines)
-    opening = [PREAMBLE] if marks.numbers else []
-    text = joined(chain(opening, *sections.values()))
-    return Page(text, {str(number): name for name, number in marks.numbers.items()}, sections)
+    stable, volatile = ([_block(block, sheet, marks, sections) for block in part] for part in _PARTS)
+    opening: list[str] = []
+    before: list[str] = []
+    if any(sections.values()):
+        today = today_line(sheet.now)
+        before = [] if today is None else [today]
+        opening = [*PREAMBLE, *before]
+    first = joined(chain(opening[: len(PREAMBLE)], *stable))
+    text = first + joined(chain(before, *volatile))
+    shown = {str(number): name for name, number in marks.numbers.items()}
+    return Page(text, shown, sections, opening, len(first))
+
+
+_PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
+
+
+def _block(block: Block, sheet: Sheet, mark: Mark, sections: dict[Section, list[str]]) -> list[str]:
+    """The lines of a block under its heading, noted under its section too; none where there is nothing to tell."""
+    lines = list(_lines(block.name, sheet, mark)) if may_show(block.name, sheet.purpose) else []
+    if lines:
+        lines.insert(0, block.heading)
+        sections[block.section] += lines
+    return lines
 
 
 def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
@@ -185,13 +192,12 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
-    day = year = None
+    day = None
     for quote in sheet.quotes:
         evidence_id = quote.evidence_id
         if day_of(quote.ts) != day:
             day = day_of(quote.ts)
-            yield day_heading(day, year)
-            year = day[:4]
+            yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
         yield _quote(sheet, quote, own, _note(sheet, quote, mark))
 
@@ -227,6 +233,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
     excerpts = packet.explain.filters.get(EXCERPTS)
     return Sheet(
         purpose=packet.meta.purpose,
+        now=packet.meta.generated_at,
         state=short.working_state,
         facts=long.facts,
         procedures=long.procedures,

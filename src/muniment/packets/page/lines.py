@@ -35,8 +35,10 @@ __all__ = [
     "NEXT_ACTIONS",
     "OBJECTIVE",
     "SECTIONS",
+    "STABLE_BLOCKS",
     "STATE_LISTS",
     "STATE_PARTS",
+    "VOLATILE_BLOCKS",
     "Block",
     "BlockName",
     "Mark",
@@ -70,7 +72,7 @@ __all__ = [
 
 Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
 BlockName = Literal[
-    "task", "state", "facts", "procedures", "summary", "quotes", "loops", "window", "tools", "episodes", "insights"
+    "task", "facts", "procedures", "summary", "insights", "state", "loops", "tools", "window", "episodes", "quotes"
 ]
 StatePart = Literal[
     "goal",
@@ -114,20 +116,26 @@ class Block:
     purposes: frozenset[Purpose]
 
 
-BLOCKS: tuple[Block, ...] = (
+STABLE_BLOCKS: tuple[Block, ...] = (
     Block("task", "working_state", "## Task", _ALL),
-    Block("state", "working_state", "## State", _ALL),
     Block("facts", "facts", "## Facts", _ALL),
     Block("procedures", "procedures", "## Procedures", _ACTING),
     Block("summary", "short_term_summary", "## So far", _ALL),
-    Block("quotes", "short_term_summary", "## Said", _ALL),
-    Block("loops", "short_term_summary", "## Open questions", _ALL),
-    Block("window", "short_term_summary", "## Last turns", _ACTING),
-    Block("tools", "short_term_summary", "## Tool results", _ACTING),
-    Block("episodes", "episodes", "## Episodes", _ALL),
     # A responder sees insights only where the packet allows it and the item is validated: checked item by item (MP-12).
     Block("insights", "insights", "## Hypotheses, not facts", frozenset(("planner", "responder"))),
 )
+"""What changes least, and so stands first: the pages of a session begin alike, and a provider caches what is alike."""
+VOLATILE_BLOCKS: tuple[Block, ...] = (
+    Block("state", "working_state", "## State", _ALL),
+    Block("loops", "short_term_summary", "## Open questions", _ALL),
+    Block("tools", "short_term_summary", "## Tool results", _ACTING),
+    Block("window", "short_term_summary", "## Last turns", _ACTING),
+    Block("episodes", "episodes", "## Episodes", _ALL),
+    Block("quotes", "short_term_summary", "## Said", _ALL),
+)
+"""What changes from turn to turn, and last of all what was looked up for the question."""
+BLOCKS = STABLE_BLOCKS + VOLATILE_BLOCKS
+"""In the order of the page, which is not the order in which room is given out (`SECTIONS`)."""
 BLOCK_NAMES: dict[BlockName, Block] = {block.name: block for block in BLOCKS}
 
 STATE_PARTS: dict[StatePart, frozenset[Purpose]] = {
@@ -217,7 +225,8 @@ _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
 _FORGED = re.compile(
     rf"(?i)(?<=[{_BREAKS}])(?=[^\S{_BREAKS}]{{0,8}}(?:"
-    r"#|\[\d|-\s|cite evidence|undated:"  # a heading, a citation, a fact or question, the first line
+    r"#|\[\d|-\s|undated:"  # a heading, a citation, a fact or question
+    r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
     rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
     r"|plan, (?:todo|in_progress|done): "
@@ -263,13 +272,12 @@ def day_of(ts: str | None) -> str:
     return ts[:10] if ts else "undated"
 
 
-def day_heading(day: str, year_before: str | None) -> str:
-    """`2023 May 8:` over what was said that day, `May 7:` where the year is the one that stands above."""
+def day_heading(day: str) -> str:
+    """`2023 May 8:` over what was said that day. The year is always told: a model does not carry it down a list."""
     if _DAY.fullmatch(day) is None:
         return f"{day}:"
     year, month, number = day.split("-")
-    written = f"{_MONTHS[int(month) - 1]} {int(number)}:"
-    return written if year == year_before else f"{year} {written}"
+    return f"{year} {_MONTHS[int(month) - 1]} {int(number)}:"
 
 
 # -- working state ------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class SentBuild(Build):
         return hash(self.id)
 
 
-_SENT = ("id", "packet", "text", "tokens", "marks", "request", "rules")
+_SENT = ("id", "packet", "text", "tokens", "marks", "request", "rules", "stable_chars")
 
 
 def _sent_build(**parts: Any) -> SentBuild:

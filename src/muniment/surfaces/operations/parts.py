@@ -116,13 +116,22 @@ def build_inputs(memory: Memory, build_id: str, *, tenant_id: str = "default") -
 
 
 def build_messages(
-    memory: Memory, build_id: str, style: Literal["openai", "anthropic"] = "openai", *, tenant_id: str = "default"
+    memory: Memory,
+    build_id: str,
+    style: Literal["openai", "anthropic"] = "openai",
+    *,
+    include_query: bool = True,
+    cite: bool = True,
+    cache: bool = False,
+    tenant_id: str = "default",
 ) -> list[dict[str, Any]]:
-    """A build as the messages of a chat."""
+    """A build as the messages of a chat; the breakpoint of `cache` is Anthropic's alone."""
     build = memory.replay(build_id, tenant_id=tenant_id)
     if style not in ("openai", "anthropic"):
         raise InvalidInput(f"{style!r:.40} is no style of messages", path="$.style", hint="openai or anthropic")
-    return build.to_openai() if style == "openai" else build.to_anthropic()
+    if style == "openai":
+        return build.to_openai(include_query=include_query, cite=cite)
+    return build.to_anthropic(include_query=include_query, cite=cite, cache=cache)
 
 
 def resolve_answer(memory: Memory, build_id: str, answer: str, *, tenant_id: str = "default") -> Resolution:

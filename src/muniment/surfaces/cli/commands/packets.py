@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -208,7 +209,12 @@ messages = Command(
     _show_messages,
     arguments={"build_id": "ID"},
     document="messages",
-    words={"style": Word("Of whose messages.")},
+    words={
+        "style": Word("Of whose messages."),
+        "include_query": Word("Without the question.", "no-query", read=operator.not_),
+        "cite": Word("Without the reminder to cite.", "no-cite", read=operator.not_),
+        "cache": Word("With a cache breakpoint behind what seldom changes (anthropic)."),
+    },
 )
 
 
