@@ -29,6 +29,20 @@ QUESTIONS = {
     "unique, a range": Select("entries", (("user_id", "=", "u"), ("session_id", "=", "s"), ("seq", ">=", 4000))),
     "index": Select("links", (("item_id", "=", "i7"),)),
     "index of a user": Select("lineages", (("user_id", "=", "u7"),)),
+    "marks of a pool": Select(
+        "marks",
+        (("user_id", "=", "u7"), ("session_id", "=", "s"), ("evidence_id", "in", ("e7", "e8", "e9"))),
+    ),
+    "last mark of a session": Select(
+        "marks",
+        (("user_id", "=", "u7"), ("session_id", "=", "s")),
+        ("user_id", "session_id", "number"),
+        descending=True,
+        limit=1,
+    ),
+    "extracts of a level": Select(
+        "extracts", (("user_id", "=", "u7"), ("session_id", "=", "s"), ("level", "=", 0), ("first", ">=", 1025))
+    ),
     "index with nulls": Select("items", (("kind", "=", "k"), ("user_id", "=", None), ("name", "=", "n7"))),
     "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
     "newest of a kind": Select("items", (("kind", "=", "k7"),), ("created_at",), descending=True, limit=5),
@@ -50,6 +64,8 @@ def inserts() -> list[Insert]:
         Insert("entries", [row_with("entries", n, id=f"e{n}", user_id="u", session_id="s", seq=n) for n in numbers]),
         Insert("links", [(f"e{n}", f"i{n}") for n in numbers]),
         Insert("lineages", [(f"i{n}", f"u{n}", f"e{n}") for n in numbers]),
+        Insert("marks", [(f"u{n}", "s", number, f"e{number}") for n in numbers[:40] for number in range(1, 26)]),
+        Insert("extracts", [(f"u{n}", "s", 0, 64 * at + 1, b"") for n in numbers[:40] for at in range(25)]),
         Insert("sessions", [row_with("sessions", n, user_id=f"u{n}", session_id="s") for n in numbers]),
         Insert("items", [row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}") for n in numbers]),
     ]

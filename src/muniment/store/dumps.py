@@ -2,7 +2,8 @@
 
     {"muniment":"export.v1","scope":{…},"tenant_id":…}
     {"table":"sessions","row":{…}}   then its entries, each followed by its blob, in order; then the next session
-    {"table":"items","row":{…}} …  {"table":"links",…} …  {"table":"parts",…} …  then the idempotency keys
+    {"table":"items","row":{…}} …  {"table":"links",…} …  {"table":"parts",…} …
+    {"table":"marks","row":{…}} …  then the idempotency keys
     {"counts":{…},"digest":"…","end":true}
 
 Bytes are hex. The digest is over every line before the last. Rows stand in the order of their keys, so a row
@@ -26,6 +27,7 @@ from muniment.core.ports.schema import (
     IdempotencyRow,
     ItemRow,
     LinkRow,
+    MarkRow,
     PartRow,
     SessionRow,
     column_names,
@@ -52,9 +54,9 @@ __all__ = [
 
 FORMAT = "export.v1"
 LINE_BYTES_MAX = 128 * 1024 * 1024
-EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "idempotency")
+EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
-_PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "idempotency": 2}
+_PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -65,7 +67,7 @@ class Header(NamedTuple):
     scope: dict[str, str]
 
 
-DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | IdempotencyRow
+DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRow | IdempotencyRow
 """A row of one of the tables that a dump has."""
 
 
@@ -252,6 +254,8 @@ class _Check:
                 self._see_link(row, number)
             case PartRow():
                 self._see_part(row, number)
+            case MarkRow():
+                self._see_mark(row, number)
             case IdempotencyRow():
                 self._see_key(row, number)
 
@@ -336,6 +340,12 @@ class _Check:
         self._in_order("parts", (row.owner, row.hash), number)
         if (row.body is None) != (row.receipt_id is not None and is_id(row.receipt_id)):
             raise InvalidInput(f"line {number}: not a part", path="$.row")
+
+    def _see_mark(self, row: MarkRow, number: int) -> None:
+        self._in_order("marks", (row.user_id, row.session_id, row.number), number)
+        if not (is_id(row.user_id) and is_id(row.session_id) and is_id(row.evidence_id) and row.number > 0):
+            raise InvalidInput(f"line {number}: not a mark", path="$.row")
+        self._in_scope(row.user_id, row.session_id, number)
 
     def _see_key(self, row: IdempotencyRow, number: int) -> None:
         self._in_order("idempotency", (row.user_id, row.key_hash), number)

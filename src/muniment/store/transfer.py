@@ -22,6 +22,7 @@ from muniment.core.ports.schema import (
     IDS,
     ITEMS,
     LINKS,
+    MARKS,
     PARTS,
     SESSIONS,
     BlobRow,
@@ -30,6 +31,7 @@ from muniment.core.ports.schema import (
     IdRow,
     ItemRow,
     LinkRow,
+    MarkRow,
     PartRow,
     SessionRow,
 )
@@ -128,6 +130,8 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]
             if item.kind == "snapshot":
                 for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
+    for mark in stream(reader, MARKS, where):
+        yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
     for key in stream(reader, IDEMPOTENCY, users):
         if not scope or _in_scope(reader, key.entry_id, scope):
@@ -236,9 +240,11 @@ def _write_batch(
     parts = _kept_parts(_rows_of(batch, PartRow), gone | more)
     new_parts = [row for row in parts if get(tx, PARTS, (row.owner, row.hash)) is None]
     insert(tx, PARTS, new_parts)
+    new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
+    insert(tx, MARKS, new_marks)
     new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
     insert(tx, IDEMPOTENCY, new_keys)
-    done.update(links=len(new_links), parts=len(new_parts), idempotency=len(new_keys))
+    done.update(links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys))
     return done, more, emptied
 
 
@@ -254,6 +260,31 @@ def _new_links(tx: Transaction, rows: list[LinkRow]) -> list[LinkRow]:
         here = set(links_of(tx, item_id))
         new += [link for link in links if link not in here]
     return new
+
+
+def _new_marks(tx: Transaction, rows: list[MarkRow]) -> list[MarkRow]:
+    """The marks that are not here yet. A number that stands for something else here goes on doing so, and what has a
+    number here keeps it: builds hold the marks they used, those of the dump too."""
+    new: list[MarkRow] = []
+    for (user_id, session_id), group in groupby(rows, key=lambda row: (row.user_id, row.session_id)):
+        given = list(group)
+        tx.do(Lock(("marks", user_id, session_id)))
+        of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+        numbers = {row.number for row in _marks_with(tx, of_session, "number", [row.number for row in given])}
+        named = {
+            row.evidence_id for row in _marks_with(tx, of_session, "evidence_id", [row.evidence_id for row in given])
+        }
+        for row in given:
+            if row.number not in numbers and row.evidence_id not in named:
+                new.append(row)
+                named.add(row.evidence_id)
+    return new
+
+
+def _marks_with(
+    tx: Transaction, of_session: tuple[Condition, ...], column: str, values: Sequence[Any]
+) -> Iterator[MarkRow]:
+    return by_ids(tx, MARKS, values, column=column, where=of_session)
 
 
 def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow], dict[str, str]]:

@@ -76,6 +76,8 @@ STAYS = {
     },
     "links": {"source_id": "an id", "item_id": "an id"},
     "lineages": {"item_id": "an id", "user_id": "a name", "turns": "ids"},
+    "marks": {"user_id": "a name", "session_id": "a name", "evidence_id": "an id"},
+    "extracts": {"user_id": "a name", "session_id": "a name"},
     "segments": {"user_id": "a name", "digest": "of the block, which is made again without what went"},
     "vectors": {"user_id": "a name", "embedder": "a name", "digest": "of the block, which is made again"},
     "idempotency": {"user_id": "a name", "key_hash": "a digest of the key, never of content", "entry_id": "an id"},

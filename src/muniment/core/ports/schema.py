@@ -7,7 +7,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
-- `reindex`: the row is a block over many subjects; `store.blocks` makes it anew without those that went;
+- `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -27,11 +27,13 @@ from muniment.core.vocabulary import Trust
 __all__ = [
     "BLOBS",
     "ENTRIES",
+    "EXTRACTS",
     "IDEMPOTENCY",
     "IDS",
     "ITEMS",
     "LINEAGES",
     "LINKS",
+    "MARKS",
     "PARTS",
     "SEGMENTS",
     "SESSIONS",
@@ -41,11 +43,13 @@ __all__ = [
     "BlobRow",
     "Column",
     "EntryRow",
+    "ExtractRow",
     "IdRow",
     "IdempotencyRow",
     "ItemRow",
     "LineageRow",
     "LinkRow",
+    "MarkRow",
     "PartRow",
     "SegmentRow",
     "SessionRow",
@@ -254,6 +258,29 @@ class VectorRow(NamedTuple):
     data: bytes
 
 
+class MarkRow(NamedTuple):
+    """The number by which the packets of a session cite a piece of evidence. Given once, and never to another."""
+
+    user_id: str
+    session_id: str
+    number: int
+    evidence_id: str
+
+
+class ExtractRow(NamedTuple):
+    """What a stretch of a session comes to: its best sentences and what was settled in it, as places in its entries.
+
+    A stretch of level 0 is so many consecutive entries, one of a higher level so many of the level below; `first` is
+    the number of its first entry.
+    """
+
+    user_id: str
+    session_id: str
+    level: int
+    first: int
+    data: bytes
+
+
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
 IDS = _table("ids", IdRow, key=("id",), forget="keep", global_key=True)
 SESSIONS = _table(
@@ -311,6 +338,20 @@ IDEMPOTENCY = _table(
 )
 SEGMENTS = _table("segments", SegmentRow, key=("user_id", "first"), content=("data",), forget="reindex")
 VECTORS = _table("vectors", VectorRow, key=("user_id", "embedder", "first"), content=("data",), forget="reindex")
+MARKS = _table(
+    "marks",
+    MarkRow,
+    key=("user_id", "session_id", "number"),
+    forget="keep",
+    unique=(("user_id", "session_id", "evidence_id"),),
+)
+EXTRACTS = _table(
+    "extracts",
+    ExtractRow,
+    key=("user_id", "session_id", "level", "first"),
+    content=("data",),
+    forget="reindex",
+)
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
@@ -325,6 +366,8 @@ TABLES: tuple[Table[Any], ...] = (
     IDEMPOTENCY,
     SEGMENTS,
     VECTORS,
+    MARKS,
+    EXTRACTS,
 )
 
 _BY_NAME = {spec.name: spec for spec in TABLES}

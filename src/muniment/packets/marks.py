@@ -1,0 +1,90 @@
+"""The session's table of marks: which number its packets cite a piece of evidence by.
+
+A number is given once in a session and never to anything else, so that `[7]` in an old answer means what it meant, or
+says that it was forgotten. Composers side by side agree: who finds that another took a number meanwhile composes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
+from muniment.core.ports.rows import by_ids, first, insert
+from muniment.core.ports.schema import MARKS, MarkRow
+from muniment.core.scope import Scope
+
+__all__ = ["SessionMarks", "assign_marks", "keep_marks", "read_marks"]
+
+
+class SessionMarks(NamedTuple):
+    """What a session's table of marks says of some evidence."""
+
+    numbers: dict[str, int]
+    """By evidence id: those that have a number."""
+    next_number: int
+    """The first that was never given."""
+
+    def extended(self, evidence_ids: Iterable[str]) -> dict[str, int]:
+        """A number for each of these: the one it has, else the next free ones in this order."""
+        found: dict[str, int] = {}
+        free = self.next_number
+        for id_ in evidence_ids:
+            if id_ in found:
+                continue
+            if id_ in self.numbers:
+                found[id_] = self.numbers[id_]
+            else:
+                found[id_], free = free, free + 1
+        return found
+
+
+def read_marks(reader: Reader, scope: Scope, evidence_ids: Iterable[str]) -> SessionMarks:
+    """The numbers that these have in the session so far, and which comes next. Two questions, whatever its length."""
+    ids = list(dict.fromkeys(evidence_ids))
+    of_session = _of_session(scope)
+    found = {row.evidence_id: row.number for row in by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)}
+    last = first(reader, MARKS, of_session, order=("user_id", "session_id", "number"), descending=True)
+    return SessionMarks(found, 1 if last is None else last.number + 1)
+
+
+def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> dict[str, int]:
+    """A number for each of these, in the caller's transaction: the one it has, else the next ones, which are kept."""
+    ids = list(dict.fromkeys(evidence_ids))
+    _lock(tx, scope)
+    marks = read_marks(tx, scope, ids)
+    numbers = marks.extended(ids)
+    _insert(tx, scope, {id_: number for id_, number in numbers.items() if id_ not in marks.numbers})
+    return numbers
+
+
+def keep_marks(tx: Transaction, scope: Scope, numbers: Mapping[str, int]) -> bool:
+    """Keep the numbers that a packet was written with, in the transaction that keeps its build.
+
+    False, with nothing written, where the table says otherwise by now: another composer was faster.
+    """
+    _lock(tx, scope)
+    held = read_marks(tx, scope, numbers)
+    new = {id_: number for id_, number in numbers.items() if id_ not in held.numbers}
+    if any(held.numbers[id_] != numbers[id_] for id_ in held.numbers) or any(
+        number < held.next_number for number in new.values()
+    ):
+        return False
+    if len(set(numbers.values())) != len(numbers):
+        return False
+    _insert(tx, scope, new)
+    return True
+
+
+def _of_session(scope: Scope) -> tuple[Condition, ...]:
+    return ("user_id", "=", scope.user_id), ("session_id", "=", scope.session_id)
+
+
+def _lock(tx: Transaction, scope: Scope) -> None:
+    """One at a time: two who read the same next number would both give it."""
+    tx.do(Lock(("marks", scope.user_id, scope.session_id)))
+
+
+def _insert(tx: Transaction, scope: Scope, numbers: Mapping[str, int]) -> None:
+    if numbers:
+        insert(tx, MARKS, [MarkRow(scope.user_id, scope.session_id, number, id_) for id_, number in numbers.items()])
