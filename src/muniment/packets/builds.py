@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
@@ -34,8 +34,9 @@ from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
+from muniment.packets.marks import keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS
-from muniment.packets.pool import ComposeRequest, GivenRules, Pool
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -191,21 +192,30 @@ def compose_build(
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
-        return rules, request, gather(ctx, reader, request, policy, opening)
+        pool = gather(ctx, reader, request, policy, opening)
+        return rules, _known_marks(reader, request, pool.evidence_ids()), pool
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         change = _change(build, ctx.counter.name)
-        held = _versions(pool, scope.run_id)
-        if ctx.engine.write(scope.tenant_id, lambda tx, change=change, held=held: _keep(tx, change, held)):  # type: ignore[misc]
-            return build
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change))
+        if kept is not None:
+            return kept
         ctx.cache(
             TurnCache
         ).clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
         line_counts_of(ctx).clear()
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+def _known_marks(reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str]) -> ComposeRequest:
+    """The request with the numbers that the session's packets before gave to this evidence."""
+    held = read_marks(reader, request.scope, sorted(evidence_ids))
+    if held.next_number == 1:
+        return request
+    return request.model_copy(update={"marks": KnownMarks(numbers=held.numbers, next_number=held.next_number)})
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:
@@ -235,20 +245,41 @@ class _Version(NamedTuple):
     receipt_id: str | None
 
 
-def _keep(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
-    """Keep a build unless something it holds was forgotten while it was composed."""
+def _keep(ctx: Context, build: Build, change: Change, tx: Transaction) -> Build | None:
+    """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
+
+    Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
+    while nobody else can: so the two agree, and nobody tries for ever.
+    """
+    if _is_forgotten(tx, change, _versions(build.pool, build.request.scope.run_id)):
+        return None
+    if not _keep_marks(tx, build):
+        evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
+        request = _known_marks(tx, build.request, evidence_ids)
+        build = _composed(build.id, request, build.pool, build.policy, line_counts_of(ctx), build.rules)
+        change = _change(build, ctx.counter.name)
+        if not _keep_marks(tx, build):
+            raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
+    add_item(tx, change)
+    return build
+
+
+def _keep_marks(tx: Transaction, build: Build) -> bool:
+    numbers = {evidence_id: int(number) for number, evidence_id in build.marks.items()}
+    return keep_marks(tx, build.request.scope, numbers)
+
+
+def _is_forgotten(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
+    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends."""
     lock_memory(tx, change.user_id or "")
     among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
     if texts(tx, ENTRIES, "id", among):
-        return False
+        return True
     versions = select(tx, ITEMS, (("id", "in", change.sources),), into=_Version, order=("id", "version"))
     receipts = {  # of the version that was read; where that is not known, of the newest
         id_: receipt for id_, version, receipt in versions if held.get(id_, version) == version
     }
-    if any(receipt is not None for receipt in receipts.values()):
-        return False
-    add_item(tx, change)
-    return True
+    return any(receipt is not None for receipt in receipts.values())
 
 
 def _composed(

@@ -43,9 +43,11 @@ def read_marks(reader: Reader, scope: Scope, evidence_ids: Iterable[str]) -> Ses
     """The numbers that these have in the session so far, and which comes next. Two questions, whatever its length."""
     ids = list(dict.fromkeys(evidence_ids))
     of_session = _of_session(scope)
-    found = {row.evidence_id: row.number for row in by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)}
     last = first(reader, MARKS, of_session, order=("user_id", "session_id", "number"), descending=True)
-    return SessionMarks(found, 1 if last is None else last.number + 1)
+    if last is None:
+        return SessionMarks({}, 1)
+    found = {row.evidence_id: row.number for row in by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)}
+    return SessionMarks(found, last.number + 1)
 
 
 def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> dict[str, int]:

@@ -3,9 +3,9 @@
 Bodies are included, so that composing again needs nothing but these records (MP-16).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Self
+from typing import Any, Self
 
 from pydantic_core import to_json
 
@@ -34,6 +34,7 @@ __all__ = [
     "GivenRules",
     "HitCandidate",
     "InsightCandidate",
+    "KnownMarks",
     "NotGathered",
     "Pool",
     "ProcedureCandidate",
@@ -132,6 +133,15 @@ def _told(count: int | None) -> int | str:
     return UNKNOWN_NUMBER if count is None else count
 
 
+class KnownMarks(Record):
+    """The numbers that the session's packets before this one gave to evidence that may stand in it too."""
+
+    numbers: dict[str, Count]
+    """By evidence id."""
+    next_number: Count
+    """What comes next gets this one."""
+
+
 class ComposeRequest(Record):
     """Who asks, for what purpose, with what budget, at what time."""
 
@@ -147,6 +157,8 @@ class ComposeRequest(Record):
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None
     """Events that are not to stand in the packet."""
+    marks: Absent[KnownMarks] = None
+    """Absent where no packet of the session was kept before."""
 
 
 class GivenRules(Record):
@@ -190,12 +202,41 @@ class Pool(Record):
     not_gathered: Items[NotGathered] = ()
     """What the stores hold besides, counted."""
 
+    def evidence_ids(self) -> set[str]:
+        """All evidence that something of the pool rests on, and that so may get a mark."""
+        ids = {hit.turn.id for hit in self.hits} | {turn.id for turn in self.window}
+        ids |= {line.evidence_id for line in self.summary} | {tool.ref for tool in self.tools}
+        ids |= {loop.evidence_id for loop in self.loops if loop.evidence_id}
+        for episode in self.episodes:
+            ids.update(episode.sources, (line.evidence_id for line in episode.lines))
+        ids.update(*(each.fact.sources for each in self.facts))
+        ids.update(*(each.procedure.sources or () for each in self.procedures))
+        ids.update(*(each.insight.sources or () for each in self.insights))
+        if self.working_state is not None:
+            ids.update(_named_evidence(self.working_state.to_wire()))
+        return ids
+
     @property
     def written(self) -> Written:
         """The pool as canonical JSON: the text of `to_wire`, with its turns as they were written before."""
         plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"hits", "window"})
         window = [turn.written for turn in self.window]
         return Written(canonical_text(plain | {"hits": Written(_write_hits(self.hits)), "window": window}))
+
+
+_EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "sources"))
+
+
+def _named_evidence(value: Any) -> Iterator[str]:
+    """The ids that a JSON value names as evidence, wherever they stand in it."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key in _EVIDENCE_KEYS:
+                yield from (each for each in (part if isinstance(part, list) else [part]) if isinstance(each, str))
+            yield from _named_evidence(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _named_evidence(part)
 
 
 def _write_hits(hits: Sequence[HitCandidate]) -> str:

@@ -21,6 +21,8 @@ OVERHEAD = "overhead"
 """The key of `section_usage` for what belongs to no section: the preamble, the day, and seams."""
 TYPICAL_MARK = "[88]"
 _MARK = re.compile(r"\[[1-9][0-9]{0,2}\]")
+_PAGE_MARKS = 60
+"""So many new marks are thought of; where a page has more and they are longer, lines are taken back."""
 _SCALE_MIN = 0.5
 _CHARS_PER_TOKEN_MAX = 64
 """No tokenizer packs real text tighter; what is longer than this times the budget is not worth counting."""
@@ -34,8 +36,17 @@ def typical_mark(_: str) -> str:
 class Purse:
     """Room left in one composition."""
 
-    def __init__(self, budget: PacketBudget, counter: TokenCounter, opening: Sequence[str] = PREAMBLE) -> None:
-        """`opening` are the lines of the page that belong to no section: spent before anything is placed."""
+    def __init__(
+        self,
+        budget: PacketBudget,
+        counter: TokenCounter,
+        opening: Sequence[str] = PREAMBLE,
+        next_mark: int = 1,
+    ) -> None:
+        """`opening` are the lines of the page that belong to no section: spent before anything is placed.
+
+        `next_mark` is the number that the next piece of evidence gets: late in a long session marks are longer.
+        """
         self.tokens_max = budget.max_tokens
         self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
         self._caps: dict[Section, int] = {section: getattr(budget.per_section, section) for section in SECTIONS}
@@ -49,6 +60,7 @@ class Purse:
         """How much of its floor a section can use."""
         self._kept: dict[Section, int] = {}
         """What is kept for the others while a section is served."""
+        self._mark = _longest_mark(next_mark, counter)
         self._least = self._whole = sum(map(self.price, opening))
 
     def price(self, text: str) -> int:
@@ -62,7 +74,7 @@ class Purse:
         """Have these lines priced in one go."""
         short = self.tokens_max * _CHARS_PER_TOKEN_MAX
         fresh = [text for text in dict.fromkeys(texts) if text not in self._prices and len(text) <= short]
-        counted = self._counter.count_many([f"{text}\n" for text in fresh])
+        counted = self._counter.count_many([self._shown(text) for text in fresh])
         self._prices.update(zip(fresh, counted, strict=True))
         if not self._counter.is_exact and self._scale == 1.0:
             self._calibrate(fresh, counted)
@@ -80,7 +92,11 @@ class Purse:
     def _count(self, text: str) -> int:
         if len(text) > self.tokens_max * _CHARS_PER_TOKEN_MAX:
             return len(text)
-        return self._counter.count(f"{text}\n")
+        return self._counter.count(self._shown(text))
+
+    def _shown(self, text: str) -> str:
+        """A line as it stands on the page, its marks as long as they may be there."""
+        return f"{text}\n" if self._mark == TYPICAL_MARK else f"{text.replace(TYPICAL_MARK, self._mark)}\n"
 
     def opening(self, block: BlockName) -> int:
         """What the block's heading still costs."""
@@ -140,6 +156,14 @@ class Purse:
             if usage.alone[section] > self._caps[section]:
                 return section, usage.alone[section] - self._caps[section]
         return None, max(0, usage.total - self.tokens_max)
+
+
+def _longest_mark(next_number: int, counter: TokenCounter) -> str:
+    """A mark as long as a page may have, seen from the number that comes next."""
+    digits = len(str(next_number + _PAGE_MARKS))
+    if digits <= 2 or (digits == 3 and adds_lines(counter)):  # up to three digits count for the same there
+        return TYPICAL_MARK
+    return f"[{'8' * digits}]"
 
 
 class Usage:

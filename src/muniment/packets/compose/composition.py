@@ -24,7 +24,7 @@ from muniment.packets.compose.items import allows_insights, place_facts, place_i
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
-from muniment.packets.page.layout import EXCERPTS, Page, Quoted, Sheet, excerpt_note, lay_out
+from muniment.packets.page.layout import EXCERPTS, MARKS, Page, Quoted, Sheet, excerpt_note, lay_out
 from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, state_evidence
 from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
@@ -88,6 +88,8 @@ def compose(
         page, usage = _trim(draft, counter)
     if drop_repeated(draft):
         page, usage = _trim(draft, counter)
+    if page.marks:
+        determinism[MARKS] = dict(page.marks)
     wire = assemble(draft, meta, _report(draft, usage), determinism)
     return Composed(wire, page.text, usage.total, page.marks, page.stable_chars)
 
@@ -168,6 +170,7 @@ def page_of(draft: PacketDraft) -> Page:
     def held(block: BlockName) -> list[Any]:
         return [placed.item for placed in draft.items(block)]
 
+    marks = draft.request.marks
     return lay_out(
         Sheet(
             purpose=draft.purpose,
@@ -188,6 +191,8 @@ def page_of(draft: PacketDraft) -> Page:
             cited=cited_by(draft),
             who=draft.who,
             results={name for name in cited_by(draft) if draft.is_result(name)},
+            known_marks={} if marks is None else marks.numbers,
+            next_mark=1 if marks is None else marks.next_number,
         )
     )
 

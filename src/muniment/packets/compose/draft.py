@@ -122,7 +122,9 @@ class PacketDraft:
         self.cues = AskedCues(request.cues)
         self.tally = Tally()
         today = today_line(request.now)
-        self.purse = Purse(request.budget, counter, PREAMBLE if today is None else (*PREAMBLE, today))
+        opening = PREAMBLE if today is None else (*PREAMBLE, today)
+        next_mark = 1 if request.marks is None else request.marks.next_number
+        self.purse = Purse(request.budget, counter, opening, next_mark)
         self.notes: JsonObject = {}
         """What `explain.filters` says beside the numbers of the policy."""
         self.wall = Wall(pool.insights, request.purpose)

@@ -5,6 +5,7 @@ What stands on it comes as a `Sheet`: the composer makes one of what it has plac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -52,10 +53,13 @@ from muniment.packets.page.lines import (
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
-__all__ = ["EXCERPTS", "Page", "Quoted", "Sheet", "excerpt_note", "joined", "lay_out", "sheet_of"]
+__all__ = ["EXCERPTS", "MARKS", "Page", "Quoted", "Sheet", "excerpt_note", "joined", "lay_out", "sheet_of"]
 
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
+MARKS = "marks"
+"""Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +119,33 @@ class Sheet:
     """Who said a piece of evidence, where that is known by name; of a tool's result, the call."""
     results: Container[str] = frozenset()
     """Evidence that tools answered."""
+    known_marks: Mapping[str, int] = field(default_factory=dict)
+    """Numbers that evidence has already, by its id."""
+    next_mark: int = 1
+    """The number of the next piece of evidence that has none."""
 
 
-@dataclass(slots=True)
 class _Marks:
-    """Numbers evidence ids in the order they are first shown."""
+    """Numbers evidence ids: by what they had in the session before, else in the order they are first shown."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
+    def __init__(self, known: Mapping[str, int], next_number: int) -> None:
+        self._known = known
+        self._next = max(next_number, 1 + max(known.values(), default=0))
+        self.shown: dict[str, int] = {}
 
     def __call__(self, evidence_id: str) -> str:
-        return f"[{self.numbers.setdefault(evidence_id, len(self.numbers) + 1)}]"
+        number = self.shown.get(evidence_id)
+        if number is None:
+            number = self._known.get(evidence_id)
+            if number is None:
+                number, self._next = self._next, self._next + 1
+            self.shown[evidence_id] = number
+        return f"[{number}]"
 
 
 def lay_out(sheet: Sheet) -> Page:
     """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
-    marks = _Marks()
+    marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     stable, volatile = ([_block(block, sheet, marks, sections) for block in part] for part in _PARTS)
     opening: list[str] = []
@@ -140,7 +156,7 @@ def lay_out(sheet: Sheet) -> Page:
         opening = [*PREAMBLE, *before]
     first = joined(chain(opening[: len(PREAMBLE)], *stable))
     text = first + joined(chain(before, *volatile))
-    shown = {str(number): name for name, number in marks.numbers.items()}
+    shown = {str(number): name for name, number in marks.shown.items()}
     return Page(text, shown, sections, opening, len(first))
 
 
@@ -262,6 +278,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         cited={citation.id for citation in packet.citations},
         who=names.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
+        known_marks=_marks_of(packet),
     )
 
 
@@ -300,3 +317,14 @@ def _speakers(packet: MemoryPacket) -> dict[str, str]:
     """Who said what is cited: the summary of a message's or tool result's citation is the speaker's name."""
     said = ("message", "tool_result")
     return {each.id: each.summary for each in packet.citations if each.summary and each.type in said}
+
+
+def _marks_of(packet: MemoryPacket) -> dict[str, int]:
+    """The numbers that the packet was told with; none where it holds no such table."""
+    held = (packet.explain.determinism or {}).get(MARKS)
+    if not isinstance(held, Mapping):
+        return {}
+    numbers = {
+        name: int(number) for number, name in held.items() if _NUMBER.fullmatch(number) and isinstance(name, str)
+    }
+    return numbers if len(numbers) == len(held) else {}
