@@ -163,7 +163,7 @@ def page_of(draft: PacketDraft) -> Page:
     def quoted(block: BlockName) -> list[Quoted]:
         said: list[Said] = [placed.item for placed in draft.items(block)]
         return [
-            Quoted(turn.id, draft.who(turn.id) or turn.role, text, emitted_ts(turn.ts), excerpt)
+            Quoted(turn.id, draft.who(turn.id) or turn.role, text, emitted_ts(turn.ts), turn.role, excerpt)
             for turn, text, excerpt in said
         ]
 

@@ -88,8 +88,14 @@ class Quoted(NamedTuple):
     who: str
     text: str
     ts: str | None
+    role: str = "user"
     excerpt: Excerpt | None = None
     """Of a long result that is not shown whole: its stretches."""
+
+    @property
+    def said_at(self) -> str | None:
+        """When it was said, where somebody said it: a tool's days are counted from nobody knows when."""
+        return None if self.role == "tool" else self.ts
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +231,8 @@ def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
 def _quote(sheet: Sheet, quote: Quoted, mark: str, note: str = "") -> str:
     if quote.excerpt is not None:
         return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
-    return quote_line(mark, quote.who, quote.text, note, is_result=quote.evidence_id in sheet.results)
+    is_result = quote.evidence_id in sheet.results
+    return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=quote.said_at)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -256,8 +263,9 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         summary=short.rolling_summary,
         quotes=_joined_stretches(
             [
-                Quoted(each.evidence_id, names.get(each.evidence_id, each.role or "user"), each.quote, each.ts)
+                Quoted(each.evidence_id, names.get(each.evidence_id, role), each.quote, each.ts, role)
                 for each in short.key_quotes or ()
+                for role in (each.role or "user",)
             ],
             excerpts,
         ),
@@ -266,7 +274,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         loops=short.open_loops or (),
         window=_joined_stretches(
             [
-                Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts)
+                Quoted(each.evidence_id, names.get(each.evidence_id, each.role), each.content, each.ts, each.role)
                 for each in short.conversation_window or ()
             ],
             excerpts,

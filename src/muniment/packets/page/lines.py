@@ -23,6 +23,7 @@ from muniment.contracts.memory_packet import (
 from muniment.core.canonical import canonical_text
 from muniment.memory.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt
+from muniment.packets.page.dated import dated, undated
 
 __all__ = [
     "BLOCKS",
@@ -421,9 +422,13 @@ def _cited(line: str, unit: StateUnit, mark: Mark) -> str:
 # -- short term ---------------------------------------------------------------------------------------
 
 
-def quote_line(mark: str, who: str, text: str, note: str = "", *, is_result: bool = False) -> str:
-    """`[1] Ana: …`; of a tool's result, `[1] name(args) → …`."""
-    return f"{mark} {flat(who)}{note}{' →' if is_result else ':'} {quoted(text)}"
+def quote_line(
+    mark: str, who: str, text: str, note: str = "", *, is_result: bool = False, said_at: str | None = None
+) -> str:
+    """`[1] Ana: …`, with the days that are named resolved where it is known when it was said; of a tool's result,
+    `[1] name(args) → …`.
+    """
+    return f"{mark} {undated(flat(who))}{note}{' →' if is_result else ':'} {quoted(dated(text, said_at))}"
 
 
 def excerpt_line(mark: str, who: str, evidence_id: str, excerpt: Excerpt, note: str = "") -> str:
