@@ -24,7 +24,7 @@ from muniment.packets.compose.items import allows_insights, place_facts, place_i
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
-from muniment.packets.page.layout import EXCERPTS, MARKS, Page, Quoted, Sheet, excerpt_note, lay_out
+from muniment.packets.page.layout import DATED_LINES, EXCERPTS, MARKS, Page, Quoted, Sheet, excerpt_note, lay_out
 from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, state_evidence
 from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
@@ -88,6 +88,8 @@ def compose(
         page, usage = _trim(draft, counter)
     if drop_repeated(draft):
         page, usage = _trim(draft, counter)
+    if not draft.prices_dates:
+        page, usage, determinism[DATED_LINES] = _with_dates(draft, counter, page, usage)
     if page.marks:
         determinism[MARKS] = dict(page.marks)
     wire = assemble(draft, meta, _report(draft, usage), determinism)
@@ -97,12 +99,23 @@ def compose(
 def _trim(draft: PacketDraft, counter: TokenCounter) -> tuple[Page, Usage]:
     """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
     while True:
-        page = page_of(draft)
+        page = page_of(draft, None if draft.prices_dates else 0)
         usage = measure(page, counter)
         section, excess = draft.purse.overspent(usage)
         if not excess:
             return page, usage
         _give_back(draft, section, excess)
+
+
+def _with_dates(draft: PacketDraft, counter: TokenCounter, page: Page, usage: Usage) -> tuple[Page, Usage, int]:
+    """A page that was filled without them, with the days resolved of as many lines as there is room for."""
+    lines = 0
+    while True:
+        more = page_of(draft, lines + 1)
+        counted = measure(more, counter)
+        if more.text == page.text or draft.purse.overspent(counted)[1]:
+            return page, usage, lines
+        page, usage, lines = more, counted, lines + 1
 
 
 def _give_back(draft: PacketDraft, section: Section | None, excess: int) -> None:
@@ -157,7 +170,7 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
     )
 
 
-def page_of(draft: PacketDraft) -> Page:
+def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
     """What was placed, laid out: the page that `render` makes of the packet."""
 
     def quoted(block: BlockName) -> list[Quoted]:
@@ -193,6 +206,7 @@ def page_of(draft: PacketDraft) -> Page:
             results={name for name in cited_by(draft) if draft.is_result(name)},
             known_marks={} if marks is None else marks.numbers,
             next_mark=1 if marks is None else marks.next_number,
+            dated_lines=dated_lines,
         )
     )
 

@@ -82,6 +82,8 @@ def _joined(words: list[str]) -> str:
 
 
 _QUERY_CHARS_MAX = 10_000
+_DATED_TOKENS_MIN = 512
+"""Below, the note on one quote is the room of another, which tells more."""
 _EARLIEST = Instant(0, "")
 _ORDER = attrgetter("order")
 
@@ -127,6 +129,8 @@ class PacketDraft:
         self.purse = Purse(request.budget, counter, opening, next_mark)
         self.notes: JsonObject = {}
         """What `explain.filters` says beside the numbers of the policy."""
+        self.prices_dates = self.purse.tokens_max >= _DATED_TOKENS_MIN
+        """Is room kept for the days that quotes name? On a small page they get what the quotes leave."""
         self.wall = Wall(pool.insights, request.purpose)
         self.said = Seen(policy.near_duplicate)
         """Words of evidence that stand on the page."""
@@ -222,6 +226,10 @@ class PacketDraft:
             return turn.kind == "tool_result"
         line = self.lines.get(evidence_id)
         return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
+
+    def counted_from(self, turn: Turn) -> str | None:
+        """From when the days are counted that a turn names, where lines are priced with them; a tool's from none."""
+        return None if turn.role == "tool" or not self.prices_dates else emitted_ts(turn.ts)
 
     # -- placing ---------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from muniment.contracts.memory_packet import ToolEvidence
 from muniment.memory.excerpts import cut_excerpt
 from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text
-from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
+from muniment.packets.compose.draft import PacketDraft, Placed, Said
 from muniment.packets.page.lines import StateUnit, excerpt_line, quote_line
 
 __all__ = ["cut_turn", "drop_repeated", "said_line", "told_of", "whole_turn"]
@@ -35,8 +35,8 @@ def said_line(draft: PacketDraft, said: Said, note: str = "") -> str:
     who = draft.who(turn.id) or turn.role
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)
-    said_at = None if turn.role == "tool" else emitted_ts(turn.ts)  # a tool's days are counted from nobody knows when
-    return quote_line(TYPICAL_MARK, who, text, note, is_result=turn.kind == "tool_result", said_at=said_at)
+    is_result, said_at = turn.kind == "tool_result", draft.counted_from(turn)
+    return quote_line(TYPICAL_MARK, who, text, note, is_result=is_result, said_at=said_at)
 
 
 def cut_turn(turn: Turn, fits: Callable[[Said], bool], terms: Collection[str]) -> Said | None:

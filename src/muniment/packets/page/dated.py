@@ -12,7 +12,7 @@ from datetime import date
 from muniment.core.text.said_when import said_times
 from muniment.core.text.stretches import Window
 
-__all__ = ["NOTES_MAX", "dated", "undated"]
+__all__ = ["NOTES_MAX", "dated", "has_dates", "undated"]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
@@ -39,6 +39,11 @@ def dated(text: str, said_at: str | None) -> str:
         parts.append(f"{text[at:end]}{space}(= {_told(window)})")
         at = end
     return "".join([*parts, text[at:]]) if parts else text
+
+
+def has_dates(text: str, said_at: str | None) -> bool:
+    """Does `dated` say anything of it?"""
+    return dated(text, said_at) != undated(text)
 
 
 def _first_of_each(text: str, said: date) -> list[tuple[int, int, Window]]:

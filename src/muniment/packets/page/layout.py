@@ -26,6 +26,7 @@ from muniment.core.record import JsonObject, JsonValue
 from muniment.errors import InvalidRecord
 from muniment.memory.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
+from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (
     SECTIONS,
     STABLE_BLOCKS,
@@ -53,12 +54,25 @@ from muniment.packets.page.lines import (
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
-__all__ = ["EXCERPTS", "MARKS", "Page", "Quoted", "Sheet", "excerpt_note", "joined", "lay_out", "sheet_of"]
+__all__ = [
+    "DATED_LINES",
+    "EXCERPTS",
+    "MARKS",
+    "Page",
+    "Quoted",
+    "Sheet",
+    "excerpt_note",
+    "joined",
+    "lay_out",
+    "sheet_of",
+]
 
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
 MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
+DATED_LINES = "dated_lines"
+"""Where a packet keeps how many lines have their days resolved, if there was no room for all."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
@@ -129,6 +143,8 @@ class Sheet:
     """Numbers that evidence has already, by its id."""
     next_mark: int = 1
     """The number of the next piece of evidence that has none."""
+    dated_lines: int | None = None
+    """How many lines have the days resolved that they name, from the first on; None where all have."""
 
 
 class _Marks:
@@ -153,7 +169,8 @@ def lay_out(sheet: Sheet) -> Page:
     """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
-    stable, volatile = ([_block(block, sheet, marks, sections) for block in part] for part in _PARTS)
+    dates = _Dates(sheet.dated_lines)
+    stable, volatile = ([_block(block, sheet, marks, dates, sections) for block in part] for part in _PARTS)
     opening: list[str] = []
     before: list[str] = []
     if any(sections.values()):
@@ -169,16 +186,32 @@ def lay_out(sheet: Sheet) -> Page:
 _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
 
 
-def _block(block: Block, sheet: Sheet, mark: Mark, sections: dict[Section, list[str]]) -> list[str]:
+class _Dates:
+    """Gives out how many lines may have the days resolved that they name."""
+
+    def __init__(self, lines_max: int | None) -> None:
+        self._left = lines_max
+
+    def __call__(self, quote: Quoted) -> str | None:
+        """From when the days of a quote are counted; None where they stay as they were said."""
+        if self._left is None:
+            return quote.said_at
+        if self._left == 0 or not has_dates(quote.text, quote.said_at):
+            return None
+        self._left -= 1
+        return quote.said_at
+
+
+def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates, sections: dict[Section, list[str]]) -> list[str]:
     """The lines of a block under its heading, noted under its section too; none where there is nothing to tell."""
-    lines = list(_lines(block.name, sheet, mark)) if may_show(block.name, sheet.purpose) else []
+    lines = list(_lines(block.name, sheet, mark, dates)) if may_show(block.name, sheet.purpose) else []
     if lines:
         lines.insert(0, block.heading)
         sections[block.section] += lines
     return lines
 
 
-def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
+def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
     match name:
         case "task" | "state":
             return (state_line(unit, mark) for unit in shown_units(sheet.state, sheet.purpose, name))
@@ -189,11 +222,14 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
         case "summary":
             return [summary_text(sheet.summary, sheet.cited, mark)] if sheet.summary else ()
         case "quotes":
-            return _quotes(sheet, mark)
+            return _quotes(sheet, mark, dates)
         case "loops":
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
-            return (_quote(sheet, turn, mark(turn.evidence_id), _note(sheet, turn, mark)) for turn in sheet.window)
+            return (
+                _quote(sheet, turn, mark(turn.evidence_id), dates(turn), _note(sheet, turn, mark))
+                for turn in sheet.window
+            )
         case "tools":
             return (tool_line(tool, mark) for tool in sheet.tools)
         case "episodes":
@@ -212,7 +248,7 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
         yield line
 
 
-def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
+def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
     day = None
     for quote in sheet.quotes:
@@ -221,18 +257,18 @@ def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
             day = day_of(quote.ts)
             yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield _quote(sheet, quote, own, _note(sheet, quote, mark))
+        yield _quote(sheet, quote, own, dates(quote), _note(sheet, quote, mark))
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
     return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
 
 
-def _quote(sheet: Sheet, quote: Quoted, mark: str, note: str = "") -> str:
+def _quote(sheet: Sheet, quote: Quoted, mark: str, said_at: str | None, note: str = "") -> str:
     if quote.excerpt is not None:
         return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
     is_result = quote.evidence_id in sheet.results
-    return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=quote.said_at)
+    return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=said_at)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -287,6 +323,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         who=names.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
         known_marks=_marks_of(packet),
+        dated_lines=_dated_lines_of(packet),
     )
 
 
@@ -336,3 +373,8 @@ def _marks_of(packet: MemoryPacket) -> dict[str, int]:
         name: int(number) for number, name in held.items() if _NUMBER.fullmatch(number) and isinstance(name, str)
     }
     return numbers if len(numbers) == len(held) else {}
+
+
+def _dated_lines_of(packet: MemoryPacket) -> int | None:
+    held = (packet.explain.determinism or {}).get(DATED_LINES)
+    return held if type(held) is int and held >= 0 else None

@@ -224,16 +224,17 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
+_UNSEEN = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _FORGED = re.compile(
-    rf"(?i)(?<=[{_BREAKS}])(?=[^\S{_BREAKS}]{{0,8}}(?:"
-    r"#|\[\d|-\s|undated:"  # a heading, a citation, a fact or question
+    rf"(?i)(?<=[{_BREAKS}])(?=(?:[^\S{_BREAKS}]|[{_UNSEEN}])*(?:"
+    r"[#＃]|[\[［]\d|-\s|undated:"  # a heading, a citation, a fact or question
     r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
     rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
     r"|plan, (?:todo|in_progress|done): "
     rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
-    rf"|[^{_BREAKS}]*\[\d{{1,4}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
+    rf"|[^{_BREAKS}]*\[\d{{1,9}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
 _CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
