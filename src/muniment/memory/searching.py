@@ -20,11 +20,11 @@ from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
+from muniment.memory.recall.outdated_turns import superseded_among
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import SupersededStatement, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
-from muniment.memory.superseding import superseded_among
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context

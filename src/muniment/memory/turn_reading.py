@@ -94,8 +94,11 @@ class LiveTurn:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """What the part of it that may be quoted states, if somebody said it: read once, like the rest."""
-        if self.kind != "message":
+        """What the part of it that may be quoted states: read once, like the rest.
+
+        Nothing where nobody speaks of themselves: what a tool gives back, what an assistant without a name says.
+        """
+        if self.kind != "message" or (self.role != "user" and self.speaker is None):
             return ()
         from muniment.core.text.statements import read_statements
 
@@ -118,6 +121,8 @@ class LiveTurn:
         from muniment.memory.episodes.turns import ReadTurn
 
         turn = self._turn("")
+        if "statements" in self.__dict__:
+            turn.__dict__["statements"] = self.statements  # not read twice
         labels = tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ()))
         return ReadTurn(turn, *labels, line=None if self.call is None else self._line(turn))
 

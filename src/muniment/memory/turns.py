@@ -8,6 +8,7 @@ from muniment.core.canonical import Written, canonical_text
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.core.text.duplicates import Words, read_words
+from muniment.core.text.statements import Statement, read_statements
 from muniment.core.vocabulary import Trust
 
 __all__ = ["WHOLE", "EpisodeCandidate", "Excerpt", "PacketRole", "Stretch", "SummaryLine", "Turn", "told_text"]
@@ -39,6 +40,10 @@ class Excerpt(Record):
         return "\n".join(stretch.text for stretch in self.stretches)
 
 
+def _statements(text: str, ts: str) -> tuple[Statement, ...]:
+    return read_statements(text, int(ts[:4]) if ts[:4].isdecimal() else 0)
+
+
 class Turn(Record):
     """An event that may be quoted: a message or a tool's result, never a system or developer message."""
 
@@ -66,6 +71,17 @@ class Turn(Record):
             f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
             f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
         )
+
+    @property
+    def quotable(self) -> str:
+        """As much of its text as may be quoted: all that a pool holds."""
+        return self.text
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What it states of whom, if somebody spoke: read once, like the rest."""
+        speaks = self.kind == "message" and (self.role == "user" or self.speaker is not None)
+        return _statements(self.text, self.ts) if speaks else ()
 
     @cached_property
     def words(self) -> Words:
@@ -98,6 +114,12 @@ class SummaryLine(Record):
     role: Absent[PacketRole] = None
     speaker: Absent[str] = None
     trust: Absent[Trust] = None
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What the sentence states of whom, if somebody spoke."""
+        speaks = self.role == "user" or (self.role == "assistant" and self.speaker is not None)
+        return _statements(self.text, self.ts) if speaks else ()
 
 
 class EpisodeCandidate(Record):

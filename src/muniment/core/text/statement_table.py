@@ -19,8 +19,8 @@ __all__ = ["DATE", "KIN", "Mode", "Reading", "Way", "ways"]
 
 Mode = Literal["is", "changes", "ends"]
 """A state; a state that is told as new; the end of one."""
-Reading = Literal["place", "name", "thing", "words", "day", "none", "group"]
-"""How the value behind a match is read: the name of a place, a name, a name or a noun, whatever words stand there, a day
+Reading = Literal["place", "name", "may be named", "thing", "words", "day", "none", "group"]
+"""How the value behind a match is read: the name of a place, a name, one that may be left out, a name or a noun, whatever words stand there, a day
 of the year, no value at all, the group `value` of the match."""
 
 
@@ -46,13 +46,18 @@ KIN = (
 )
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 DATE = rf"(?i:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?|(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|\d{{4}}-\d{{2}}-\d{{2}})(?!\w)"
-_NAME = r"[A-ZÀ-ÖØ-Þ][\w-]*"
+_NAME = r"[A-ZÀ-ÖØ-Þ][\w-]{0,40}"
 _OF = rf"(?P<of>\b[Mm]y|\b[Oo]ur|\b(?:[Mm]y|[Oo]ur) (?:[a-z]+ )?{KIN}['’]s?|\b{_NAME}['’]s)"
 _BE = r"(?:\b(?:am|is|are|was|been|be|being|now|currently|still|got|just|I)|['’](?:m|s|re|ve))"
 _HOW = r"(?:(?:not|no longer|never|now|currently|still|actually|also|just|recently|happily|finally|newly|mostly|permanently|full[- ]time|part[- ]time|remotely|strictly|both) ){0,3}"
 _COMPANION = r"(?:(?:alone|together|abroad|with (?:my|our|his|her|their|the|two|three) [a-z-]+(?: [a-z-]+)?(?: and (?:my|our|his|her|two|three)? ?[a-z-]+)?|here|back|over|up|down|out|away|again|recently|finally|permanently|there),? ){0,2}"
 _JOB = r"(?:job|position|role|gig|internship|post)"
-_ROLE = r"(?!member|customer|fan|player|partner|foreigner|stranger|beginner|user|owner|visitor|regular|student|guest|patient)[a-z]*(?:er|or|ist|ian|eer|ant|yst|nurse|chef|cook|lead|head|vet|pilot|architect|intern|scientist)"
+_ROLES = (
+    "engineer developer programmer designer manager nurse doctor teacher lawyer accountant analyst scientist researcher consultant chef cook"
+    " barista waiter waitress baker pilot architect editor writer journalist librarian pharmacist electrician mechanic driver cashier"
+    " receptionist secretary assistant intern paramedic dentist vet therapist psychologist surgeon translator tutor professor lecturer"
+    " recruiter economist biologist chemist physicist technician administrator director clerk salesperson realtor lead head"
+)
 _PARTNER = r"(?:girlfriend|boyfriend|wife|husband|partner|fianc[eé]e?|spouse)"
 _OWN_THINGS = (
     r"(?:manager|boss|supervisor|doctor|dentist|therapist|coach|mentor|advisor|landlord|accountant|lawyer|trainer|hairdresser|vet"
@@ -83,7 +88,7 @@ def _jobs() -> tuple[Way, ...]:
     return (
         _way("employer", "is", "work works", rf"\b(?:(?P<base>work)|(?P<third>works)) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for|with) ", "thing"),
         _way("employer", "is", "working employed", rf"(?:{_BE}|[,;]|\band) {_HOW}(?:working|employed) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for|by|with) ", "thing"),
-        _way("employer", "is", "at for with", rf"{_BE} {_HOW}(?:an?|the) (?:[a-z-]+ ){{0,3}}{_ROLE} (?:at|for|with) ", "name"),
+        _way("employer", "is", _ROLES, rf"{_BE} {_HOW}(?:an?|the) (?:[a-z-]+ ){{0,3}}?(?:{_ROLES.replace(' ', '|')}) (?:at|for|with) ", "name"),
         _way("employer", "is", "employer company", rf"{_OF} (?:current )?(?:employer|company) is (?:now )?", "name"),
         _way("employer", "changes", "started began", r"\b(?:started|began)(?: (?:working|work|a (?:new )?(?:job|role|position)|my (?:new )?job))? (?:at|with|for) ", "name"),
         _way("employer", "changes", "job position role gig internship post", rf"\b(?:(?:got|landed|accepted|took|started|found) (?:an?|my|the) (?:[a-z]+ ){{0,2}}?|(?:(?:got|have|landed|started|took|accepted|found) )?(?:an? |my )?new (?:[a-z]+ )?){_JOB} (?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|with|from|for) ", "thing"),
@@ -91,7 +96,7 @@ def _jobs() -> tuple[Way, ...]:
         _way("employer", "changes", "joined", r"\bjoined (?=(?:the )?[A-Z][\w&.-]*(?: [A-Z][\w&.-]*){0,2}(?: \w+)? as\b)|\bjoined the (?:team|staff|company) (?:at|of) ", "name"),
         _way("employer", "changes", "left quit", rf"\b(?:left|quit) (?:my {_JOB} at )?{_NAME}(?: {_NAME}){{0,2}} (?:for|to join|and joined|to work (?:at|for)|to start at) ", "name"),
         _way("employer", "changes", "switched changed", r"\b(?:switched|changed) (?:jobs|employers|companies),? (?:and now work |and I now work |from [\w&. -]{1,30}? )?(?:to|at|for) ", "name"),
-        _way("employer", "ends", "quit left lost resigned", rf"\b(?:quit|left|lost|resigned from|gave up) my (?:[a-z]+ )?{_JOB}\b(?: (?:at|with) )?", "name"),
+        _way("employer", "ends", "quit left lost resigned", rf"\b(?:quit|left|lost|resigned from|gave up) my (?:[a-z]+ )?{_JOB}\b(?: (?:at|with) )?", "may be named"),
         _way("employer", "ends", "quit left resigned retired laid fired", r"\b(?:quit|left|resigned from|retired from|(?:laid off|fired|let go) (?:from|by)) (?=[A-Z])", "name"),
         _way("employer", "ends", "laid fired retired unemployed", r"\b(?:(?:got|was|been|am|were) (?:laid off|fired|let go)|retired|unemployed)\b(?! from| by)", "none"),
         _way("job", "is", "work works working", r"\b(?:(?P<base>work)|(?P<third>works)|working) as (?:a|an|the) ", "words"),
@@ -111,7 +116,7 @@ def _persons() -> tuple[Way, ...]:
         _way("partner", "is", "girlfriend boyfriend wife husband partner fiance fiancé fiancée fiancee spouse", rf"(?P<of>\b[Mm]y) (?:new )?{_PARTNER}(?:['’]s name is| is called| is named| is|,)? (?=[A-Z])", "name"),
         _way("partner", "is", "dating seeing", rf"{_BE} {_HOW}(?:dating|seeing) ", "name"),
         _way("partner", "changes", "dating married engaged", r"\b(?:started dating|got (?:married|engaged) to|married|engaged to) (?=[A-Z])", "name"),
-        _way("partner", "ends", "broke split", r"\b(?:broke|split) up\b(?: with )?", "name"),
+        _way("partner", "ends", "broke split", r"\b(?:broke|split) up\b(?: with )?", "may be named"),
         _way("partner", "ends", "divorced single", rf"{_BE} {_HOW}(?:divorced|single)\b(?! (?:from|mother|father|parent|mom|dad|malt))", "none"),
         _way("relationship", "is", "single engaged married divorced widowed separated", rf"{_BE} {_HOW}(?P<value>single|engaged|married|divorced|widowed|separated)\b(?! in\b| (?:mother|father|parent|mom|dad|malt))", "group"),
         _way("relationship", "ends", "broke split", r"\b(?:broke|split) up\b", "none"),
@@ -130,7 +135,7 @@ def _possessions() -> tuple[Way, ...]:
         kinds = WORDS.words(section)
         words, what = (
             " ".join(kinds),
-            rf"(?P<value>(?:[\w-]+ ){{0,2}}?(?:{'|'.join(kinds)})\b(?: [A-Z\d][\w-]*){{0,2}})",
+            rf"(?P<value>(?:[\w-]+ ){{0,2}}?(?:{'|'.join(kinds)})\b(?-i:(?: [A-Z\d][\w-]{{0,20}}){{0,2}}))",
         )
         new = r"(?:a |an |the |my |our )?(?:brand[- ]new |new |used |second-hand |electric |old )*"
         found += (
@@ -147,7 +152,8 @@ def _many() -> tuple[Way, ...]:
         _way("allergy", "is", "allergic allergy", r"\b(?:allergic|allergy) to ", "words"),
         _way("allergy", "is", "allergy", r"\b(?:have|has|got) (?:a|an|my) (?:severe |bad |mild |serious )?(?P<value>[a-z]+(?: [a-z]+)?) allergy\b", "group"),
         _way("allergy", "ends", "allergy", r"\b(?:outgrew|outgrown|lost|over) my (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", "group"),
-        _way("likes", "is", "love loves like likes enjoy enjoys play plays practice practise drink drinks smoke smokes collect collects", r"\b(?:(?P<base>love|like|enjoy|play|practi[cs]e|drink|smoke|collect)|(?P<third>loves|likes|enjoys|plays|drinks|smokes|collects)) (?!to\b|in\b|it\b|that\b|this\b|how\b|a lot\b)", "words"),
+        _way("likes", "is", "love loves like likes enjoy enjoys", r"\b(?:(?P<base>love|like|enjoy)|(?P<third>loves|likes|enjoys)) (?=[a-z]+ing\b)", "words"),
+        _way("likes", "is", "play plays practice practise drink drinks smoke smokes collect collects", r"\b(?:(?P<base>play|practi[cs]e|drink|smoke|collect)|(?P<third>plays|practi[cs]es|drinks|smokes|collects)) (?=(?:the )?[a-z])(?!with\b|in\b|it\b|that\b|this\b|a\b)", "words"),
         _way("likes", "is", "hobby hobbies", rf"{_OF} (?:main |favou?rite )?hobb(?:y is|ies are) ", "words"),
         _way("likes", "ends", "gave given quit stopped", r"\b(?:gave up|given up|quit|stopped)(?: (?:drinking|eating|having|using|taking|playing|smoking|doing|going to|practi[cs]ing|collecting))? (?!my (?:job|position|role)|being|dating)", "words"),
         _way("pet", "is", "dog cat pet puppy kitten rabbit parrot hamster", r"\b(?:have|has|got|adopted|own|owns) (?:a|an|one|two) (?:[a-z]+ )?(?P<value>(?:dog|cat|puppy|kitten|rabbit|parrot|hamster)s?(?:,? (?:named|called) [A-Z]\w*)?)", "group"),
@@ -164,7 +170,7 @@ def _my_things() -> tuple[Way, ...]:
         " deadline goal laptop computer bike nickname username insurance provider locker seat flight hotel timezone zone"
     )
     return (
-        _way("", "is", words, rf"{_OF} (?:new |current )?{what}(?:['’]s| is| are)(?: now| actually| currently)? (?!not\b|also\b|too\b|on\b|in\b|at\b)", "words"),
+        _way("", "is", words, rf"{_OF} (?:new |current )?{what} (?:is|are)(?: now| actually| currently)? (?!not\b|also\b|too\b|on\b|in\b|at\b)", "words"),
         _way("", "changes", words, rf"\bchanged {_OF} {what} (?:from [\w ]{{1,30}}? )?to ", "words"),
         _way("", "changes", words, rf"{_OF} {what} (?:has )?changed (?:from [\w ]{{1,30}}? )?to ", "words"),
     )  # fmt: skip

@@ -62,10 +62,9 @@ def read_value(text: str, reading: Reading, match: re.Match[str], end: int) -> V
         case "place":
             return _place(text, at, end)
         case "name":
-            found = _name(text, at, end)
-            if found is None and match.groupdict().get("of") is None and " job" in match[0] + " ":
-                return Value("", None, False, at)
-            return found or (Value("", None, False, at) if match[0].rstrip().endswith(("up", "with")) else None)
+            return _name(text, at, end)
+        case "may be named":
+            return _name(text, at, end) or Value("", None, False, at)
         case "thing":
             return _name(text, at, end) or _noun(text, at, end)
         case "words":
@@ -98,7 +97,8 @@ def _tokens(text: str, at: int, end: int) -> list[re.Match[str]]:
     """The words of the clause that begins there: one blank apart, so no sign stands between them."""
     found: list[re.Match[str]] = []
     for token in _WORD.finditer(text, at, min(end, at + VALUE_CHARS_MAX)):
-        if token.start() - (found[-1].end() if found else at) > 1 or (found and text[token.start() - 1] not in " \xa0"):
+        gap = text[found[-1].end() if found else at : token.start()]
+        if gap not in ("", " ", "\xa0") or (found and not gap):
             break
         found.append(token)
     return found

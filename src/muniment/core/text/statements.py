@@ -28,6 +28,8 @@ __all__ = ["STATEMENTS_MAX", "Statement", "read_statements"]
 
 STATEMENTS_MAX = 40
 """In one text. More is a list or a form, and nobody's plain word."""
+MATCHES_MAX = 200
+"""A text in which more seems to be stated is not looked at."""
 SENTENCE_CHARS_MAX = 400
 """Longer runs are lists, pasted text and the like."""
 
@@ -123,19 +125,20 @@ def read_statements(text: str, year: int) -> tuple[Statement, ...]:
         return ()
     if "`" in text or ">" in text or "|" in text:
         text = _OUTSIDE.sub(lambda match: "\n" * len(match[0]), text)
+    matches = [(way, match) for way in chosen for match in way.pattern.finditer(text)]
+    if not matches or len(matches) > MATCHES_MAX:
+        return ()
     spans = sentence_spans(text)
     starts = [start for start, _ in spans]
     found: dict[tuple[int, str, Mode], Statement] = {}
-    for way in chosen:
-        for match in way.pattern.finditer(text):
-            place = bisect_right(starts, match.start() + len(match[0]) - len(match[0].lstrip())) - 1
-            if place < 0 or not _is_plain(text, spans[place], match.start()):
-                continue
+    for way, match in matches:
+        place = bisect_right(starts, match.start() + len(match[0]) - len(match[0].lstrip())) - 1
+        if place >= 0 and _is_plain(text, spans[place], match.start()):
             statement = _read(text, spans[place], way, match, year)
             if statement is not None:
                 found.setdefault((statement.start, statement.key, statement.mode), statement)
-                if len(found) > STATEMENTS_MAX:
-                    return ()
+    if len(found) > STATEMENTS_MAX:
+        return ()
     return tuple(sorted(found.values(), key=lambda each: (each.start, each.end, each.key, each.mode)))
 
 

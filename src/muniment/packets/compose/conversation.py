@@ -11,7 +11,6 @@ from muniment.memory.turns import SummaryLine, Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.page.lines import (
     BlockName,
@@ -23,7 +22,6 @@ from muniment.packets.page.lines import (
     summary_text,
     tool_line,
 )
-from muniment.packets.page.superseded import note_text
 from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term", "short_term_lines"]
@@ -138,7 +136,8 @@ def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> 
 
 
 def _summary_shown(draft: PacketDraft, line: SummaryLine) -> str:
-    text = summary_line(line.evidence_id, line.text.strip(), draft.who(line.evidence_id))
+    said = line.text.strip() + (draft.superseded.note_of(line) or "")
+    text = summary_line(line.evidence_id, said, draft.who(line.evidence_id))
     return summary_text(text, (line.evidence_id,), typical_mark)
 
 
@@ -149,9 +148,12 @@ def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
     spent = 0
     for at, (name, line) in sorted(numbered, key=lambda each: (-each[1][1].weight, each[0])):
         text = line.text.strip()
+        note = draft.superseded.note_of(line)
         price = draft.purse.price(_summary_shown(draft, line))
         if not text:
             draft.tally.omit(name, "empty")
+        elif note is None:
+            draft.tally.omit(name, "superseded")
         elif (reason := draft.bars_sentence(line.evidence_id, text) or draft.cues.bars(line.ts)) is not None:
             draft.tally.omit(name, reason)
         elif text in draft.shown.get(line.evidence_id, ""):
@@ -162,7 +164,7 @@ def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
             draft.tally.omit(name, "over_budget", tokens=price)
         else:
             spent += price
-            said = summary_line(line.evidence_id, text, draft.who(line.evidence_id))
+            said = summary_line(line.evidence_id, text + note, draft.who(line.evidence_id))
             draft.place(Placed(name, "summary", price, (line, said), (at,)), line.weight, ("weight",))
             draft.said.add(text, name)
 
@@ -263,7 +265,7 @@ class Quotes:
                 break
             if at % _BATCH == 0:
                 batch = self._pending[at : at + _BATCH]
-                draft.purse.price_many(self._line(each, whole_turn(draft, each.turn)) for _, each in batch)
+                draft.purse.price_many(self._line(whole_turn(draft, each.turn)) for _, each in batch)
             turn = hit.turn
             if turn.id in draft.shown:
                 draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
@@ -317,7 +319,7 @@ class Quotes:
     def _leave_out(self) -> None:
         """Without room: an outdated turn says that it was outdated, any other that there was no room."""
         for name, hit in self._left:
-            self._draft.tally.omit(name, "superseded" if hit.outdated_by else "over_budget")
+            self._draft.tally.omit(name, "superseded" if self._outdated_by(hit) else "over_budget")
 
     # -- choosing --------------------------------------------------------------------------------------
 
@@ -344,16 +346,15 @@ class Quotes:
                 fit.append((name, hit))
         return fit
 
-    @staticmethod
-    def _newer_first(ranked: list[Named]) -> list[Named]:
+    def _newer_first(self, ranked: list[Named]) -> list[Named]:
         """A turn of which something is outdated comes right after the one that says otherwise, if that was found."""
-        if not any(hit.superseded for _, hit in ranked):
+        if not self._draft.superseded:
             return ranked
         by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
         done: dict[str, Named] = {}
         for name, hit in ranked:
             chain = [(name, hit)]
-            while (newer := by_id.get(_newer(chain[-1][1]))) is not None and newer not in chain:
+            while (newer := by_id.get(self._newer(chain[-1][1]))) is not None and newer not in chain:
                 chain.append(newer)
             for each in reversed(chain):
                 done.setdefault(each[0], each)
@@ -361,19 +362,23 @@ class Quotes:
 
     # -- placing ---------------------------------------------------------------------------------------
 
-    def _line(self, hit: HitCandidate, said: Said) -> str:
-        note = ""
-        if hit.superseded:
-            shown = [each for each in hit.superseded if each.quote in said.text]
-            note = note_text(parts_of(shown, [each.by for each in shown]), typical_mark)
-        return said_line(self._draft, said, note)
+    def _line(self, said: Said) -> str:
+        return said_line(self._draft, said)
+
+    def _outdated_by(self, hit: HitCandidate) -> str | None:
+        return self._draft.superseded.outdated_by(hit.turn.id)
+
+    def _newer(self, hit: HitCandidate) -> str:
+        """The event that says otherwise than a hit; of several, the last named."""
+        found = self._draft.superseded.of(hit.turn.id)
+        return found[-1].by if found else ""
 
     def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)
         purse = self._draft.purse
         if day in self._days:
-            return purse.price(self._line(hit, said))
-        return purse.price(self._line(hit, said)) + purse.price(day_heading(day))
+            return purse.price(self._line(said))
+        return purse.price(self._line(said)) + purse.price(day_heading(day))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
         """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
@@ -386,7 +391,7 @@ class Quotes:
         older: Turn = placed.item.turn
         if older.id in self._draft.shown:
             is_echo = older.role == "user" and hit.turn.role != "user"
-            if is_echo or hit.outdated_by or instant_order(hit.turn.ts) <= instant_order(older.ts):
+            if is_echo or self._outdated_by(hit) or instant_order(hit.turn.ts) <= instant_order(older.ts):
                 return False
             self._draft.take_back(placed, "near_duplicate", of=name)
         del self._placed[other]
@@ -403,9 +408,9 @@ class Quotes:
         if (other := draft.said.find(told_text(hit.turn, said.text), _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
-        whole = draft.purse.price(self._line(hit, whole_turn(draft, hit.turn)))
+        whole = draft.purse.price(self._line(whole_turn(draft, hit.turn)))
         self._place(name, hit, said, self._price(hit, said))
-        kept = draft.purse.price(self._line(hit, said))
+        kept = draft.purse.price(self._line(said))
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         return True
 
@@ -413,7 +418,7 @@ class Quotes:
         turn, day = hit.turn, _day(hit.turn.ts)
         self._days.add(day)
         said_at = instant_order(turn.ts)
-        order = (_reversed(day), hit.outdated_by is not None, said_at, turn.session_id, turn.seq, turn.id)
+        order = (_reversed(day), self._outdated_by(hit) is not None, said_at, turn.session_id, turn.seq, turn.id)
         placed = self._placed[name] = Placed(name, "quotes", price, said, order)
         self._draft.place(placed, hit.score, hit.reasons)
         self._draft.said.add(told_text(turn, said.text), name, _words(said))
@@ -422,11 +427,6 @@ class Quotes:
 def _words(said: Said) -> Words | None:
     """Those of the whole turn where they are known to be of this text; of a result, always those of all of it."""
     return said.turn.words if said.text is said.turn.text or said.turn.kind == "tool_result" else None
-
-
-def _newer(hit: HitCandidate) -> str:
-    """The event that says otherwise than a hit; of several, the last named."""
-    return hit.superseded[-1].by if hit.superseded else ""
 
 
 @lru_cache(maxsize=1024)

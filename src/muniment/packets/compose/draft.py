@@ -21,7 +21,7 @@ from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.explain import Reason, Tally
-from muniment.packets.compose.outdated import Superseded
+from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
@@ -150,11 +150,8 @@ class PacketDraft:
             if line.evidence_id not in self.turns
         }
         """Sentences of turns that are not here themselves."""
-        self.superseded = Superseded(
-            {hit.turn.id: hit.superseded for hit in pool.hits if hit.superseded},
-            {turn.id: turn.text for turn in self.turns.values()},
-        )
-        """What of the turns is outdated, and by which other."""
+        self.superseded = superseded_in(pool)
+        """What of the turns and sentences is outdated, and by which turn."""
         self._tools = frozenset(tool.ref for tool in pool.tools)
         self.carrying = frozenset(hit.turn.id for hit in pool.hits if hit.parts.get(CUE_PART))
         """Turns that a cue points at."""

@@ -15,14 +15,25 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.statement_table import KIN
 from muniment.core.text.statement_values import value_words
-from muniment.memory.recall.records import SupersededStatement
+from muniment.core.text.statements import Statement
+from muniment.memory.recall.outdated_turns import Stating, superseded_among
+from muniment.memory.recall.records import SupersededStatement, outdated_by
+from muniment.memory.recall.supersession import covers_all
+from muniment.memory.turns import SummaryLine
+from muniment.packets.compose.budget import typical_mark
 from muniment.packets.page.lines import value_text
-from muniment.packets.page.superseded import Outdated, shown_words
+from muniment.packets.page.superseded import Outdated, note_text, shown_words
+from muniment.packets.pool import Pool
 
-__all__ = ["Superseded", "aspects_of", "parts_of"]
+__all__ = ["Superseded", "aspects_of", "parts_of", "superseded_in"]
 
 _WORD = lazy_pattern(r"[^\W_]+")
 _DIGIT = lazy_pattern(r"\d")
+_ENDING = lazy_pattern(
+    r"(?i)\b(?:not|never|no longer|used to|n['’]t|sold|quit|left|lost|broke|split|gave|given|stopped|resigned|retired"
+    r"|from|away|out|traded|replaced|outgrew|fired|laid|without)\b|n['’]t\b|不|辞|离|그만|퇴사"
+)
+"""Words that end what they name."""
 _KIN = lazy_pattern(f"(?i){KIN}")
 _ASPECTS = {
     "home": "city town location residence home village address lives live living",
@@ -71,11 +82,59 @@ def aspects_of(key: str) -> _Aspects:
     return _Aspects(known | {joined, *words[-1:]}, kin)
 
 
+class _Sentence(NamedTuple):
+    """A sentence of a turn that is not in the pool itself."""
+
+    id: str
+    role: str
+    speaker: str | None
+    ts: str
+    quotable: str
+    statements: tuple[Statement, ...]
+    session_id: str = ""
+    seq: int = 0
+
+
+def superseded_in(pool: Pool) -> Superseded:
+    """What of the turns and sentences of a pool is outdated: as the search found it, and by what this session says."""
+    turns: dict[str, Stating] = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+    texts = {id_: turn.quotable for id_, turn in turns.items()}
+    lines = {
+        (line.evidence_id, line.text): line
+        for line in (*pool.summary, *(line for episode in pool.episodes for line in episode.lines))
+        if line.evidence_id not in turns and line.statements
+    }
+    names = {f"{key[0]}\n{number}": key for number, key in enumerate(lines)}
+    for name, key in names.items():
+        line = lines[key]
+        turns[name] = _Sentence(
+            line.evidence_id, line.role or "user", line.speaker, line.ts, line.text, line.statements, name
+        )
+    found = superseded_among(turns, {})
+    by_line = {names[name]: found.pop(name) for name in list(found) if name in names}
+    for hit in pool.hits:
+        if hit.superseded:
+            more = [each for each in found.get(hit.turn.id, ()) if not _overlaps(each, hit.superseded)]
+            found[hit.turn.id] = (*hit.superseded, *more)
+    return Superseded(found, by_line, texts)
+
+
+def _overlaps(one: SupersededStatement, others: Iterable[SupersededStatement]) -> bool:
+    return any(one.start < other.end and other.start < one.end for other in others)
+
+
 class Superseded:
     """The outdated statements of a packet's evidence, by event."""
 
-    def __init__(self, by_event: Mapping[str, tuple[SupersededStatement, ...]], texts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        by_event: Mapping[str, tuple[SupersededStatement, ...]],
+        by_line: Mapping[tuple[str, str], tuple[SupersededStatement, ...]],
+        texts: Mapping[str, str],
+    ) -> None:
         self._by_event = by_event
+        self._by_line = by_line
+        """Of sentences whose turns are not in the pool."""
         self._texts = texts
         self._facts: dict[str, SupersededStatement | None] = {}
 
@@ -86,6 +145,25 @@ class Superseded:
         """The outdated statements of an event; with a text, those whose words stand in it."""
         found = self._by_event.get(evidence_id, ())
         return found if text is None or not found else tuple(each for each in found if each.quote in text)
+
+    def outdated_by(self, evidence_id: str) -> str | None:
+        """The event that says otherwise, where nothing of an event stands."""
+        return outdated_by(self._by_event.get(evidence_id, ()))
+
+    def note_in(self, evidence_id: str, text: str) -> str:
+        """The note beside a quote, as long as it may become."""
+        shown = self.of(evidence_id, text)
+        return note_text(parts_of(shown, [each.by for each in shown]), typical_mark) if shown else ""
+
+    def note_of(self, line: SummaryLine) -> str | None:
+        """What is noted behind a sentence of which a part is outdated; None where nothing of it stands."""
+        found = self._by_line.get((line.evidence_id, line.text)) or self.of(line.evidence_id, line.text)
+        if not found:
+            return ""
+        places = [(at, at + len(each.quote)) for each in found if (at := line.text.find(each.quote)) >= 0]
+        if covers_all(line.text, places):
+            return None
+        return note_text([Outdated(each.key or shown_words(each.quote), None) for each in found], str)
 
     def of_fact(self, fact: Fact) -> SupersededStatement | None:
         """The statement of a fact's own key that is outdated, in whichever of its turns; None where the fact stands."""
@@ -104,13 +182,8 @@ class Superseded:
         value = value_words(value_text(fact.value))
         said = value_words(each.quote)
         is_inside = bool(value) and value <= said
-        newer = self._texts.get(each.by)
-        if (
-            newer is not None
-            and value
-            and value <= value_words(newer.encode()[each.by_start : each.by_end].decode(errors="ignore"))
-        ):
-            return False  # the newer words say what the fact says
+        if self._says_again(each, value):
+            return False
         about = aspects_of(fact.fact_key)
         if each.key is None:
             return is_inside and self._names(fact.fact_key, each.quote)
@@ -122,6 +195,14 @@ class Superseded:
         keys = _WHOLE_ATTRIBUTES.get(key, frozenset((key,))) | {key}
         is_elsewhere = bool(value) and not is_inside and value <= value_words(self._texts.get(source, ""))
         return not keys.isdisjoint(about.of) and not is_elsewhere
+
+    def _says_again(self, each: SupersededStatement, value: frozenset[str]) -> bool:
+        """Do the newer words say the same value, and not that it has ended?"""
+        text = self._texts.get(each.by)
+        if text is None or not value:
+            return False
+        newer = text.encode()[each.by_start : each.by_end].decode(errors="ignore")
+        return value <= value_words(newer) and _ENDING.search(newer) is None
 
     @staticmethod
     def _names(key: str, quote: str) -> bool:

@@ -29,9 +29,10 @@ def whole_turn(draft: PacketDraft, turn: Turn) -> Said:
     return known
 
 
-def said_line(draft: PacketDraft, said: Said, note: str = "") -> str:
+def said_line(draft: PacketDraft, said: Said) -> str:
     """The line of the page that shows it, with a typical mark: what it is priced at."""
     turn, text, excerpt = said
+    note = draft.superseded.note_in(turn.id, text)
     who = draft.who(turn.id) or turn.role
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)
