@@ -230,7 +230,7 @@ LATER_KINDS = {("next_actions", "planned"), ("failure", "met")}
 
 
 def without_later_kinds(lines: Sequence[bytes]) -> list[bytes]:
-    """A dump without what later versions derive besides; its last line, which counts and hashes the others, left out."""
+    """A dump without what later versions derive besides, and without its last line, which counts the others."""
     told = [json.loads(line) for line in lines[:-1]]
     items = [each["row"] for each in told if each.get("table") == "items"]
     later = {row["id"] for row in items if (row["kind"], row["status"]) in LATER_KINDS}
