@@ -339,7 +339,8 @@ class Run:
         """A fact on evidence. What it does to what is known of the key, the policy's rules say; nothing is deleted.
 
         `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
-        grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`.
+        grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
+        0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.
         """
         from muniment.memory import fact_writing as facts
 

@@ -11,7 +11,7 @@ from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.record import Confidence, Items, JsonValue, Record
 from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import IdText, Scope
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.vocabulary import ScopeLevel, Trust
 from muniment.errors import InvalidInput
 from muniment.memory.fact_reading import facts_of_level, view_fact
 from muniment.memory.fact_rows import LEVELS
@@ -48,6 +48,10 @@ __all__ = [
     "request_fact",
     "retract_fact",
 ]
+
+
+QUOTED_NOTE = "confidence set by policy: the user's own words, quoted"
+"""The note of a fact that was remembered without a confidence, and without a note, on the user's quoted words."""
 
 
 class FactRequest(Record):
@@ -132,7 +136,7 @@ def plan_fact(
     standing = facts_of_level(tx, scope, request.scope_level, key)
     saying = Saying(key, value, trust, since, request.valid_to)
     outcome = resolve(saying, [each.fact for each in standing], policy)
-    confidence = request.confidence
+    confidence, notes = _confidence(request, policy, trust, is_quoted=quote is not None and not is_supposed)
     said: dict[str, Any] = {
         "id": outcome.adds_to or fact_id,
         "sources": list(request.sources),
@@ -140,8 +144,8 @@ def plan_fact(
         "depends_on": list(request.depends_on),
         "assertion": {
             "since": since,
-            "confidence": getattr(policy.confidence, trust) if confidence is None else confidence,
-            "notes": request.notes,
+            "confidence": confidence,
+            "notes": notes,
             "valid_from": request.valid_from,
             "valid_to": request.valid_to,
             "quote": None if quote is None else quote.to_wire(),
@@ -154,6 +158,18 @@ def plan_fact(
     touched = {*outcome.ends, outcome.adds_to}
     after = max((each.item.created_at for each in standing if each.item.id in touched), default="")
     return Planned(draft_patch(event, trust, said), outcome.adds_to or fact_id, outcome, after)
+
+
+def _confidence(
+    request: FactRequest, policy: FactPolicy, trust: Trust, *, is_quoted: bool
+) -> tuple[float, str | None]:
+    """As sure as the caller says; else as the policy says, which is told where it went by the user's quoted words."""
+    if request.confidence is not None:
+        return request.confidence, request.notes
+    plain: float = getattr(policy.confidence, trust)
+    if trust != "user" or not is_quoted or policy.confidence.user_quote == plain:
+        return plain, request.notes
+    return policy.confidence.user_quote, QUOTED_NOTE if request.notes is None else request.notes
 
 
 def _new_fact(request: FactRequest, key: str, value: Any, outcome: Outcome, policy: FactPolicy) -> dict[str, Any]:

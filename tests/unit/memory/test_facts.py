@@ -109,7 +109,7 @@ def test_better_evidence_lifts_a_fact(mem: Memory) -> None:
     tool = run.observe_tool("crm", content="city: Berlin")
     said = run.observe("user", "I live in Berlin.")
     first = run.remember("user.city", "Berlin", sources=[tool.id])
-    lifted = run.remember("user.city", "Berlin", sources=[said.id])
+    lifted = run.remember("user.city", "Berlin", sources=[said.id], quote="I live in Berlin")
     assert (lifted.fact_id, lifted.sources, lifted.confidence) == (first.fact_id, (said.id,), 0.9)
 
 
@@ -470,7 +470,7 @@ def test_ids_are_never_taken_for_secrets(make: Callable[..., Memory]) -> None:
 
 def test_the_rules_are_the_policys(make: Callable[..., Memory]) -> None:
     rules = {"many_valued": ["team.*"], "preferences": ["team.tone"], "lower_trust_disputes": False}
-    mem = make(policy={"memory": {"facts": rules | {"confidence": {"user": 0.5}}}})
+    mem = make(policy={"memory": {"facts": rules | {"confidence": {"user": 0.7}}}})
     run = mem.run(user_id="ana")
     said, tool = run.observe("user", "x"), run.observe_tool("t", content="x")
     run.remember("team.member", "ana", sources=[said.id])
@@ -479,7 +479,43 @@ def test_the_rules_are_the_policys(make: Callable[..., Memory]) -> None:
     run.remember("user.likes", "tea", sources=[said.id])
     assert run.remember("user.likes", "jazz", sources=[tool.id]).status == "active"
     assert active(run, "user.likes") == ["jazz"]
-    assert run.remember("a", 1, sources=[said.id]).confidence == 0.5
+    assert run.remember("a", 1, sources=[said.id]).confidence == 0.7
+
+
+@pytest.mark.req("MP-06")
+def test_what_is_remembered_without_a_confidence_is_half_sure_whoever_said_it(mem: Memory) -> None:
+    run = mem.run(user_id="ana")
+    evidence = {
+        "user": run.observe("user", "I live in Turin."),
+        "assistant": run.observe("assistant", "You live in Turin."),
+        "tool": run.observe_tool("crm", content="Turin"),
+        "external": run.observe_tool("web", content="Turin", trust="external"),
+    }
+    for who, said in evidence.items():
+        fact = run.remember(f"of.{who}", "Turin", sources=[said.id])
+        assert (fact.confidence, fact.notes) == (0.5, None)
+    assert run.remember("of.zero", "Turin", sources=[evidence["user"].id], confidence=0).confidence == 0
+
+
+@pytest.mark.req("MP-06")
+def test_the_users_own_words_quoted_are_surer_by_policy_and_the_fact_says_so(make: Callable[..., Memory]) -> None:
+    run = make().run(user_id="ana")
+    said, tool = run.observe("user", "I live in Turin."), run.observe_tool("crm", content="lives in Turin")
+    quoted = run.remember("user.city", "Turin", sources=[said.id], quote="I live in Turin")
+    assert quoted.confidence == 0.9
+    assert quoted.notes is not None
+    assert "policy" in quoted.notes
+    own = run.remember("user.home", "Turin", sources=[said.id], quote="I live in Turin", notes="asked twice")
+    assert (own.confidence, own.notes) == (0.9, "asked twice")
+    told = run.remember("user.town", "Turin", sources=[said.id], quote="I live in Turin", confidence=0.4)
+    assert (told.confidence, told.notes) == (0.4, None)
+    assert run.remember("user.place", "Turin", sources=[tool.id], quote="in Turin").confidence == 0.5
+    mixed = run.remember("user.base", "Turin", sources=[said.id, tool.id], quote="I live in Turin")
+    assert mixed.confidence == 0.5
+    plain = make(policy={"memory": {"facts": {"confidence": {"user_quote": 0.5}}}}).run(user_id="ana")
+    said = plain.observe("user", "I live in Turin.")
+    fact = plain.remember("user.city", "Turin", sources=[said.id], quote="I live in Turin")
+    assert (fact.confidence, fact.notes) == (0.5, None)
 
 
 def nested(levels: int) -> Any:

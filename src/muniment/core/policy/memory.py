@@ -14,16 +14,18 @@ KeyPattern = Annotated[NonEmpty, Field(max_length=256)]
 
 
 class TrustConfidence(Record):
-    """The confidence of what was said without one, by where it comes from."""
+    """The confidence of what is remembered without one: 0.5, whoever said it, unless it is set otherwise here."""
 
-    user: Confidence = 0.9
+    user: Confidence = 0.5
     """Of what the user said."""
-    assistant: Confidence = 0.6
+    assistant: Confidence = 0.5
     """Of what the assistant said."""
-    tool: Confidence = 0.8
+    tool: Confidence = 0.5
     """Of what a tool answered."""
-    external: Confidence = 0.4
+    external: Confidence = 0.5
     """Of what comes from outside: pages, files, mail of others."""
+    user_quote: Confidence = 0.9
+    """Of what the user said, where the words themselves are quoted and were found there. The fact's notes say so."""
 
 
 class FactPolicy(Record):  # MP-06, MP-09
