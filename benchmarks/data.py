@@ -5,6 +5,7 @@ The files lie outside the project (`../shared/data` beside the root, or `--data 
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from random import Random
 from typing import Any
 
 __all__ = [
+    "POOL",
     "Question",
     "Scope",
     "Turn",
@@ -24,9 +26,25 @@ __all__ = [
     "klue_pairs",
     "locomo",
     "longmemeval",
+    "pooled",
     "realmem",
+    "sessions_of",
     "xquad",
 ]
+
+POOL = (
+    "locomo",
+    "realtalk",
+    "longmemeval",
+    "beam_100k",
+    "beam_500k",
+    "qmsum",
+    "madial",
+    "realmem",
+    "factconsolidation",
+    "bfcl_memory",
+)
+"""The development sets that stand in one format, with gold turns (`realmem`: gold sessions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,10 @@ class Question:
     newest: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """For what changed: the newest evidence, and the stale."""
     answers: tuple[str, ...] = ()
+    answerable: bool = True
+    """False where nothing in the scope answers it."""
+    asked_in: str = ""
+    """The session that it is asked in, where only what was said before that one may be searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +218,53 @@ def realmem(data: Path, *, every: int = 1) -> list[Scope]:
                 previous = turn
         scopes.append(Scope(path.stem.split("_dialogues")[0], turns, questions[::every]))
     return scopes
+
+
+_NO_DATE = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def pooled(data: Path, name: str) -> list[Scope]:
+    """One set of the pool. What has no time of its own is told a session a day, a turn a minute.
+
+    Gold counts older values of what was asked for as well, which are evidence of how it was.
+    """
+    scopes = []
+    with gzip.open(data / "retrieval" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            turns = [
+                Turn(
+                    turn["id"],
+                    session["id"],
+                    turn["speaker"] or "",
+                    turn["role"],
+                    _instant(turn["ts"]) or _NO_DATE + timedelta(days=day, minutes=place),
+                    turn["text"],
+                )
+                for day, session in enumerate(row["sessions"])
+                for place, turn in enumerate(session["turns"])
+            ]
+            now = max(turn.said_at for turn in turns) + timedelta(days=1)
+            scopes.append(Scope(row["scope"], turns, [_asked(each, now) for each in row["questions"]]))
+    return scopes
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _asked(row: dict[str, Any], now: datetime) -> Question:
+    gold, stale = frozenset(row["gold"]), frozenset(row["stale"])
+    return Question(
+        row["text"],
+        gold | stale,
+        row["kind"],
+        _instant(row["asked_at"]) or now,
+        gold_sessions=frozenset(row.get("gold_sessions") or ()),
+        newest=(gold, stale),
+        answers=tuple(row["answers"] or ()),
+        answerable=row["answerable"],
+        asked_in=row.get("asked_in") or "",
+    )
 
 
 _MARKS = re.compile(r"\W+")

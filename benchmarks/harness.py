@@ -41,8 +41,9 @@ def versus(ours: Callable[[int], float], reference: Callable[[int], float], roun
     return statistics.median(mine), statistics.median(theirs), statistics.median(ratios)
 
 
-def report(name: str, rows: dict[str, dict[str, Any]], arguments: dict[str, Any]) -> None:
-    """Print the table and write benchmarks/results/<name>.json."""
+def report(name: str, rows: dict[str, dict[str, Any]], arguments: dict[str, Any], file: str = "") -> None:
+    """Print the table and write benchmarks/results/<file>.json, `name` where no other is given."""
+    file = file or name
     document = {
         "benchmark": name,
         "command": f"python -m benchmarks.{name}",
@@ -57,12 +58,12 @@ def report(name: str, rows: dict[str, dict[str, Any]], arguments: dict[str, Any]
         "results": rows,
     }
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    (RESULTS / f"{file}.json").write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
     width = max(map(len, rows))
     for key, row in rows.items():
         shown = "  ".join(f"{column}={_shown(value)}" for column, value in row.items())
         print(f"{key:<{width}}  {shown}")
-    print(f"written to {RESULTS.name}/{name}.json", file=sys.stderr)
+    print(f"written to {RESULTS.name}/{file}.json", file=sys.stderr)
 
 
 def _shown(value: Any) -> str:

@@ -1,9 +1,11 @@
 """The main job as a user meets it: are the turns an answer needs in the prompt, word for word, within the budget?
 
     python -m benchmarks.prompts [--data DIR] [--embedder minilm|wordllama] [--max-tokens 1024]
+                                 [--questions 40] [--sets locomo,realtalk,…] [--file NAME]
 
-LoCoMo through the public face: every turn observed, every question composed for a responder. `in_text` is the share of
-gold turns that stand verbatim in `build.text`, headings and marks counted; `search_R@10` is that of `run.search`.
+Rows `words alone` and `with …`: all of LoCoMo through the public face, every question composed for a responder.
+`in_text` is the share of gold turns that stand verbatim in `build.text`, headings and marks counted; `search_R@10` is
+that of `run.search`. Rows `set …`: a sample of every development set, explained in `benchmarks.prompt_sets`.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from time import perf_counter
 from typing import Any
 
 import muniment
-from benchmarks.data import Scope, default_data, locomo
+from benchmarks.data import POOL, Scope, default_data, locomo
 from benchmarks.harness import report
+from benchmarks.prompt_sets import measure_set
 
 
 def tell(mem: muniment.Memory, scope: Scope) -> dict[str, str]:
@@ -74,6 +77,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--embedder", action="append", default=[])
     parser.add_argument("--max-tokens", type=int, default=1024)
+    parser.add_argument("--questions", type=int, default=40, help="questions of each set; 0: LoCoMo alone")
+    parser.add_argument("--sets", default=",".join(POOL), help="which of the sets, comma-separated")
+    parser.add_argument("--file", default="", help="the name of the result file, where it is not this benchmark's own")
     arguments = parser.parse_args()
     if not (arguments.data / "locomo_dev3.json").exists():
         sys.exit(f"no data at {arguments.data}: nothing was measured")
@@ -81,7 +87,10 @@ def main() -> None:
     rows = {"words alone": measure(scopes, None, arguments.max_tokens)}
     for name in arguments.embedder:
         rows[f"with {name}"] = measure(scopes, name, arguments.max_tokens)
-    report("prompts", rows, {"max_tokens": arguments.max_tokens, "embedders": arguments.embedder})
+    for name in filter(None, arguments.sets.split(",")) if arguments.questions else ():
+        rows[f"set {name}"] = measure_set(arguments.data, name, arguments.questions)
+    told = {"max_tokens": arguments.max_tokens, "embedders": arguments.embedder, "questions": arguments.questions}
+    report("prompts", rows, told, arguments.file)
 
 
 if __name__ == "__main__":
