@@ -1,7 +1,7 @@
 """The main job as a user meets it: are the turns an answer needs in the prompt, word for word, within the budget?
 
     python -m benchmarks.prompts [--data DIR] [--embedder minilm|wordllama] [--max-tokens 1024]
-                                 [--questions 40] [--sets locomo,realtalk,…] [--file NAME]
+                                 [--questions 100] [--sets locomo,realtalk,…] [--file NAME]
 
 Rows `words alone` and `with …`: all of LoCoMo through the public face, every question composed for a responder.
 `in_text` is the share of gold turns that stand verbatim in `build.text`, headings and marks counted; `search_R@10` is
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--embedder", action="append", default=[])
     parser.add_argument("--max-tokens", type=int, default=1024)
-    parser.add_argument("--questions", type=int, default=40, help="questions of each set; 0: LoCoMo alone")
+    parser.add_argument("--questions", type=int, default=100, help="questions of each set; 0: LoCoMo alone")
     parser.add_argument("--sets", default=",".join(POOL), help="which of the sets, comma-separated")
     parser.add_argument("--file", default="", help="the name of the result file, where it is not this benchmark's own")
     arguments = parser.parse_args()
