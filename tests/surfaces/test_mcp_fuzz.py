@@ -40,6 +40,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "observe": {"role": "user", "content": "I moved to Berlin."},
     "remember": {"key": "user.city", "value": "Berlin", "said": "I moved to Berlin."},
     "search": {"query": "secret word zanzibar"},
+    "read": {"event_id": "evt_none"},
     "compose": {"query": "What is the secret word?"},
     "recall": {"query": "secret word"},
     "claim": {"statement": "Ana lives in Berlin."},

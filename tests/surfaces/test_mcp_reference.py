@@ -36,5 +36,5 @@ def test_every_way_to_start_it_in_the_guide_is_one() -> None:
 
 
 def test_the_guide_names_every_tool() -> None:
-    (sentence,) = re.findall(r"Eight tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
+    (sentence,) = re.findall(r"Nine tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
     assert re.findall(r"`(\w+)`", sentence) == list(TOOLS)

@@ -133,7 +133,7 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
     before = [entry.hash for entry in memory.ledger.entries(user_id="ana")]
 
     async def talk(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "explain"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "read", "explain"}
         assert (await client.list_prompts()).prompts == []
         (hit,) = structured(await client.call_tool("search", {"query": "Berlin"}))["hits"]
         assert hit["id"] == event.id

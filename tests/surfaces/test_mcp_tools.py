@@ -32,11 +32,12 @@ async def observed(client: Client, content: str = "I moved to Berlin in May.", *
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_eight_tools_say_what_they_are(memory: Memory, mode: str) -> None:
+def test_the_nine_tools_say_what_they_are(memory: Memory, mode: str) -> None:
     expected = {  # read-only, destructive, idempotent
         "observe": (False, False, False),
         "remember": (False, False, False),
         "search": (True, False, True),
+        "read": (True, False, True),
         "compose": (False, False, False),
         "recall": (False, False, False),
         "claim": (False, False, True),
@@ -46,7 +47,7 @@ def test_the_eight_tools_say_what_they_are(memory: Memory, mode: str) -> None:
 
     async def talk(client: Client) -> None:
         tools = (await client.list_tools()).tools
-        assert len(tools) <= 8
+        assert len(tools) <= 9
         hints = {}
         for tool in tools:
             told = tool.annotations
@@ -218,6 +219,30 @@ def test_a_long_hit_is_cut_and_says_where_it_goes_on(memory: Memory) -> None:
     at(served(memory), talk)
 
 
+@pytest.mark.req("TM-03")
+def test_a_long_result_is_read_on_from_where_the_context_left_it(memory: Memory) -> None:
+    lines = [f"line {number} says nothing" for number in range(3_000)]
+    lines[1_500] = "line 1500 names the culprit: a full disk"
+
+    async def talk(client: Client) -> None:
+        given = {"role": "tool", "tool": "read_log", "args": {"path": "app.log"}, "call_id": "c1"}
+        event = structured(await client.call_tool("observe", given | {"content": "\n".join(lines)}))["event_id"]
+        (hit,) = structured(await client.call_tool("search", {"query": "app.log", "k": 1}))["hits"]
+        assert (hit["id"], hit["speaker"]) == (event, "read_log(path=app.log)")
+        told = structured(await client.call_tool("compose", {"query": "culprit full disk", "max_tokens": 1024}))["text"]
+        assert "read_log(path=app.log) → line 0 says nothing" in told
+        assert lines[1_500] in told
+        start = int(told.split(f"read {event} from ")[1].split()[0])
+        answer = await client.call_tool("read", {"event_id": event, "start": start, "length": 300})
+        part = structured(answer)
+        assert part["text"] == "\n".join(lines)[start : start + 300]
+        assert (part["end"], part["chars"]) == (start + 300, len("\n".join(lines)))
+        assert said(answer).startswith(NOTICE)
+        assert f"read on from {start + 300}" in said(answer)
+
+    at(served(memory), talk)
+
+
 def test_a_fact_on_words_that_were_not_recorded_yet(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         answer = await client.call_tool("remember", {"key": "user.diet", "value": "vegan", "said": "I went vegan."})
@@ -314,6 +339,10 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"role": "user", "content": None}, "$.content"),
         ({"role": "user", "content": "x", "tool": "t"}, "$.tool"),
         ({"role": "user", "content": "x", "ok": True}, "$.ok"),
+        ({"role": "user", "content": "x", "args": {"a": 1}}, "$.args"),
+        ({"role": "user", "content": "x", "call_id": "c1"}, "$.call_id"),
+        ({"role": "tool", "tool": "t", "content": "x", "args": [1]}, "$.args"),
+        ({"role": "tool", "tool": "t", "content": "x", "call_id": ""}, "$.call_id"),
         ({"role": "tool", "content": "x"}, "$.tool"),
         ({"role": "tool", "tool": "t", "content": "x", "speaker": "s"}, "$.speaker"),
         ({"role": "user", "content": "x", "ts": "yesterday-ish"}, "$.ts"),
@@ -340,6 +369,14 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"query": "x" * 8_001}, "$.query"),
         ({"query": "x", "now": "soon"}, "$.now"),
         ({"query": ["x"]}, "$.query"),
+    ],
+    "read": [
+        ({}, "$.event_id"),
+        ({"event_id": "evt_none", "start": -1}, "$.start"),
+        ({"event_id": "evt_none", "start": "0"}, "$.start"),
+        ({"event_id": "evt_none", "length": 0}, "$.length"),
+        ({"event_id": "evt_none", "length": 20_001}, "$.length"),
+        ({"event_id": "evt_none"}, "$.id"),
     ],
     "compose": [
         ({"purpose": "boss"}, "$.purpose"),
