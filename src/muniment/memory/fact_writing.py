@@ -160,9 +160,7 @@ def plan_fact(
     return Planned(draft_patch(event, trust, said), outcome.adds_to or fact_id, outcome, after)
 
 
-def _confidence(
-    request: FactRequest, policy: FactPolicy, trust: Trust, *, is_quoted: bool
-) -> tuple[float, str | None]:
+def _confidence(request: FactRequest, policy: FactPolicy, trust: Trust, *, is_quoted: bool) -> tuple[float, str | None]:
     """As sure as the caller says; else as the policy says, which is told where it went by the user's quoted words."""
     if request.confidence is not None:
         return request.confidence, request.notes

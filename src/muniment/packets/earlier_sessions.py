@@ -31,12 +31,15 @@ EPISODE_SESSIONS = 4
 """Sessions that give an episode for their hits, where there is room for so many."""
 RECENT_SESSIONS = 2
 """Sessions that give one for being the latest."""
-TOKENS_AN_EPISODE = 40
-"""An episode worth its place takes this many tokens or more."""
+TOKENS_AN_EPISODE = 60
+"""An episode worth its place takes about so many tokens."""
 CHARS_A_TOKEN = 4
 AROUND = 3
 """An episode reaches this many turns before its first hit and after its last."""
 AROUND_MAX = 16
+"""Turns of which an episode is formed."""
+TIGHT_AROUND, TIGHT_MAX = 1, 4
+"""The same of an episode that has little room: what the hit answers, and what it is answered."""
 _NEVER = np.iinfo(np.int64).min
 
 
@@ -74,15 +77,15 @@ def gather_episodes(
         if hit.turn.session_id != here:
             by_session.setdefault(hit.turn.session_id, []).append(hit)
     sessions = _sessions(index, here, request.now, cued)
-    matched_max, sessions_max = _counts(request, policy, hits)
+    reach = _reach(request, policy, hits)
     tried: set[str] = set()
     found: list[EpisodeCandidate] = []
-    for session_id, members in list(by_session.items())[:matched_max]:
+    for session_id, members in list(by_session.items())[: reach.matched]:
         tried.add(session_id)
-        found += _around(ctx, reader, request, cues, members)
+        found += _around(ctx, reader, request, cues, members, reach.turns)
     latest = 0
     for number in sessions.open.tolist():
-        if len(tried) >= sessions_max or latest >= RECENT_SESSIONS:
+        if len(tried) >= reach.sessions or latest >= RECENT_SESSIONS:
             break
         session_id = index.session_ids[number]
         if session_id not in by_session:
@@ -91,7 +94,7 @@ def gather_episodes(
             found += _latest(ctx, reader, request, cues, index, number, cued.within)
     found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
     gathered = len({episode.session_id for episode in found})
-    rest = "count_limit" if sessions_max > EPISODE_SESSIONS else "over_budget"
+    rest = "over_budget" if reach.is_tight else "count_limit"
     open_count = sessions.held - sessions.out_of_window - sessions.not_cued
     reasons = {
         "out_of_window": sessions.out_of_window,
@@ -102,21 +105,39 @@ def gather_episodes(
     return Episodes(tuple(found), NotGathered.of("sessions", sessions.held, gathered, reasons))
 
 
-def _counts(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCandidate]) -> tuple[int, int]:
-    """From how many sessions with hits, and how many in all, episodes are formed: as many as may find room."""
+class _Reach(NamedTuple):
+    """From how many sessions with hits, and how many in all, episodes are formed, and of how many turns each."""
+
+    matched: int
+    sessions: int
+    turns: int
+
+    @property
+    def is_tight(self) -> bool:
+        return self.turns < AROUND_MAX
+
+
+def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCandidate]) -> _Reach:
+    """Where the hits alone would fill the budget, only as many as the floor of episodes has room for."""
     budget = request.budget
     if sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * budget.max_tokens:
-        return EPISODE_SESSIONS, EPISODE_SESSIONS + RECENT_SESSIONS
+        return _Reach(EPISODE_SESSIONS, EPISODE_SESSIONS + RECENT_SESSIONS, AROUND_MAX)
     floor = floors_of(policy, request.purpose, budget, budget.max_tokens).kept.get("episodes", 0)
     count = min(EPISODE_SESSIONS, floor // TOKENS_AN_EPISODE)
-    return count, count
+    return _Reach(count, count, TIGHT_MAX)
 
 
 def _sessions(index: StoredIndex, here: str, now: str, cued: CuedTurns) -> _Sessions:
     """By when something was last said in them up to now, as far as the cues let it be told."""
-    whole = index.kept("session ends", lambda: _ends(index, None))
-    others = np.array([session_id != here for session_id in index.session_ids], bool) & (whole > _NEVER)
-    held = int(np.count_nonzero(others))
+    whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
+    number = index.session_number(here)
+    held = len(order) - (number is not None)
+    said_by = int(parse_instant(now).timestamp())
+    if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
+        return _Sessions(held, order if number is None else order[order != number], 0, 0)
+    others = whole > _NEVER
+    if number is not None:
+        others[number] = False
     if cued.within is None:
         ends, in_range = whole, held
     else:
@@ -125,13 +146,17 @@ def _sessions(index: StoredIndex, here: str, now: str, cued: CuedTurns) -> _Sess
         if cued.in_range is not None:
             in_range = int(np.count_nonzero(others & (_ends(index, cued.in_range) > _NEVER)))
     left = int(np.count_nonzero(others & (ends > _NEVER)))
-    said_by = int(parse_instant(now).timestamp())
     if len(ends) and int(ends.max()) > said_by:  # asked about an earlier moment
         until = index.ts <= said_by
         ends = _ends(index, until if cued.within is None else until & cued.within)
-    (numbers,) = (others & (ends > _NEVER)).nonzero()
-    latest = numbers[np.lexsort((-numbers, -ends[numbers]))]
+    latest = _latest_first(np.where(others, ends, _NEVER))[1]
     return _Sessions(held, latest, held - in_range, in_range - left)
+
+
+def _latest_first(ends: Ints) -> tuple[Ints, Ints]:
+    """The ends of sessions, and the numbers of those that have one, latest first."""
+    (numbers,) = (ends > _NEVER).nonzero()
+    return ends, numbers[np.lexsort((-numbers, -ends[numbers]))]
 
 
 def _ends(index: StoredIndex, among: Mask | None) -> Ints:
@@ -145,12 +170,17 @@ def _ends(index: StoredIndex, among: Mask | None) -> Ints:
 
 
 def _around(
-    ctx: Context, reader: Reader, request: ComposeRequest, cues: AskedCues, members: Sequence[HitCandidate]
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    cues: AskedCues,
+    members: Sequence[HitCandidate],
+    turns_max: int,
 ) -> list[EpisodeCandidate]:
     """The stretch around the best hit of a session."""
     best = members[0].turn
-    first = max(1, best.seq - AROUND)
-    where = (*_in_session(request, best.session_id), ("seq", ">=", first), ("seq", "<=", first + AROUND_MAX))
+    first = max(1, best.seq - (AROUND if turns_max == AROUND_MAX else TIGHT_AROUND))
+    where = (*_in_session(request, best.session_id), ("seq", ">=", first), ("seq", "<", first + turns_max))
     scores = {hit.turn.id: hit.score for hit in members}
     return [_scored(episode, scores) for episode in _formed(ctx, reader, request, cues, where)]
 

@@ -89,11 +89,15 @@ def gather(
         loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
         tools=tools,
         episodes=episodes.episodes,
-        not_gathered=(
-            found.not_gathered,
-            episodes.not_gathered,
-            *_beside(index, scope.session_id, len(window), len(tools)),
-            *stores.not_gathered,
+        not_gathered=tuple(
+            counted
+            for counted in (
+                found.not_gathered,
+                episodes.not_gathered,
+                *_beside(index, scope.session_id, len(window), len(tools)),
+                *stores.not_gathered,
+            )
+            if counted.reasons
         ),
         **({} if run.basis is None else {"run": run.basis}),
     )
@@ -106,10 +110,14 @@ def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:
 
 def _beside(index: StoredIndex, session_id: str, window: int, tools: int) -> Iterator[NotGathered]:
     """What this session holds besides its last turns and the last results of tools."""
-    here = [number for number, name in enumerate(index.session_ids) if name == session_id]
-    is_here = index.session == here[0] if here else np.zeros(len(index), bool)
-    for kind, gathered, is_meant in (("window", window, is_here), ("tools", tools, is_here & (index.role == _TOOL))):
-        held = int(np.count_nonzero(is_meant))
+    here = index.session_number(session_id)
+    if here is None:
+        return
+    roles = index.role[index.session == here]
+    for kind, held, gathered in (
+        ("window", len(roles), window),
+        ("tools", int(np.count_nonzero(roles == _TOOL)), tools),
+    ):
         yield NotGathered.of(kind, held, gathered, {"count_limit": held - gathered})
 
 
@@ -186,7 +194,6 @@ def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Store
         procedures=tuple(procedures),
         insights=tuple(insights),
         not_gathered=(
-            NotGathered.of("facts", len(facts), len(facts), {}),
             NotGathered.of(
                 "procedures", len(procedure_items), len(procedures), {"scope": of_both, "deprecated": retired}
             ),

@@ -200,7 +200,7 @@ class Pool(Record):
     episodes: Items[EpisodeCandidate]
     run: Absent[RunBasis] = None
     not_gathered: Items[NotGathered] = ()
-    """What the stores hold besides, counted."""
+    """What the stores hold besides, counted. A kind of which everything is here is not named."""
 
     def evidence_ids(self) -> set[str]:
         """All evidence that something of the pool rests on, and that so may get a mark."""

@@ -221,7 +221,6 @@ class StoredIndex(Kept):
         ts = _joined(segments, "ts").astype(np.int64, copy=False)
         self.session_ids, rank = _ranks(sessions, session, ts)
         order = _order(rank, _joined(segments, "seq"))
-        """`session_ids`: the id of each session, by its number."""
         self._order = order
         self._place: Ints | None = None
         """Ordinals by number in the order of writing; None where the two are the same."""
@@ -254,6 +253,12 @@ class StoredIndex(Kept):
 
     def __len__(self) -> int:
         return self._starts[-1]
+
+    def session_number(self, session_id: str) -> int | None:
+        """The number of a session; None of one that has no turn."""
+        return self.kept("session numbers", lambda: {name: at for at, name in enumerate(self.session_ids)}).get(
+            session_id
+        )
 
     def _ordered(self, name: str) -> Ints:
         joined = _joined(self._segments, name)

@@ -24,7 +24,7 @@ from muniment.packets.page.lines import (
 )
 from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
 
-__all__ = ["Quotes", "place_short_term", "short_term_lines"]
+__all__ = ["Quotes", "place_short_term", "short_term_prices"]
 
 
 def place_short_term(draft: PacketDraft) -> Quotes:
@@ -46,18 +46,19 @@ def place_short_term(draft: PacketDraft) -> Quotes:
     return quotes
 
 
-def short_term_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
-    """What could stand of the conversation, for telling how much room that takes."""
+def short_term_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
+    """What could stand of the conversation, and what each costs."""
+    price = draft.purse.price
     for hit in draft.pool.hits:
         if hit.turn.text.strip() and _unfit_turn(draft, hit.turn) is None:
-            yield "quotes", said_line(draft, whole_turn(draft, hit.turn))
+            yield "quotes", price(said_line(draft, whole_turn(draft, hit.turn)))
     for line in draft.pool.summary:
-        yield "summary", _summary_shown(draft, line)
+        yield "summary", price(_summary_shown(draft, line))
     for loop in draft.pool.loops:
-        yield "loops", loop_line(loop, typical_mark)
+        yield "loops", price(loop_line(loop, typical_mark))
     if may_show("window", draft.purpose):
         for turn in draft.pool.window:
-            yield "window", said_line(draft, whole_turn(draft, turn))
+            yield "window", price(said_line(draft, whole_turn(draft, turn)))
 
 
 def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:
@@ -252,6 +253,10 @@ class Quotes:
         self._days: set[str] = set()
         self._left: list[Named] = []
         self._placed: dict[str, Placed] = {}
+        self._lines: dict[str, str] = {}
+        """Whole turns as they would stand on the page, by id: each is looked at several times."""
+        self._too_little = 0
+        """Room in which none of what is left out fits."""
         self._pending = self._newer_first(self._eligible())
 
     def fill(self, reserve: int = 0) -> None:
@@ -304,9 +309,13 @@ class Quotes:
     def retry(self) -> bool:
         """A second chance for what had no room, when the page turned out shorter than feared. Was there one?"""
         room = self._draft.purse.room("quotes")
-        if room < self._draft.policy.cut_tokens_min:
+        if room < self._draft.policy.cut_tokens_min or room <= self._too_little:
             return False
-        if not any(self._price(hit, whole_turn(self._draft, hit.turn)) <= room for _, hit in self._left):
+        draft = self._draft
+        wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
+        short = ((hit, said) for hit, said in wholes if draft.purse.price(self._line(said)) <= room)
+        if not any(self._price(hit, said) <= room for hit, said in short):
+            self._too_little = room
             return False
         self._pending = self._left
         for name, _ in self._left:
@@ -330,9 +339,12 @@ class Quotes:
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
         ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
+        is_wall = draft.cues.is_wall
         for name, hit in ranked:
             turn = hit.turn
-            reason = _unfit_turn(draft, turn)
+            reason = draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)
+            if reason is None and is_wall:
+                reason = draft.cues.bars(turn.ts)
             if reason is not None:
                 draft.tally.omit(name, reason)
             elif not turn.text.strip():
@@ -363,7 +375,12 @@ class Quotes:
     # -- placing ---------------------------------------------------------------------------------------
 
     def _line(self, said: Said) -> str:
-        return said_line(self._draft, said)
+        known = self._lines.get(said.turn.id) if said.text is said.turn.text else None
+        if known is None:
+            known = said_line(self._draft, said)
+            if said.text is said.turn.text:
+                self._lines[said.turn.id] = known
+        return known
 
     def _outdated_by(self, hit: HitCandidate) -> str | None:
         return self._draft.superseded.outdated_by(hit.turn.id)

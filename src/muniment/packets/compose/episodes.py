@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from muniment.contracts.memory_packet import Episode, TimeSpan
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
-from muniment.packets.compose.budget import TYPICAL_MARK, typical_mark
+from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, Rung, names_of
 from muniment.packets.compose.results import told_of
 from muniment.packets.page.lines import BlockName, episode_text
 
-__all__ = ["episode_lines", "place_episodes"]
+__all__ = ["episode_prices", "place_episodes"]
 
 _DAY_SECONDS = 86_400
+_CHARS_A_TOKEN, _MARK_TOKENS = 4, 6
+"""What a sentence costs, for an estimate: its text, and who said it with the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,15 @@ def place_episodes(draft: PacketDraft) -> None:
             uncued += 1
 
 
-def episode_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
-    """What could stand under episodes, for telling how much room that takes."""
+def episode_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
+    """What could stand under episodes, and about what each sentence costs: which of them will be fresh is not known."""
     for each in draft.pool.episodes:
         known = _known(draft, "", each)
         if known is not None and _unfit(draft, known) is None:
-            lines, _ = _fresh_lines(draft, each, _compression(draft, known.age_days)[1])
-            yield from (("episodes", f"- {line.text} {TYPICAL_MARK}") for line in lines)
+            lines_max = _compression(draft, known.age_days)[1]
+            yield from (
+                ("episodes", len(line.text) // _CHARS_A_TOKEN + _MARK_TOKENS) for line in each.lines[:lines_max]
+            )
 
 
 def _known(draft: PacketDraft, name: str, each: EpisodeCandidate) -> _Known | None:
@@ -136,7 +140,7 @@ def _place(draft: PacketDraft, known: _Known) -> bool:
         draft.tally.omit(known.name, reason)
         return False
     room = draft.purse.room("episodes")
-    for count in range(len(best), -1, -1):
+    for count in range(_most(draft, best, room), -1, -1):
         episode = _episode(draft, known, level, best[:count])
         price = draft.purse.price(_text(draft, episode))
         if price <= room:
@@ -153,6 +157,16 @@ def _place(draft: PacketDraft, known: _Known) -> bool:
     for line in best[:count]:
         draft.said.add(line.text, known.name)
     return True
+
+
+def _most(draft: PacketDraft, lines: list[SummaryLine], room: int) -> int:
+    """How many sentences are worth trying: priced one by one they come to a little more than the room, at most."""
+    spent = 0
+    for count, line in enumerate(lines):
+        spent += draft.purse.price(line.text)
+        if spent > room + _MARK_TOKENS:
+            return count
+    return len(lines)
 
 
 def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> tuple[list[SummaryLine], Reason | None]:

@@ -13,23 +13,22 @@ from typing import NamedTuple
 from muniment.contracts.memory_packet import PacketBudget, Purpose
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.record import JsonObject
-from muniment.packets.compose.conversation import short_term_lines
+from muniment.packets.compose.conversation import short_term_prices
 from muniment.packets.compose.draft import PacketDraft
-from muniment.packets.compose.episodes import episode_lines
-from muniment.packets.compose.items import fact_lines, insight_lines, procedure_lines
+from muniment.packets.compose.episodes import episode_prices
+from muniment.packets.compose.items import fact_prices, insight_prices, procedure_prices
 from muniment.packets.page.lines import SECTIONS, BlockName, Section
 
 __all__ = ["Floors", "floors_of", "keep_floors"]
 
-Lines = Iterator[tuple[BlockName, str]]
-_LINES: Mapping[Section, Callable[[PacketDraft], Lines]] = {
-    "facts": fact_lines,
-    "procedures": procedure_lines,
-    "short_term_summary": short_term_lines,
-    "episodes": episode_lines,
-    "insights": insight_lines,
+_PRICES: Mapping[Section, Callable[[PacketDraft], Iterator[tuple[BlockName, int]]]] = {
+    "facts": fact_prices,
+    "procedures": procedure_prices,
+    "short_term_summary": short_term_prices,
+    "episodes": episode_prices,
+    "insights": insight_prices,
 }
-"""What each section could show, the likeliest first. The working state is served first: nothing is kept for it."""
+"""What the lines cost that each section could show. The working state is served first: nothing is kept for it."""
 
 
 class Floors(NamedTuple):
@@ -82,13 +81,13 @@ def keep_floors(draft: PacketDraft) -> None:
 
 def _needed(draft: PacketDraft, section: Section, tokens_max: int) -> int:
     """What the section could spend, as far as it matters: up to `tokens_max`."""
-    lines_of = _LINES.get(section)
-    if lines_of is None:
+    prices_of = _PRICES.get(section)
+    if prices_of is None:
         return 0
     total = 0
     opened: set[BlockName] = set()
-    for block, line in lines_of(draft):
-        total += draft.purse.price(line) + (0 if block in opened else draft.purse.opening(block))
+    for block, tokens in prices_of(draft):
+        total += tokens + (0 if block in opened else draft.purse.opening(block))
         opened.add(block)
         if total >= tokens_max:
             return tokens_max

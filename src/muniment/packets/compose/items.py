@@ -25,12 +25,12 @@ from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCand
 __all__ = [
     "DEFAULT_CONFIDENCE",
     "allows_insights",
-    "fact_lines",
-    "insight_lines",
+    "fact_prices",
+    "insight_prices",
     "place_facts",
     "place_insights",
     "place_procedures",
-    "procedure_lines",
+    "procedure_prices",
     "unfit_validity",
 ]
 
@@ -97,11 +97,11 @@ def _held(each: FactCandidate) -> tuple[str | None, str | None]:
     return start, validity.valid_to if validity else None
 
 
-def fact_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
-    """What could stand under facts, for telling how much room that takes."""
+def fact_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
+    """What could stand under facts, and what each costs."""
     for each in draft.pool.facts:
         if _unfit_fact(draft, each) is None:
-            yield "facts", _line(draft, each.fact)
+            yield "facts", draft.purse.price(_line(draft, each.fact))
 
 
 def _line(draft: PacketDraft, fact: Fact) -> str:
@@ -249,15 +249,15 @@ def place_procedures(draft: PacketDraft) -> None:
             _place(draft, name, each)
 
 
-def procedure_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
-    """What could stand under procedures, for telling how much room that takes."""
+def procedure_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
+    """What could stand under procedures, and what each costs."""
     if not may_show("procedures", draft.purpose):
         return
     for each in draft.pool.procedures:
         procedure = each.procedure
         is_meant = procedure.task_type == draft.request.task_type and _unmet(draft, procedure) is None
         if is_meant and draft.bars(each.trust) is None:
-            yield "procedures", procedure_line(procedure, typical_mark)
+            yield "procedures", draft.purse.price(procedure_line(procedure, typical_mark))
 
 
 def _procedure_worth(named: NamedProcedure) -> tuple[int, int, int, str, str]:
@@ -371,11 +371,11 @@ def place_insights(draft: PacketDraft) -> None:
             draft.place(Placed(name, "insights", price, each.insight, order), _confidence(each.insight), rules)
 
 
-def insight_lines(draft: PacketDraft) -> Iterator[tuple[BlockName, str]]:
-    """What could stand under hypotheses, for telling how much room that takes."""
+def insight_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
+    """What could stand under hypotheses, and what each costs."""
     for each in draft.pool.insights:
         if _unfit_insight(draft, each) is None:
-            yield "insights", insight_line(each.insight, typical_mark)
+            yield "insights", draft.purse.price(insight_line(each.insight, typical_mark))
 
 
 def _unfit_insight(draft: PacketDraft, each: InsightCandidate) -> Reason | None:
