@@ -21,6 +21,7 @@ from muniment.learning.projection import (
     trace_id_of,
 )
 from muniment.memory.documents.projection import document_without, project_document
+from muniment.memory.extract_writing import SessionExtracts
 from muniment.memory.facts.insight_projection import (
     candidate_without,
     insight_without,
@@ -160,7 +161,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    return Derived(kinds=kinds, index=RecallIndex())
+    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts())
 
 
 def new_context(

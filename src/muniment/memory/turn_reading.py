@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
 
-__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "find_call", "last_turns", "live_turns", "turns_by_id"]
+__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "find_call", "last_turns", "live_turns", "turns_at", "turns_by_id"]
 
 TURN_CHARS_MAX = 8_000
 """Characters of a turn that may be quoted: of a longer one its start; of a tool's long result, an excerpt."""
@@ -193,6 +193,27 @@ def last_turns(
     known = ctx.cache(TurnCache).get(tenant_id, ids)
     known |= _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
     return [known[id_] for id_ in ids]
+
+
+class _Placed(NamedTuple):
+    id: str
+    seq: int
+
+
+def turns_at(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, seqs: Iterable[int]
+) -> dict[int, LiveTurn]:
+    """The turns of a session with these numbers that were not forgotten, by their number."""
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", user_id),
+        ("session_id", "=", session_id),
+        ("seq", "in", tuple(sorted(set(seqs)))),
+        ("receipt_id", "=", None),
+    )
+    placed = select(reader, ENTRIES, where, into=_Placed, order=("user_id", "session_id", "seq"))
+    known = ctx.cache(TurnCache).get(tenant_id, [each.id for each in placed])
+    known |= _fresh(ctx, reader, tenant_id, [each.id for each in placed if each.id not in known])
+    return {each.seq: known[each.id] for each in placed if each.id in known}
 
 
 def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:

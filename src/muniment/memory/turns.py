@@ -11,7 +11,18 @@ from muniment.core.text.duplicates import Words, read_words
 from muniment.core.text.statements import Statement, read_statements
 from muniment.core.vocabulary import Trust
 
-__all__ = ["WHOLE", "EpisodeCandidate", "Excerpt", "PacketRole", "Stretch", "SummaryLine", "Turn", "told_text"]
+__all__ = [
+    "WHOLE",
+    "EpisodeCandidate",
+    "Excerpt",
+    "PacketRole",
+    "SessionLine",
+    "Stretch",
+    "SummaryKind",
+    "SummaryLine",
+    "Turn",
+    "told_text",
+]
 
 PacketRole = Literal["user", "assistant", "tool"]
 
@@ -120,6 +131,18 @@ class SummaryLine(Record):
         """What the sentence states of whom, if somebody spoke."""
         speaks = self.role == "user" or (self.role == "assistant" and self.speaker is not None)
         return _statements(self.text, self.ts) if speaks else ()
+
+
+SummaryKind = Literal["constraint", "commitment", "decision", "given"]
+
+
+class SessionLine(SummaryLine):
+    """A line of a session's summary. With a kind it is more than a good sentence: it says what was settled, and still
+    holds, or it is the summary that the caller gave."""
+
+    kind: Absent[SummaryKind] = None
+    sources: Absent[Items[str]] = None
+    """Of a summary that the caller gave: the evidence it rests on."""
 
 
 class EpisodeCandidate(Record):

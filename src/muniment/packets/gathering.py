@@ -15,7 +15,6 @@ from muniment.core.scope import Scope
 from muniment.core.text.attributes import key_attributes
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
-from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
@@ -24,8 +23,8 @@ from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.searching import load_index
+from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns
-from muniment.memory.turns import SummaryLine
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.cued_turns import find_hits, read_cued
 from muniment.packets.earlier_sessions import gather_episodes
@@ -44,9 +43,8 @@ from muniment.store.items import Item, latest, newest_items
 
 __all__ = ["Stores", "fact_match", "gather", "load_stores", "match_facts"]
 
-SESSION_TURNS = 60
+SESSION_TURNS = RECENT_ENTRIES
 """How far back in this session the summary and the loops look."""
-SUMMARY_LINES = 6
 TOOL_CHARS_MAX = 200
 _TOOL = ROLES.index("other")
 """Of turns, only a tool's result has another role than user and assistant."""
@@ -70,14 +68,16 @@ def gather(
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
-    before, window = session, session[:0]
-    if policy.compose.window_turns:
-        before, window = session[: -policy.compose.window_turns], session[-policy.compose.window_turns :]
+    window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
+    summary = None if request.exclude_session else read_summary(ctx, reader, scope, session, window)
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
     run = gather_run(reader, scope, wanted, policy.compose, opening)
     tools = _tools(session, policy.compose.tool_evidence_max)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found.hits, cues, cued)
+    beside: dict[str, Any] = {} if run.basis is None else {"run": run.basis}
+    if summary is not None and summary.left:
+        beside["summary_left"] = summary.left
     return Pool(
         working_state=run.state,
         facts=stores.facts,
@@ -85,7 +85,7 @@ def gather(
         insights=stores.insights,
         hits=found.hits,
         window=tuple(read.turn for read in window),
-        summary=_gleaned(ctx, scope.tenant_id, _summary, before),
+        summary=() if summary is None else summary.lines,
         loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
         tools=tools,
         episodes=episodes.episodes,
@@ -99,7 +99,7 @@ def gather(
             )
             if counted.reasons
         ),
-        **({} if run.basis is None else {"run": run.basis}),
+        **beside,
     )
 
 
@@ -138,13 +138,6 @@ def _gleaned(ctx: Context, tenant_id: str, read: Callable[[Sequence[ReadTurn]], 
 
 def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:
     return tuple(open_loops(turns))
-
-
-def _summary(turns: Sequence[ReadTurn]) -> tuple[SummaryLine, ...]:
-    """Best sentences of what lies before the window, in the order they were said."""
-    places = {read.turn.id: place for place, read in enumerate(turns)}
-    lines = best_lines([read for read in turns if read.turn.role != "tool"], SUMMARY_LINES)
-    return tuple(sorted(lines, key=lambda line: places[line.evidence_id]))
 
 
 def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:

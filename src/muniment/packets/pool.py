@@ -24,7 +24,7 @@ from muniment.core.record import Absent, Count, Items, JsonObject, Number, Recor
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
 from muniment.memory.recall.records import SupersededStatement, outdated_by
-from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 
 __all__ = [
     "CUE_PART",
@@ -193,8 +193,10 @@ class Pool(Record):
     hits: Items[HitCandidate]
     window: Items[Turn]
     """The last turns of this session, oldest first."""
-    summary: Items[SummaryLine]
-    """Sentences that sum up this session so far, oldest first."""
+    summary: Items[SessionLine]
+    """What sums up this session: what was settled, what the caller gave, the best sentences; each oldest first."""
+    summary_left: Absent[dict[str, Count]] = None
+    """How much of the session is not in its summary: agreements over the bound, by kind; entries not read yet."""
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Transaction
+    from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.ports.schema import EntryRow, ItemRow
     from muniment.core.scope import Scope
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
 
-__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "TurnIndex", "Without", "declare"]
+__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "SessionFold", "TurnIndex", "Without", "declare"]
 
 Lookup = Callable[[str], Item | None]
 Without = Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
@@ -91,6 +91,27 @@ class TurnIndex(Protocol):
         ...
 
 
+class SessionFold(Protocol):
+    """What the entries of a session come to, stretch by stretch. It changes in the transactions that write and forget
+    them."""
+
+    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
+        """A session has so many entries more, up to this one."""
+        ...
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
+        """These entries were emptied; answers how many rows were made anew."""
+        ...
+
+    def rebuild(self, tx: Transaction, user_id: str) -> None:
+        """Everything of a user from the ledger."""
+        ...
+
+    def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
+        """The first row of a session that is not what its entries give: from which entry on, and what is wrong."""
+        ...
+
+
 class ItemCheck(Protocol):
     """What must hold among the items of a dump, which are written as they are, past every projection."""
 
@@ -107,3 +128,4 @@ class Derived:
 
     kinds: Mapping[str, Derivation]
     index: TurnIndex
+    extracts: SessionFold

@@ -117,6 +117,7 @@ def _erase(
     for spec in TABLES:
         if spec.subject is not None:
             erasure.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
+    erasure.counts["extracts"] = ctx.derived.extracts.remove(tx, list(erasure.entries))
     erasure.counts |= ctx.derived.index.remove(tx, list(erasure.entries))
     write_changes(tx, erasure.kept)
     erased = (

@@ -39,6 +39,8 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         if missing:
             put(tx, LINKS, missing)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
+        for user_id in users:
+            ctx.derived.extracts.rebuild(tx, user_id)
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 

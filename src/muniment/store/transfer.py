@@ -226,6 +226,9 @@ def _write_batch(
     insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
     insert(tx, ENTRIES, new_entries)
     insert(tx, BLOBS, new_blobs)
+    for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
+        added = list(rows)
+        ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
     ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)

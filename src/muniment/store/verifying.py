@@ -1,4 +1,4 @@
-"""Walking every hash chain and every blob (LG-05)."""
+"""Walking every hash chain and every blob (LG-05), and making again what is read out of the sessions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from muniment.core.ports.rows import get, stream
 from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow
 from muniment.errors import UnknownScope
 from muniment.store.context import Context
+from muniment.store.derivation import SessionFold
 from muniment.store.items import latest
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.reports import BrokenLink, VerifyReport
@@ -29,15 +30,16 @@ def verify(ctx: Context, tenant_id: str | None = None) -> VerifyReport:
     broken: list[BrokenLink] = []
     for tenant in tenants:
         with ctx.engine.snapshot(tenant) as reader:
-            broken.extend(_walk_tenant(_Walk(reader, tenant), counts))
+            broken.extend(_walk_tenant(_Walk(reader, tenant, ctx.derived.extracts), counts))
     return VerifyReport(tenants=len(tenants), broken=tuple(broken), **counts)
 
 
 class _Walk:
     """A view of one tenant, and the receipts that its tombstones name."""
 
-    def __init__(self, reader: Reader, tenant: str) -> None:
+    def __init__(self, reader: Reader, tenant: str, extracts: SessionFold) -> None:
         self.reader = reader
+        self.extracts = extracts
         self.tenant = tenant
         self._receipts: dict[str, frozenset[str] | None] = {}
 
@@ -131,7 +133,23 @@ def _walk_session(
             if head.seq != session.head_seq
             else "the session's head was altered",
         )
-    return first
+    return first or _extract_fault(walk, session)
+
+
+def _extract_fault(walk: _Walk, session: SessionRow) -> BrokenLink | None:
+    """What was read out of a session whose chain holds is made again, and must be the same."""
+    found = walk.extracts.fault(walk.reader, session.user_id, session.session_id, session.head_seq)
+    if found is None:
+        return None
+    seq, reason = found
+    return BrokenLink(
+        tenant_id=walk.tenant,
+        user_id=session.user_id,
+        session_id=session.session_id,
+        seq=seq,
+        id=None,
+        reason=reason,
+    )
 
 
 def blob_fault(reader: Reader, row: EntryRow) -> str | None:

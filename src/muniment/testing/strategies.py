@@ -16,7 +16,7 @@ from muniment.contracts.memory_packet import Cues, Fact, InsightItem, OpenLoop, 
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.scope import Scope
 from muniment.memory.recall.records import SupersededStatement
-from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SessionLine, SummaryLine, Turn
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,
@@ -212,6 +212,14 @@ def _summary_lines() -> st.SearchStrategy[SummaryLine]:
     return st.fixed_dictionaries(said, optional=who | {"trust": _TRUST}).map(SummaryLine.from_wire)
 
 
+def _session_lines() -> st.SearchStrategy[SessionLine]:
+    """Good sentences, what was settled, and what the caller gave, which rests on other evidence."""
+    settled = st.sampled_from([{}, {"kind": "constraint"}, {"kind": "decision"}, {"kind": "commitment"}])
+    given = st.lists(_IDS, min_size=1, max_size=2).map(lambda sources: {"kind": "given", "sources": sources})
+    kinds = st.one_of(settled, given)
+    return st.builds(lambda line, kind: SessionLine.from_wire(line.to_wire() | kind), _summary_lines(), kinds)
+
+
 def _procedures() -> st.SearchStrategy[Procedure]:
     return st.fixed_dictionaries(
         {
@@ -306,7 +314,7 @@ def pools(max_size: int = 8) -> st.SearchStrategy[Pool]:
         insights=st.lists(insights(), max_size=max_size // 2),
         hits=st.lists(hits, max_size=max_size),
         window=st.lists(_turns(), max_size=max_size // 2),
-        summary=st.lists(_summary_lines(), max_size=max_size // 2),
+        summary=st.lists(_session_lines(), max_size=max_size // 2),
         loops=st.lists(_loops(), max_size=max_size // 4),
         tools=st.lists(tools, max_size=max_size // 2),
         episodes=st.lists(_episodes(), max_size=max_size // 2),

@@ -8,7 +8,7 @@ from typing import Any
 from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
 from muniment.memory.recall.records import SupersededStatement
-from muniment.memory.turns import EpisodeCandidate, SummaryLine, Turn
+from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 from muniment.packets.page.lines import SECTIONS
 from muniment.packets.page.opening import PREAMBLE
 from muniment.packets.pool import (
@@ -52,10 +52,10 @@ def make_request(
 
 def make_pool(**lists: Any) -> Pool:
     state = lists.pop("working_state", None)
-    run = {"run": lists.pop("run")} if "run" in lists else {}
-    names = [name for name in Pool.model_fields if name not in ("working_state", "run")]
+    needed = {name for name, field in Pool.model_fields.items() if field.is_required() and name != "working_state"}
     held = WorkingState.from_wire({"state_version": 1, **state}) if state is not None else None
-    return Pool(working_state=held, **{name: tuple(lists.get(name, ())) for name in names}, **run)
+    given = {name: tuple(value) if isinstance(value, list | tuple) else value for name, value in lists.items()}
+    return Pool(working_state=held, **(dict.fromkeys(needed, ()) | given))
 
 
 def make_turn(id: str, text: str, **changes: Any) -> Turn:
@@ -131,11 +131,11 @@ def make_insight(id: str, statement: str, *, run_is_finished: bool = False, **ch
 
 def make_line(
     evidence_id: str, text: str, weight: float = 1.0, ts: str = "2026-04-20T10:00:00Z", **who: Any
-) -> SummaryLine:
-    return SummaryLine(evidence_id=evidence_id, text=text, ts=ts, weight=weight, **who)
+) -> SessionLine:
+    return SessionLine(evidence_id=evidence_id, text=text, ts=ts, weight=weight, **who)
 
 
-def make_episode(id: str, start: str, *lines: SummaryLine, score: float = 0.0, **changes: Any) -> EpisodeCandidate:
+def make_episode(id: str, start: str, *lines: SessionLine, score: float = 0.0, **changes: Any) -> EpisodeCandidate:
     given: dict[str, Any] = {
         "session_id": "s0",
         "end": start,

@@ -163,6 +163,8 @@ class ComposePolicy(Record):  # MP-18
     """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
     summary_share: Share = 0.12
     """The rolling summary may take this share of max_tokens before quotes do."""
+    settled_share: Share = 0.12
+    """Of the summary, what was settled (constraints, decisions, commitments) may take this share besides, and first."""
     quote_share: Share = 0.3
     """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16

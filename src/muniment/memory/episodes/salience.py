@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import chain
 
@@ -16,7 +16,7 @@ from muniment.memory.episodes.turns import ReadTurn, Sentence
 from muniment.memory.turns import SummaryLine, Turn
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
-__all__ = ["best_lines"]
+__all__ = ["best_lines", "best_sentences", "line_of"]
 
 
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
@@ -24,12 +24,26 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
 
     What reads like orders from outside carries nothing: it is a source, and never a line (LG-08).
     """
-    turns = [read for read in turns if INSTRUCTION_LIKE not in read.turn.flags]
-    said_by: list[Turn] = [read.turn for read in turns for _ in read.sentences]
-    sentences = list(chain.from_iterable(read.sentences for read in turns))
+    said = [(read.turn, sentence) for read in turns for sentence in read.sentences]
+    return [line_of(turn, sentence.text, gain) for turn, sentence, gain in best_sentences(said, count)]
+
+
+def line_of(turn: Turn, text: str, weight: float) -> SummaryLine:
+    """A sentence of a turn as a line of a summary."""
+    named = {"speaker": turn.speaker} if turn.speaker else {}
+    return SummaryLine(
+        evidence_id=turn.id, text=text, ts=turn.ts, weight=weight, role=turn.role, trust=turn.trust, **named
+    )
+
+
+def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[tuple[Turn, Sentence, float]]:
+    """The `count` of these sentences that say most of what they all say, best first, each with what it adds."""
+    pairs = [(turn, sentence) for turn, sentence in given if INSTRUCTION_LIKE not in turn.flags]
+    said_by: list[Turn] = [turn for turn, _ in pairs]
+    sentences = [sentence for _, sentence in pairs]
     weight = _term_weights(sentences)
     said: set[str] = set()
-    chosen: list[SummaryLine] = []
+    chosen: list[tuple[Turn, Sentence, float]] = []
     # What a sentence adds only shrinks as others are chosen, so one that is still the best when looked at again is it.
     waiting = [(-_gain(sentence, weight, said), place) for place, sentence in enumerate(sentences)]
     heapify(waiting)
@@ -44,18 +58,7 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
             break
         heappop(waiting)
         said |= sentence.terms
-        turn = said_by[place]
-        named = {"speaker": turn.speaker} if turn.speaker else {}
-        line = SummaryLine(
-            evidence_id=turn.id,
-            text=sentence.text,
-            ts=turn.ts,
-            weight=gain,
-            role=turn.role,
-            trust=turn.trust,
-            **named,
-        )
-        chosen.append(line)
+        chosen.append((said_by[place], sentence, gain))
     return chosen
 
 

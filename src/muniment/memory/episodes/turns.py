@@ -9,15 +9,19 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
+from muniment.memory.episodes.agreements import Agreement, agreements_in
 from muniment.memory.turns import Turn
+from muniment.store.ledger.records import INSTRUCTION_LIKE
 
-__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence"]
+__all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "sentence_at"]
 
 LINE_CHARS_MAX = 240
 """Longer sentences are not lines of a summary."""
 TURN_CHARS_MAX = 2_000
 """Characters of a turn that are looked at for a summary: of a longer one, its start."""
 _TERMS_MIN = 2
+_SETTLING = ("user", "assistant")
+"""Whose words can settle something, by where they come from."""
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
 _FIGURE = re.compile(r"\d")
 
@@ -29,6 +33,12 @@ class Sentence(NamedTuple):
     terms: frozenset[str]
     factor: float
     """What kind of sentence it is, as a weight."""
+    start: int
+    """Where it begins in the text of its turn."""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
 
 
 class ReadTurn:
@@ -48,18 +58,30 @@ class ReadTurn:
         """The sentences of the turn that may stand in a summary."""
         return tuple(_sentences(self.turn))
 
+    @cached_property
+    def agreements(self) -> tuple[Agreement, ...]:
+        """What the turn settles. What comes from outside, or reads like orders from there, settles nothing (LG-08)."""
+        turn = self.turn
+        if turn.trust not in _SETTLING or INSTRUCTION_LIKE in turn.flags:
+            return ()
+        return tuple(agreements_in(turn.role, turn.text))
+
+
+def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
+    """The sentence of a turn that stands there, if it may stand in a summary."""
+    text = turn.text[start:end]
+    if len(text) > LINE_CHARS_MAX:
+        return None
+    terms = frozenset(analyze(text))
+    speaks = 1.1 if turn.role == "user" else 1.0
+    if len(terms) < _TERMS_MIN:
+        return None
+    return Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms)), start)
+
 
 def _sentences(turn: Turn) -> list[Sentence]:
-    found: list[Sentence] = []
-    speaks = 1.1 if turn.role == "user" else 1.0
-    for start, end in sentence_spans(turn.text[:TURN_CHARS_MAX]):
-        text = turn.text[start:end]
-        if len(text) > LINE_CHARS_MAX:
-            continue
-        terms = frozenset(analyze(text))
-        if len(terms) >= _TERMS_MIN:
-            found.append(Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms))))
-    return found
+    spans = sentence_spans(turn.text[:TURN_CHARS_MAX])
+    return [sentence for span in spans if (sentence := sentence_at(turn, *span)) is not None]
 
 
 def _factor(text: str) -> float:

@@ -25,7 +25,15 @@ from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import DATED_LINES, EXCERPTS, MARKS, Page, Quoted, Sheet, excerpt_note, lay_out
-from muniment.packets.page.lines import BLOCK_NAMES, BLOCKS, BlockName, Section, StateUnit, state_evidence
+from muniment.packets.page.lines import (
+    BLOCK_NAMES,
+    BLOCKS,
+    BlockName,
+    Section,
+    StateUnit,
+    state_evidence,
+    summary_evidence,
+)
 from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
 from muniment.packets.pool import ComposeRequest, Pool
 
@@ -390,6 +398,7 @@ def _filters(draft: PacketDraft) -> JsonObject:
             "failures": policy.failures_max,
         },
         **_not_gathered(draft),
+        **({"summary_left": dict(draft.pool.summary_left)} if draft.pool.summary_left else {}),
         "near_duplicate": policy.near_duplicate,
         "barred_trust": list(getattr(policy, f"barred_trust_{draft.purpose}")),
         "quote_instruction_like": policy.quote_instruction_like,
@@ -454,7 +463,7 @@ def _evidence_ids(placed: Placed) -> Iterator[str]:
     elif isinstance(item, ToolEvidence):
         yield item.ref
     elif placed.block == "summary":
-        yield item[0].evidence_id
+        yield from summary_evidence(item[0])
     elif placed.block == "facts":
         yield from item.fact.sources
     elif placed.block == "loops":

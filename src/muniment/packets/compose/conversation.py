@@ -7,19 +7,18 @@ from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
 from muniment.core.text.duplicates import Words
-from muniment.memory.turns import SummaryLine, Turn, told_text
+from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
+from muniment.packets.compose.summary import SummaryLines
 from muniment.packets.page.lines import (
     BlockName,
     day_heading,
     day_of,
     loop_line,
     may_show,
-    summary_line,
-    summary_text,
     tool_line,
 )
 from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
@@ -28,7 +27,10 @@ __all__ = ["Quotes", "place_short_term", "short_term_prices"]
 
 
 def place_short_term(draft: PacketDraft) -> Quotes:
-    """Loops and tool results are short and come first; a share is kept for summary and turns; quotes get the rest."""
+    """What was settled has a share of its own; loops and tool results are short and come next; a share is kept for
+    summary and turns; quotes get the rest."""
+    summary = SummaryLines(draft)
+    summary.place_settled()
     if draft.purpose == "tool":
         _place_tools(draft)
         _place_loops(draft)
@@ -38,8 +40,8 @@ def place_short_term(draft: PacketDraft) -> Quotes:
     summary_max = draft.share_beside_hits(draft.policy.summary_share)
     window_max = draft.share_beside_hits(draft.policy.unmatched_share)
     quotes = Quotes(draft)
-    quotes.fill(reserve=_wanted(draft, summary_max, window_max))
-    _place_summary(draft, summary_max)
+    quotes.fill(reserve=_wanted(draft, summary, summary_max, window_max))
+    summary.place_rest(summary_max)
     _place_window(draft, window_max)
     quotes.fill()
     quotes.finish()
@@ -52,8 +54,7 @@ def short_term_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
     for hit in draft.pool.hits:
         if hit.turn.text.strip() and _unfit_turn(draft, hit.turn) is None:
             yield "quotes", price(said_line(draft, whole_turn(draft, hit.turn)))
-    for line in draft.pool.summary:
-        yield "summary", price(_summary_shown(draft, line))
+    yield from (("summary", each) for each in SummaryLines(draft).prices())
     for loop in draft.pool.loops:
         yield "loops", price(loop_line(loop, typical_mark))
     if may_show("window", draft.purpose):
@@ -61,9 +62,9 @@ def short_term_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
             yield "window", price(said_line(draft, whole_turn(draft, turn)))
 
 
-def _wanted(draft: PacketDraft, summary_max: int, window_max: int) -> int:
-    """Tokens that summary and window could use, each within its share."""
-    summary = sum(draft.purse.price(_summary_shown(draft, line)) for line in draft.pool.summary)
+def _wanted(draft: PacketDraft, lines: SummaryLines, summary_max: int, window_max: int) -> int:
+    """Tokens that the rest of the summary and the window could use, each within its share."""
+    summary = lines.price_of_rest()
     window = 0
     if may_show("window", draft.purpose) and draft.policy.window_turns:
         window = sum(draft.purse.price(said_line(draft, whole_turn(draft, turn))) for turn in draft.pool.window)
@@ -131,43 +132,6 @@ def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> 
             return True
     draft.tally.omit(name, "over_budget", tokens=price)
     return False
-
-
-# -- rolling summary ----------------------------------------------------------------------------------
-
-
-def _summary_shown(draft: PacketDraft, line: SummaryLine) -> str:
-    said = line.text.strip() + (draft.superseded.note_of(line) or "")
-    text = summary_line(line.evidence_id, said, draft.who(line.evidence_id))
-    return summary_text(text, (line.evidence_id,), typical_mark)
-
-
-def _place_summary(draft: PacketDraft, tokens_max: int) -> None:
-    """The weightiest sentences within the share, read in the order they were said; not what is quoted already."""
-    names = names_of("summary", (line.evidence_id for line in draft.pool.summary))
-    numbered = list(enumerate(zip(names, draft.pool.summary, strict=True)))
-    spent = 0
-    for at, (name, line) in sorted(numbered, key=lambda each: (-each[1][1].weight, each[0])):
-        text = line.text.strip()
-        note = draft.superseded.note_of(line)
-        price = draft.purse.price(_summary_shown(draft, line))
-        if not text:
-            draft.tally.omit(name, "empty")
-        elif note is None:
-            draft.tally.omit(name, "superseded")
-        elif (reason := draft.bars_sentence(line.evidence_id, text) or draft.cues.bars(line.ts)) is not None:
-            draft.tally.omit(name, reason)
-        elif text in draft.shown.get(line.evidence_id, ""):
-            draft.tally.omit(name, "duplicate", of=f"quote:{line.evidence_id}")
-        elif (other := draft.said.find(text)) is not None:
-            draft.tally.omit(name, "near_duplicate", of=other)
-        elif spent + price > tokens_max or price > draft.purse.room("summary"):
-            draft.tally.omit(name, "over_budget", tokens=price)
-        else:
-            spent += price
-            said = summary_line(line.evidence_id, text + note, draft.who(line.evidence_id))
-            draft.place(Placed(name, "summary", price, (line, said), (at,)), line.weight, ("weight",))
-            draft.said.add(text, name)
 
 
 # -- last turns ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from muniment.contracts.memory_packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.memory.excerpts import Gap, gaps_of
-from muniment.memory.turns import Excerpt
+from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import dated, undated
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "CONFLICTS",
     "DONE",
     "FAILURES",
+    "GIVEN",
     "HINTS",
     "NEXT_ACTIONS",
     "OBJECTIVE",
@@ -64,6 +65,7 @@ __all__ = [
     "state_evidence",
     "state_line",
     "state_units",
+    "summary_evidence",
     "summary_line",
     "summary_text",
     "superseded_note",
@@ -220,6 +222,8 @@ _OURS = frozenset((*STATE_LISTS.values(), OBJECTIVE, DONE))
 _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
 """Which key of an element of such a list holds its words."""
 
+GIVEN = "summary given by the caller"
+"""What stands before a summary that is not ours."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
@@ -232,12 +236,14 @@ _FORGED = re.compile(
     rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
     r"|plan, (?:todo|in_progress|done): "
+    rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{_BREAKS}]{{1,200}}: "  # parts of the summary
     rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
     rf"|[^{_BREAKS}]*\[\d{{1,9}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
-_CITED = re.compile(r" \[([^\[\]\n]{1,256})\]$", re.MULTILINE)
+_CITED = re.compile(r"(?: \[[^\[\]\n]{1,256}\])+$", re.MULTILINE)
+_CITED_ID = re.compile(r"\[([^\[\]\n]{1,256})\]")
 
 
 def flat(text: str) -> str:
@@ -462,15 +468,27 @@ def superseded_note(by: str | None) -> str:
     return f" (superseded by {by})" if by else " (superseded)"
 
 
-def summary_line(evidence_id: str, text: str, who: str | None) -> str:
-    """A line of the packet's rolling_summary: the sentence, then its evidence id in brackets."""
-    said = f"{flat(text)} [{evidence_id}]"
-    return f"{flat(who)}: {said}" if who else said
+def summary_line(line: SessionLine, text: str, who: str | None) -> str:
+    """A line of the packet's rolling_summary: what kind it is, the sentence, then its evidence ids in brackets."""
+    cited = "".join(f" [{evidence_id}]" for evidence_id in summary_evidence(line))
+    if line.kind == "given":
+        return f"{GIVEN}: {flat(text)}{cited}"
+    named = " ".join(part for part in (line.kind, f"({flat(who)})" if line.kind and who else who and flat(who)) if part)
+    return f"{named}: {flat(text)}{cited}" if named else f"{flat(text)}{cited}"
+
+
+def summary_evidence(line: SessionLine) -> tuple[str, ...]:
+    """What a line of the summary rests on: the turn it was said in, or what the caller named."""
+    return line.sources or (line.evidence_id,)
 
 
 def summary_text(rolling_summary: str, cited: Container[str], mark: Mark) -> str:
     """The rolling summary with marks in place of the evidence ids that close its lines."""
-    return _CITED.sub(lambda found: f" {mark(found[1])}" if found[1] in cited else found[0], rolling_summary)
+
+    def marked(found: re.Match[str]) -> str:
+        return mark(found[1]) if found[1] in cited else found[0]
+
+    return _CITED.sub(lambda found: _CITED_ID.sub(marked, found[0]), rolling_summary)
 
 
 def loop_line(loop: OpenLoop, mark: Mark) -> str:

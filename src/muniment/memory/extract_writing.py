@@ -1,0 +1,185 @@
+"""Extracts in storage: written with the entry that ends a stretch, made anew by a forget, made again by a rebuild.
+
+The rows hold places (`episodes.extracts`); their words are read from the entries whenever they are needed. A session of
+a store of before is caught up a piece at a time, by what is written to it, or at once by a rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.owners import is_reserved
+from muniment.core.ports.engine import Condition, Delete, Lock
+from muniment.core.ports.rows import by_ids, first, insert, select, stream
+from muniment.core.ports.schema import ENTRIES, EXTRACTS, SESSIONS, ExtractRow
+from muniment.memory.episodes.extracts import (
+    FAN,
+    FORMAT,
+    LEVELS,
+    STRETCH,
+    Extract,
+    decode_extract,
+    encode_extract,
+    extract_turns,
+    first_of,
+    merge_extracts,
+    size_of,
+)
+from muniment.memory.turn_reading import TurnRow, live_turns
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.memory.episodes.turns import ReadTurn
+
+__all__ = ["SessionExtracts", "StoredExtracts", "read_extracts"]
+
+CATCH_UP_MAX = 16
+"""Stretches of before that one write makes good, besides those that it ends itself."""
+
+
+class _Place(NamedTuple):
+    user_id: str
+    session_id: str
+    seq: int
+
+
+class SessionExtracts:
+    """See `SessionFold`."""
+
+    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
+        ended = last_seq // STRETCH - (last_seq - written) // STRETCH
+        if ended and not is_reserved(user_id):
+            tx.do(Lock(("extracts", user_id)))
+            _extend(tx, user_id, session_id, last_seq, ended + CATCH_UP_MAX)
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
+        places = sorted({place for place in by_ids(tx, ENTRIES, entry_ids, into=_Place) if not is_reserved(place[0])})
+        for user_id in dict.fromkeys(place.user_id for place in places):
+            tx.do(Lock(("extracts", user_id)))
+        return sum(_remake(tx, level, places) for level in range(LEVELS))
+
+    def rebuild(self, tx: Transaction, user_id: str) -> None:
+        if is_reserved(user_id):
+            return
+        tx.do(Lock(("extracts", user_id)))
+        tx.do(Delete("extracts", (("user_id", "=", user_id),)))
+        for session in select(tx, SESSIONS, (("user_id", "=", user_id),)):
+            _extend(tx, user_id, session.session_id, session.head_seq, session.head_seq)
+
+    def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
+        made = _made_again(reader, user_id, session_id, last_seq)
+        for row in stream(reader, EXTRACTS, _of_session(user_id, session_id)):
+            extract = decode_extract(row.data)
+            if extract is None and row.data[:1] and row.data[0] < FORMAT:
+                continue  # of a way of reading of before: what it lacks, a rebuild finds
+            if extract is None or made.get((row.level, row.first)) != extract:
+                return row.first, f"the extract of its entries from {row.first} on is not what they say"
+        return None
+
+
+class StoredExtracts(NamedTuple):
+    """The fewest extracts that cover a session from its start, in order."""
+
+    extracts: tuple[tuple[int, Extract], ...]
+    """Each with its level."""
+    covered: int
+    """The number of the last entry that they cover."""
+    digest: str
+    """Which state of the session they stand for."""
+
+
+def read_extracts(reader: Reader, user_id: str, session_id: str) -> StoredExtracts:
+    """At most so many rows of each level are read as one of the next has, whatever the length of the session."""
+    found: list[tuple[int, Extract]] = []
+    covered, hasher = 0, sha256()
+    for level in reversed(range(LEVELS)):
+        where = (*_of_session(user_id, session_id), ("level", "=", level), ("first", ">", covered))
+        for row in select(reader, EXTRACTS, where, order=("user_id", "session_id", "level", "first")):
+            extract = decode_extract(row.data)
+            if extract is None or row.first != covered + 1:
+                break
+            found.append((level, extract))
+            hasher.update(row.data)
+            covered += size_of(level)
+    return StoredExtracts(tuple(found), covered, f"{covered}-{hasher.hexdigest()}")
+
+
+def _of_session(user_id: str, session_id: str) -> tuple[Condition, ...]:
+    return ("user_id", "=", user_id), ("session_id", "=", session_id)
+
+
+def _extend(tx: Transaction, user_id: str, session_id: str, last_seq: int, stretches_max: int) -> None:
+    """Write the extracts of stretches that have ended and have none yet, from the first that lacks one."""
+    where = (*_of_session(user_id, session_id), ("level", "=", 0))
+    last = first(tx, EXTRACTS, where, order=("user_id", "session_id", "level", "first"), descending=True)
+    start = 1 if last is None else last.first + STRETCH
+    end = min(last_seq // STRETCH * STRETCH, start - 1 + stretches_max * STRETCH)
+    for at in range(start, end + 1, STRETCH):
+        _insert(tx, user_id, session_id, 0, at)
+        for level in range(1, LEVELS):
+            if (at + STRETCH - 1) % size_of(level):
+                break
+            _insert(tx, user_id, session_id, level, first_of(level, at))
+
+
+def _insert(tx: Transaction, user_id: str, session_id: str, level: int, at: int) -> None:
+    extract = _extract_at(tx, user_id, session_id, level, at)
+    insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, level, at, encode_extract(extract))])
+
+
+def _remake(tx: Transaction, level: int, places: Sequence[_Place]) -> int:
+    """Make anew the extracts of a level that cover one of these entries; answers how many."""
+    touched = sorted({(user_id, session_id, first_of(level, seq)) for user_id, session_id, seq in places})
+    changed = 0
+    for user_id, session_id, at in touched:
+        where = (*_of_session(user_id, session_id), ("level", "=", level), ("first", "=", at))
+        if tx.do(Delete("extracts", where)):
+            _insert(tx, user_id, session_id, level, at)
+            changed += 1
+    return changed
+
+
+def _extract_at(reader: Reader, user_id: str, session_id: str, level: int, at: int) -> Extract:
+    if level == 0:
+        return extract_turns(list(_turns(reader, user_id, session_id, at).values()))
+    inside: tuple[Condition, ...] = (
+        ("level", "=", level - 1),
+        ("first", ">=", at),
+        ("first", "<", at + size_of(level)),
+    )
+    rows = select(reader, EXTRACTS, (*_of_session(user_id, session_id), *inside))
+    return _merged(reader, user_id, session_id, [decode_extract(row.data) or Extract() for row in rows])
+
+
+def _merged(reader: Reader, user_id: str, session_id: str, parts: Sequence[Extract]) -> Extract:
+    seqs = tuple(sorted({span.seq for part in parts for span in part.lines}))
+    where = (*_of_session(user_id, session_id), ("seq", "in", seqs), ("receipt_id", "=", None))
+    rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
+    return merge_extracts(parts, {turn.seq: turn.read for turn in live_turns(reader, rows)})
+
+
+def _turns(reader: Reader, user_id: str, session_id: str, at: int) -> dict[int, ReadTurn]:
+    """The turns of a stretch that were not forgotten, by their number."""
+    inside: tuple[Condition, ...] = (("seq", ">=", at), ("seq", "<", at + STRETCH), ("receipt_id", "=", None))
+    where = (*_of_session(user_id, session_id), *inside)
+    rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
+    return {turn.seq: turn.read for turn in live_turns(reader, rows)}
+
+
+def _made_again(reader: Reader, user_id: str, session_id: str, last_seq: int) -> dict[tuple[int, int], Extract]:
+    """Every extract of a session as its entries give it."""
+    made: dict[tuple[int, int], Extract] = {}
+    for at in _firsts(0, last_seq):
+        made[0, at] = _extract_at(reader, user_id, session_id, 0, at)
+    for level in range(1, LEVELS):
+        for at in _firsts(level, last_seq):
+            parts = [made[level - 1, at + size_of(level - 1) * number] for number in range(FAN)]
+            made[level, at] = _merged(reader, user_id, session_id, parts)
+    return made
+
+
+def _firsts(level: int, last_seq: int) -> Iterator[int]:
+    size = size_of(level)
+    return iter(range(1, last_seq // size * size + 1, size))

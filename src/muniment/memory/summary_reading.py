@@ -1,0 +1,148 @@
+"""The summary of a whole session, read from its extracts and its last turns, however long it is.
+
+What was settled comes first and stays: constraints, commitments and decisions in the order said, unless a later turn
+ends one. Then the best sentences, of older stretches fewer, in the order said. The rows and turns that are read for it
+are bounded; what is left out over a bound is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from muniment.core.ports.rows import get
+from muniment.core.ports.schema import SESSIONS
+from muniment.core.text.duplicates import words_of
+from muniment.memory.caches import TurnCache
+from muniment.memory.episodes.agreements import AGREEMENT_KINDS, ends_agreement
+from muniment.memory.episodes.extracts import Span, strongest
+from muniment.memory.episodes.salience import best_lines, line_of
+from muniment.memory.extract_writing import StoredExtracts, read_extracts
+from muniment.memory.turn_reading import turns_at
+from muniment.memory.turns import SessionLine, SummaryKind
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
+    from muniment.core.scope import Scope
+    from muniment.memory.episodes.turns import ReadTurn
+    from muniment.memory.turns import Turn
+    from muniment.store.context import Context
+
+__all__ = ["RECENT_ENTRIES", "SessionSummary", "read_summary"]
+
+RECENT_ENTRIES = 60
+"""How many of the last entries the caller has read: more than a stretch, so that nothing lies between."""
+RECENT_LINES = 6
+LINES_OF_STRETCH, LINES_OF_MORE = 2, 3
+"""Sentences of a stretch of the lowest level, and of one of any other."""
+LINES_MAX = 36
+_WEIGHTS = 1_000
+
+
+class SessionSummary(NamedTuple):
+    lines: tuple[SessionLine, ...]
+    left: dict[str, int]
+    """What is not in it: agreements over the bound, by kind, and `unread` entries of a store of before."""
+
+
+def read_summary(
+    ctx: Context, reader: Reader, scope: Scope, recent: Sequence[ReadTurn], window: Sequence[ReadTurn]
+) -> SessionSummary:
+    """`recent` are the turns among the last `RECENT_ENTRIES` of the session, `window` those that the packet shows."""
+    tenant_id, user_id, session_id = scope.tenant_id, scope.user_id, scope.session_id
+    session = get(reader, SESSIONS, (user_id, session_id))
+    if session is None:
+        return SessionSummary((), {})
+    stored = read_extracts(reader, user_id, session_id)
+    first_recent = session.head_seq - RECENT_ENTRIES + 1
+
+    def read() -> SessionSummary:
+        settled, left = _settled(stored, recent)
+        best = _best(stored, first_recent)
+        turns = {read.turn.seq: read.turn for read in recent}
+        missing = {span.seq for spans in (*settled.values(), best) for span in spans} - turns.keys()
+        found = turns_at(ctx, reader, tenant_id, user_id, session_id, missing) if missing else {}
+        turns |= {seq: turn.read.turn for seq, turn in found.items()}
+        agreed = _agreed(settled, turns)
+        shown = {each.turn.id for each in window}
+        before = [each for each in recent if each.turn.id not in shown and each.turn.role != "tool"]
+        unread = {"unread": first_recent - 1 - stored.covered} if first_recent - 1 > stored.covered else {}
+        return SessionSummary((*agreed, *_sentences(best, before, turns, agreed)), left | unread)
+
+    state = (user_id, session_id, stored.digest, str(first_recent), str(len(window)))
+    ids = (each.turn.id for each in recent)
+    return ctx.cache(TurnCache).glean("summary", tenant_id, (*state, *ids), read)
+
+
+def _settled(stored: StoredExtracts, recent: Iterable[ReadTurn]) -> tuple[dict[str, list[Span]], dict[str, int]]:
+    """Agreements by kind, the strongest and newest of all that the session has; and how many there are besides."""
+    spans = [span for _, extract in stored.extracts for span in extract.agreements]
+    spans += [
+        Span(read.turn.seq, found.start, found.end, found.strength, found.kind)
+        for read in recent
+        if read.turn.seq > stored.covered
+        for found in read.agreements
+    ]
+    settled: dict[str, list[Span]] = {kind: strongest(spans, kind) for kind in AGREEMENT_KINDS}
+    left: dict[str, int] = {}
+    for number, kind in enumerate(AGREEMENT_KINDS):
+        all_of_kind = sum(span.kind == kind for span in spans) + sum(each.left[number] for _, each in stored.extracts)
+        if kind != "end" and all_of_kind > len(settled[kind]):
+            left[kind] = all_of_kind - len(settled[kind])
+    return settled, left
+
+
+def _best(stored: StoredExtracts, first_recent: int) -> list[Span]:
+    """The best sentences of what lies before the last turns, in the order said."""
+    found: list[Span] = []
+    for level, extract in stored.extracts:
+        older = [span for span in extract.lines if span.seq < first_recent]
+        found += sorted(older, key=lambda span: (-span.weight, span))[: LINES_OF_MORE if level else LINES_OF_STRETCH]
+    return sorted(sorted(found, key=lambda span: (-span.weight, span))[:LINES_MAX])
+
+
+def _agreed(settled: Mapping[str, Sequence[Span]], turns: Mapping[int, Turn]) -> list[SessionLine]:
+    """What still holds of what was settled, each once, in the order said."""
+    ends = [(span, turns[span.seq]) for span in settled["end"] if span.seq in turns]
+    lines: list[SessionLine] = []
+    said: set[tuple[str, ...]] = set()
+    spans = sorted(span for kind in AGREEMENT_KINDS if kind != "end" for span in settled[kind])
+    for span in spans:
+        turn = turns.get(span.seq)
+        text = "" if turn is None else turn.text[span.start : span.end]
+        if turn is None or not text or _is_ended(span, turn, text, ends):
+            continue
+        words = (str(span.kind), *words_of(text))
+        if words not in said:
+            said.add(words)
+            lines.append(_line(turn, text, span.weight, cast("SummaryKind", span.kind)))
+    return lines
+
+
+def _is_ended(span: Span, turn: Turn, text: str, ends: Sequence[tuple[Span, Turn]]) -> bool:
+    return any(
+        (end.seq, end.start) > (span.seq, span.start)
+        and ends_agreement(str(span.kind), turn.role, text, by.role, by.text[end.start : end.end])
+        for end, by in ends
+    )
+
+
+def _sentences(
+    best: Sequence[Span], before: Sequence[ReadTurn], turns: Mapping[int, Turn], agreed: Sequence[SessionLine]
+) -> list[SessionLine]:
+    """The best sentences, older ones from the extracts, then of the last turns; none that is there already."""
+    there = {(line.evidence_id, line.text) for line in agreed}
+    older = [
+        _line(turns[span.seq], turns[span.seq].text[span.start : span.end], span.weight / _WEIGHTS)
+        for span in best
+        if span.seq in turns
+    ]
+    places = {read.turn.id: read.turn.seq for read in before}
+    recent = sorted(best_lines(before, RECENT_LINES), key=lambda line: places[line.evidence_id])
+    lines = [*older, *(SessionLine.from_wire(line.to_wire()) for line in recent)]
+    return [line for line in lines if line.text and (line.evidence_id, line.text) not in there]
+
+
+def _line(turn: Turn, text: str, weight: float, kind: SummaryKind | None = None) -> SessionLine:
+    plain = line_of(turn, text, weight).to_wire()
+    return SessionLine.from_wire(plain if kind is None else plain | {"kind": kind})

@@ -1,0 +1,107 @@
+"""The session's summary in a packet: what was settled first, within a share of its own, then the best sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from muniment.memory.turns import SessionLine
+from muniment.packets.compose.budget import cut_text, typical_mark
+from muniment.packets.compose.draft import PacketDraft, Placed
+from muniment.packets.compose.explain import Reason, names_of
+from muniment.packets.page.lines import summary_evidence, summary_line, summary_text
+
+__all__ = ["SummaryLines"]
+
+_Numbered = tuple[int, str, SessionLine]
+"""A line of the summary, where it stands there, and its name."""
+_SETTLED_FIRST = ("constraint", "given", "decision", "commitment")
+"""In this order what was settled is given its room; on the page it stands in the order said."""
+
+
+class SummaryLines:
+    """The lines of the session's summary that are still to be placed."""
+
+    def __init__(self, draft: PacketDraft) -> None:
+        self._draft = draft
+        names = names_of("summary", (line.evidence_id for line in draft.pool.summary))
+        self._left = [(at, name, line) for at, (name, line) in enumerate(zip(names, draft.pool.summary, strict=True))]
+
+    def place_settled(self) -> None:
+        """What was settled, and what the caller gave, within a share of its own: the strongest first, then the newest.
+
+        What has no room there waits for the rest of the summary.
+        """
+        settled = [each for each in self._left if each[2].kind is not None]
+        settled.sort(key=lambda each: (_SETTLED_FIRST.index(each[2].kind or ""), -each[2].weight, -each[0]))
+        tokens_max = self._draft.share_beside_hits(self._draft.policy.settled_share)
+        waiting = self._place(settled, tokens_max, is_last=False)
+        self._left = [*waiting, *(each for each in self._left if each[2].kind is None)]
+
+    def place_rest(self, tokens_max: int) -> None:
+        """What was settled and still waits, then the weightiest sentences; not what is quoted already."""
+        rest = sorted(self._left, key=lambda each: (each[2].kind is None, each[2].kind is None and -each[2].weight))
+        self._left = self._place(rest, tokens_max, is_last=True)
+
+    def price_of_rest(self) -> int:
+        """What is still to be placed, in tokens."""
+        return sum(self._draft.purse.price(self._shown(line, line.text.strip())) for _, _, line in self._left)
+
+    def prices(self) -> Iterator[int]:
+        """What each line would cost."""
+        return (self._draft.purse.price(self._shown(line, line.text.strip())) for line in self._draft.pool.summary)
+
+    def _shown(self, line: SessionLine, text: str) -> str:
+        return summary_text(self._written(line, text), summary_evidence(line), typical_mark)
+
+    def _written(self, line: SessionLine, text: str) -> str:
+        note = self._draft.superseded.note_of(line) or ""
+        return summary_line(line, text + note, self._draft.who(line.evidence_id))
+
+    def _place(self, lines: Sequence[_Numbered], tokens_max: int, *, is_last: bool) -> list[_Numbered]:
+        """Place what fits; answers what had no room, which is said of it where there is no other turn."""
+        draft, waiting, spent = self._draft, [], 0
+        for at, name, line in lines:
+            text = line.text.strip()
+            if (reason := self._reason(line, text)) is not None:
+                draft.tally.omit(name, reason[0], **reason[1])
+                continue
+            room = min(tokens_max - spent, draft.purse.room("summary"))
+            shown, price = self._cut(line, text, room), draft.purse.price(self._shown(line, text))
+            if shown is None:
+                waiting.append((at, name, line))
+                if is_last:
+                    draft.tally.omit(name, "over_budget", tokens=price)
+                continue
+            kept = draft.purse.price(self._shown(line, shown))
+            spent += kept
+            said = self._written(line, shown)
+            draft.place(Placed(name, "summary", kept, (line, said), (at,)), line.weight, (line.kind or "weight",))
+            draft.said.add(shown, name)
+            if kept < price:
+                draft.tally.step_down(name, "short_term_summary", "raw→summary", f"{kept} of {price} tokens kept")
+        return waiting
+
+    def _reason(self, line: SessionLine, text: str) -> tuple[Reason, dict[str, str]] | None:
+        """Why a line is not to stand on the page at all."""
+        draft = self._draft
+        if not text:
+            return "empty", {}
+        if draft.superseded.note_of(line) is None:
+            return "superseded", {}
+        for evidence_id in (line.evidence_id, *(line.sources or ())):
+            if (reason := draft.bars_sentence(evidence_id, text)) is not None:
+                return reason, {}
+        if (reason := draft.cues.bars(line.ts)) is not None:
+            return reason, {}
+        if text in draft.shown.get(line.evidence_id, ""):
+            return "duplicate", {"of": f"quote:{line.evidence_id}"}
+        other = draft.said.find(text)
+        return None if other is None else ("near_duplicate", {"of": other})
+
+    def _cut(self, line: SessionLine, text: str, room: int) -> str | None:
+        """The text, as much of it as there is room for: only a caller's summary is cut, sentence by sentence."""
+        if self._draft.purse.price(self._shown(line, text)) <= room:
+            return text
+        if line.kind != "given" or room < self._draft.policy.cut_tokens_min:
+            return None
+        return cut_text(text, lambda part: self._draft.purse.price(self._shown(line, part)) <= room)
