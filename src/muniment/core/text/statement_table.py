@@ -58,6 +58,8 @@ _ROLES = (
     " receptionist secretary assistant intern paramedic dentist vet therapist psychologist surgeon translator tutor professor lecturer"
     " recruiter economist biologist chemist physicist technician administrator director clerk salesperson realtor lead head"
 )
+_NO_MORE = r"(?! (?!(?:and|but|now|with|last|this|for|in|from|because|so|which|yesterday|today|recently|instead|since|too|as|that|to|when|after|before|at|on|again|anymore|these)\b)[a-z])"
+"""The noun goes on: "a phone case" is no phone."""
 _PARTNER = r"(?:girlfriend|boyfriend|wife|husband|partner|fianc[eé]e?|spouse)"
 _OWN_THINGS = (
     r"(?:manager|boss|supervisor|doctor|dentist|therapist|coach|mentor|advisor|landlord|accountant|lawyer|trainer|hairdresser|vet"
@@ -76,22 +78,22 @@ def _homes() -> tuple[Way, ...]:
         _way("home", "is", "living based residing located", rf"(?:{_BE}|[,;]|\b(?:love|hate|enjoy|and)) {_HOW}(?:living|based|residing|located) {_HOW}{_COMPANION}(?:in|near|outside|out of) ", "place"),
         _way("home", "is", "home house flat apartment place", r"(?P<of>\b[Mm]y|\b[Oo]ur) (?:home|house|flat|apartment|place) is (?:now )?in ", "place"),
         _way("home", "is", "city residence address location", rf"{_OF} (?:current |home )?(?:city|place of residence|residence|location) is (?:now )?", "place"),
-        _way("home", "changes", "moved relocated", rf"\b(?:moved|relocated) {_COMPANION}(?:from {_NAME}(?: {_NAME}){{0,2}},? )?{_COMPANION}(?:to|into) ", "place"),
-        _way("home", "changes", "settled", rf"\bsettled {_COMPANION}(?:down )?(?:in|near) ", "place"),
+        _way("home", "changes", "moved relocated", rf"\b(?:[Mm]oved|[Rr]elocated) {_COMPANION}(?:from {_NAME}(?: {_NAME}){{0,2}},? )?{_COMPANION}(?:to|into) ", "place"),
+        _way("home", "changes", "settled", rf"\b[Ss]ettled {_COMPANION}(?:down )?(?:in|near) ", "place"),
         _way("home", "changes", "call calls", rf"\b(?:(?P<base>call)|(?P<third>calls)) (?P<value>{_NAME}(?: {_NAME}){{0,2}}) home\b", "group"),
         _way("home", "changes", "home", rf"(?P<value>\b{_NAME}(?: {_NAME}){{0,2}}) is (?:now )?(?P<of>my|our) (?:new )?home\b", "group"),
-        _way("home", "ends", "moved", r"\bmoved (?:away from|out of|on from) ", "place"),
+        _way("home", "ends", "moved", r"\b[Mm]oved (?:away from|out of|on from) ", "place"),
     )  # fmt: skip
 
 
 def _jobs() -> tuple[Way, ...]:
     return (
-        _way("employer", "is", "work works", rf"\b(?:(?P<base>work)|(?P<third>works)) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for|with) ", "thing"),
-        _way("employer", "is", "working employed", rf"(?:{_BE}|[,;]|\band) {_HOW}(?:working|employed) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for|by|with) ", "thing"),
+        _way("employer", "is", "work works", rf"\b(?:(?P<base>work)|(?P<third>works)) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for) ", "thing"),
+        _way("employer", "is", "working employed", rf"(?:{_BE}|[,;]|\band) {_HOW}(?:[Ww]orking|[Ee]mployed) {_HOW}(?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|for|by) ", "thing"),
         _way("employer", "is", _ROLES, rf"{_BE} {_HOW}(?:an?|the) (?:[a-z-]+ ){{0,3}}?(?:{_ROLES.replace(' ', '|')}) (?:at|for|with) ", "name"),
         _way("employer", "is", "employer company", rf"{_OF} (?:current )?(?:employer|company) is (?:now )?", "name"),
-        _way("employer", "changes", "started began", r"\b(?:started|began)(?: (?:working|work|a (?:new )?(?:job|role|position)|my (?:new )?job))? (?:at|with|for) ", "name"),
-        _way("employer", "changes", "job position role gig internship post", rf"\b(?:(?:got|landed|accepted|took|started|found) (?:an?|my|the) (?:[a-z]+ ){{0,2}}?|(?:(?:got|have|landed|started|took|accepted|found) )?(?:an? |my )?new (?:[a-z]+ )?){_JOB} (?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|with|from|for) ", "thing"),
+        _way("employer", "changes", "started began", r"\b(?:[Ss]tarted|[Bb]egan)(?: (?:working|work|a (?:new )?(?:job|role|position)|my (?:new )?job))? (?:at|with|for) ", "name"),
+        _way("employer", "changes", "job position role gig internship post", rf"\b(?:(?:[Gg]ot|gotten|landed|accepted|[Tt]ook|taken|[Ss]tarted|found|secured) (?:an?|my|the) (?:[a-z]+ ){{0,2}}?|(?:(?:[Gg]ot|gotten|have|has|landed|[Ss]tarted|[Tt]ook|taken|accepted|found) )?(?:an? |[Mm]y )?[Nn]ew (?:[a-z]+ )?){_JOB} (?:as (?:a|an|the) (?:[a-z-]+ ){{1,4}})?(?:at|with|from|for) ", "thing"),
         _way("employer", "changes", "hired offer", r"\b(?:got|was|been|am|were) (?:just |recently )?hired (?:by|at) |\b(?:accepted|took|signed) (?:an|the) offer (?:at|from|with) ", "thing"),
         _way("employer", "changes", "joined", r"\bjoined (?=(?:the )?[A-Z][\w&.-]*(?: [A-Z][\w&.-]*){0,2}(?: \w+)? as\b)|\bjoined the (?:team|staff|company) (?:at|of) ", "name"),
         _way("employer", "changes", "left quit", rf"\b(?:left|quit) (?:my {_JOB} at )?{_NAME}(?: {_NAME}){{0,2}} (?:for|to join|and joined|to work (?:at|for)|to start at) ", "name"),
@@ -101,7 +103,7 @@ def _jobs() -> tuple[Way, ...]:
         _way("employer", "ends", "laid fired retired unemployed", r"\b(?:(?:got|was|been|am|were) (?:laid off|fired|let go)|retired|unemployed)\b(?! from| by)", "none"),
         _way("job", "is", "work works working", r"\b(?:(?P<base>work)|(?P<third>works)|working) as (?:a|an|the) ", "words"),
         _way("job", "is", "job occupation profession", rf"{_OF} (?:job|occupation|profession) is ", "words"),
-        _way("job", "changes", "job position role gig", rf"\b(?:(?:got|have|landed|started|took|accepted|found) )?(?:an? |my )?new (?:[a-z]+ )?{_JOB} as (?:a|an|the) ", "words"),
+        _way("job", "changes", "job position role gig", rf"\b(?:(?:[Gg]ot|gotten|have|has|landed|[Ss]tarted|[Tt]ook|taken|accepted|found) )?(?:an? |[Mm]y )?[Nn]ew (?:[a-z]+ )?{_JOB} as (?:a|an|the) ", "words"),
         _way("job", "changes", "started promoted became retrained", r"\b(?:started (?:working |work )?as|promoted to|became|retrained as) (?:a|an|the) ", "words"),
         _way("job", "ends", "quit left lost laid fired retired unemployed", rf"\b(?:quit|left|lost|resigned from|gave up) my (?:[a-z]+ )?{_JOB}\b|\b(?:laid off|got fired|was fired|retired|unemployed)\b", "none"),
     )  # fmt: skip
@@ -115,7 +117,7 @@ def _persons() -> tuple[Way, ...]:
         _way("name", "changes", "name", r"\bchanged (?P<of>my) (?:[a-z]+ )?name (?:from \w+ )?to ", "name"),
         _way("partner", "is", "girlfriend boyfriend wife husband partner fiance fiancé fiancée fiancee spouse", rf"(?P<of>\b[Mm]y) (?:new )?{_PARTNER}(?:['’]s name is| is called| is named| is|,)? (?=[A-Z])", "name"),
         _way("partner", "is", "dating seeing", rf"{_BE} {_HOW}(?:dating|seeing) ", "name"),
-        _way("partner", "changes", "dating married engaged", r"\b(?:started dating|got (?:married|engaged) to|married|engaged to) (?=[A-Z])", "name"),
+        _way("partner", "changes", "dating married engaged", r"\b(?:started dating|got (?:married|engaged) to|married(?: to)?|engaged to) (?=[A-Z])", "name"),
         _way("partner", "ends", "broke split", r"\b(?:broke|split) up\b(?: with )?", "may be named"),
         _way("partner", "ends", "divorced single", rf"{_BE} {_HOW}(?:divorced|single)\b(?! (?:from|mother|father|parent|mom|dad|malt))", "none"),
         _way("relationship", "is", "single engaged married divorced widowed separated", rf"{_BE} {_HOW}(?P<value>single|engaged|married|divorced|widowed|separated)\b(?! in\b| (?:mother|father|parent|mom|dad|malt))", "group"),
@@ -135,7 +137,7 @@ def _possessions() -> tuple[Way, ...]:
         kinds = WORDS.words(section)
         words, what = (
             " ".join(kinds),
-            rf"(?P<value>(?:[\w-]+ ){{0,2}}?(?:{'|'.join(kinds)})\b(?-i:(?: [A-Z\d][\w-]{{0,20}}){{0,2}}))",
+            rf"(?P<value>(?:[\w-]+ ){{0,2}}?(?:{'|'.join(kinds)})\b(?-i:(?: [A-Z\d][\w-]{{0,20}}){{0,2}})){_NO_MORE}",
         )
         new = r"(?:a |an |the |my |our )?(?:brand[- ]new |new |used |second-hand |electric |old )*"
         found += (
@@ -157,6 +159,7 @@ def _many() -> tuple[Way, ...]:
         _way("likes", "is", "hobby hobbies", rf"{_OF} (?:main |favou?rite )?hobb(?:y is|ies are) ", "words"),
         _way("likes", "ends", "gave given quit stopped", r"\b(?:gave up|given up|quit|stopped)(?: (?:drinking|eating|having|using|taking|playing|smoking|doing|going to|practi[cs]ing|collecting))? (?!my (?:job|position|role)|being|dating)", "words"),
         _way("pet", "is", "dog cat pet puppy kitten rabbit parrot hamster", r"\b(?:have|has|got|adopted|own|owns) (?:a|an|one|two) (?:[a-z]+ )?(?P<value>(?:dog|cat|puppy|kitten|rabbit|parrot|hamster)s?(?:,? (?:named|called) [A-Z]\w*)?)", "group"),
+        _way("pet", "ends", "died passed", rf"(?:\b(?:[Mm]y|[Oo]ur) (?:old )?(?:dog|cat|puppy|kitten|rabbit|parrot|hamster),? )?(?P<value>\b{_NAME}) (?:has )?(?:died|passed away)\b", "group"),
         _way("pet", "ends", "dog cat pet puppy kitten rabbit parrot hamster", r"\b(?:lost|gave away|buried|rehomed|put down) (?:my|our|the) (?:old )?(?P<value>(?:dog|cat|puppy|kitten|rabbit|parrot|hamster)s?(?:,? [A-Z]\w*)?)", "group"),
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ _DATE = lazy_pattern(DATE)
 _MONTH_DAY = lazy_pattern(r"(?i)(?P<month>[a-z]{3})[a-z]*|(?P<day>\d{1,2})")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905 - a list of words
 _LISTS = WordList(__package__, "statements.txt")
+_TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof", "St")
 _SKIPPED_MAX = 6
 """So many words may stand before the name of a place: "a small flat in the old part of"."""
 
@@ -98,7 +99,7 @@ def _tokens(text: str, at: int, end: int) -> list[re.Match[str]]:
     found: list[re.Match[str]] = []
     for token in _WORD.finditer(text, at, min(end, at + VALUE_CHARS_MAX)):
         gap = text[found[-1].end() if found else at : token.start()]
-        if gap not in ("", " ", "\xa0") or (found and not gap):
+        if gap not in ("", " ", "\xa0") and not (gap == ". " and found[-1][0] in _TITLES):
             break
         found.append(token)
     return found

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.attributes import no_names
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.places import is_known_place, is_no_place
+from muniment.core.text.places import is_known_place, is_no_place, is_region
 from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.statement_table import KIN, Mode, Way, ways
 from muniment.core.text.statement_values import Value, read_value, words_in
@@ -47,6 +47,8 @@ class Statement(NamedTuple):
     """The value is a name, a day or a word that can be held against another: "a small flat" cannot."""
     adds: bool
     """It says "also": it stands beside what was said before."""
+    scale: str
+    """Of a home: a `region`, a `town` that is well known, any other `place`. Who lives in a region lives in a town, too."""
     start: int
     end: int
     """Where its words stand in the text, half-open, in characters."""
@@ -86,6 +88,9 @@ _PAST = lazy_pattern(
     r"(?i)\b(?:years|decades?) ago\b|\b(?:as|when i was) a (?:kid|child|teen\w*|student|boy|girl)\b|\bback (?:then|in (?:the|my|19|20))|\bat the time\b"
     r"|\bin my (?:twenties|thirties|youth|childhood|teens)\b|\buntil (?:last|recently|then|\d)|\bfor (?:the weekend|a visit|a holiday|vacation|a few days|a week)\b"
 )
+_NOW = lazy_pattern(r"\bnow\b|现在|이제")
+_NOW_NEW = frozenset(("home", "employer", "job", "car", "phone"))
+"""Of these, who says "now" tells of a change."""
 _YEAR = lazy_pattern(r"\b(?:in|of|around) (?:[A-Z][a-z]+ )?((?:19|20)\d\d)\b")
 _ADDS = lazy_pattern(
     r"(?i)\b(?:also|too|as well|another|second|in addition|besides|on weekends|on the side|for my (?!self)|for a friend|for the summer)\b|也|还|另外|[가-힣]도(?=[\s,.!]|$)|또"
@@ -177,7 +182,10 @@ def _read(text: str, span: tuple[int, int], way: Way, match: re.Match[str], year
     if not key or (way.key == "home" and not _is_home(value, is_we=is_we)):
         return None
     adds = _ADDS.search(text, begun, stop) is not None
-    return Statement(who, key, mode, value.words, value.is_named, adds, begun, stop)
+    if mode == "is" and key in _NOW_NEW and _NOW.search(text, begun, stop):
+        mode = "changes"
+    scale = _scale(value.text) if way.key == "home" and value.is_named else ""
+    return Statement(who, key, mode, value.words, value.is_named, adds, scale, begun, stop)
 
 
 def _is_home(value: Value, *, is_we: bool) -> bool:
@@ -185,6 +193,10 @@ def _is_home(value: Value, *, is_we: bool) -> bool:
     if not value.is_named or not value.text.isascii():
         return True
     return is_known_place(value.text) if is_we else not is_no_place(value.text)
+
+
+def _scale(place: str) -> str:
+    return "region" if is_region(place) else "town" if is_known_place(place) else "place"
 
 
 def _thing(match: re.Match[str], value: Value) -> str:
@@ -271,9 +283,7 @@ def _reach(gap: str) -> str | None:
     words = [word.casefold() for word in _GAP.findall(gap)]
     while words and (words[-1] in words_in("between") or words[-1].endswith("ly")):
         words.pop()
-    if not words or (
-        words[0] in (",", "(") and all(word in words_in("between") or word in words_in("joints") for word in words)
-    ):
+    if not words or (words in ([","], ["("]) and re.search(r"\bwho\b", gap)):
         return "adjacent"
     return "joined" if words[-1] in (",", ";", "—", "–", "and", "but", "then") else None
 
@@ -326,4 +336,6 @@ def _named_by(subject: re.Match[str]) -> tuple[str, str]:
         kin = subject["noun"].casefold() + (f"'s {subject['kins']}" if subject["kins"] else "")
         return kin, (subject["called"] or "").casefold()
     name = subject["name"].partition("'")[0].partition("’")[0].casefold()
+    if name in ("mom", "mum", "dad", "grandma", "grandpa", "mother", "father"):
+        return name, ""
     return (f"{name}'s {subject['names']}", "") if subject["names"] else ("", name)

@@ -9,7 +9,7 @@ from muniment.core.instants import parse_rfc3339
 from muniment.core.text.offsets import ByteOffsets
 from muniment.core.text.statements import Statement
 from muniment.memory.recall.records import SupersededStatement
-from muniment.memory.recall.supersession import Outdated, Told, covers_all, find_outdated, outdated_in_pair
+from muniment.memory.recall.supersession import Outdated, Told, covers_all, find_outdated, order_of, outdated_in_pair
 
 __all__ = ["Stating", "superseded_among"]
 
@@ -66,7 +66,7 @@ def _told(name: str, turn: Stating) -> Told:
 
 def _records(turns: Mapping[str, Stating], name: str, outdated: Iterable[Outdated]) -> tuple[SupersededStatement, ...]:
     text = turns[name].quotable
-    found = sorted(outdated, key=lambda each: (each.start, each.end))
+    found = sorted(outdated, key=order_of)
     is_whole = covers_all(text, [(each.start, each.end) for each in found])
     places = ByteOffsets(text)
     records = []

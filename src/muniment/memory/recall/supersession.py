@@ -19,7 +19,7 @@ from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.statement_values import words_in
 from muniment.core.text.statements import Statement
 
-__all__ = ["Outdated", "Told", "covers_all", "find_outdated", "outdated_in_pair"]
+__all__ = ["Outdated", "Told", "covers_all", "find_outdated", "order_of", "outdated_in_pair"]
 
 LATER_MAX = 24
 """So many later statements of one thing are held against an older one."""
@@ -67,6 +67,11 @@ class Outdated(NamedTuple):
     by_end: int
 
 
+def order_of(outdated: Outdated) -> tuple[int, int, str, str]:
+    """Where it stands among the others of its turn."""
+    return outdated.start, outdated.end, outdated.label or "", outdated.by
+
+
 def find_outdated(turns: Iterable[Told]) -> dict[str, list[Outdated]]:
     """The statements among these that are outdated, by the turn that made them, in the order of their words."""
     groups: dict[tuple[str, str], list[tuple[Told, Statement]]] = {}
@@ -86,7 +91,7 @@ def find_outdated(turns: Iterable[Told]) -> dict[str, list[Outdated]]:
                 found.setdefault(turn.id, []).append(_outdated(statement, newer.id, ending))
             if len(later) < LATER_MAX:  # the newest ones decide
                 later.append((turn, statement))
-    return {id_: sorted(set(each), key=lambda one: (one.start, one.end)) for id_, each in found.items()}
+    return {id_: sorted(set(each), key=order_of) for id_, each in found.items()}
 
 
 def _outdated(statement: Statement, by: str, ending: Statement) -> Outdated:
@@ -135,9 +140,20 @@ def _ends(newer: Statement, older: Statement) -> bool:
         return newer.value is not None or (is_one and not _UNBOUND & (older.value or frozenset()))
     if newer.key in _MANY:
         return False
+    if newer.key == "home" and not _is_elsewhere(newer, older):
+        return False
     if newer.mode == "changes":
-        return newer.is_named or newer.key != "home"  # another flat may be in the same town
+        return True
     return newer.key not in _HELD and newer.is_named and older.is_named
+
+
+def _is_elsewhere(newer: Statement, older: Statement) -> bool:
+    """Is the newer home surely not in or around the older one? Another flat may be in the same town, and a town in the
+    country that was named before.
+    """
+    if not newer.is_named or (older.scale == "region" and newer.scale != "region"):
+        return False
+    return newer.scale == older.scale or (newer.mode == "changes" and newer.scale != "region")
 
 
 # -- a pair of turns that answer alike ----------------------------------------------------------------
@@ -167,7 +183,8 @@ def _by_words(
     older: str, newer: str, by: str, stated: Sequence[Statement], restated: Sequence[Statement]
 ) -> list[Outdated]:
     """The clause of the older text that says what the newer one says otherwise; none that a statement is read from."""
-    clauses = [span for span in _clauses(older) if not _touches(span, stated)]
+    older, newer = older[:_PAIR_CHARS_MAX], newer[:_PAIR_CHARS_MAX]
+    clauses = [span for span in _clauses(older)[:_CLAUSES_MAX] if not _touches(span, stated)]
     if not clauses:
         return []
     attribute = _common_attribute(older, newer)
@@ -176,10 +193,11 @@ def _by_words(
         clauses = [span for span in clauses if any(span[0] <= at < span[1] for at in places)]
     else:
         label = None
-    there = [span for span in _clauses(newer) if not _touches(span, restated)] or _clauses(newer)
+    every = _clauses(newer)[:_CLAUSES_MAX]
+    there = [span for span in every if not _touches(span, restated)] or every
     best: tuple[int, tuple[int, int], tuple[int, int]] | None = None
-    said = [(span, frozenset(analyze(newer[slice(*span)]))) for span in there[:_CLAUSES_MAX]]
-    for span in clauses[:_CLAUSES_MAX]:
+    said = [(span, frozenset(analyze(newer[slice(*span)]))) for span in there]
+    for span in clauses:
         words = frozenset(analyze(older[slice(*span)]))
         for other, others in said:
             shared = len(words & others)
@@ -196,6 +214,8 @@ def _by_words(
 
 
 _CLAUSES_MAX = 24
+_PAIR_CHARS_MAX = 2_000
+"""So much of two turns is held against each other word by word: what stands farther down is no plain restatement."""
 
 
 def _touches(span: tuple[int, int], statements: Iterable[Statement]) -> bool:

@@ -31,7 +31,7 @@ _WORD = lazy_pattern(r"[^\W_]+")
 _DIGIT = lazy_pattern(r"\d")
 _ENDING = lazy_pattern(
     r"(?i)\b(?:not|never|no longer|used to|n['’]t|sold|quit|left|lost|broke|split|gave|given|stopped|resigned|retired"
-    r"|from|away|out|traded|replaced|outgrew|fired|laid|without)\b|n['’]t\b|不|辞|离|그만|퇴사"
+    r"|from|away|out|traded|divorced|separated|replaced|outgrew|fired|laid|without)\b|n['’]t\b|不|辞|离|그만|퇴사"
 )
 """Words that end what they name."""
 _KIN = lazy_pattern(f"(?i){KIN}")
@@ -190,7 +190,7 @@ class Superseded:
         whose, _, key = each.key.rpartition(".")
         if key.startswith("favorite") or whose == "favorite":
             whose, key = "", each.key
-        if (whose or None) != (next(iter(about.whose), None) if about.whose else None):
+        if whose not in (about.whose or {""}):
             return False
         keys = _WHOLE_ATTRIBUTES.get(key, frozenset((key,))) | {key}
         is_elsewhere = bool(value) and not is_inside and value <= value_words(self._texts.get(source, ""))
