@@ -21,6 +21,7 @@ from muniment.learning.projection import (
     trace_id_of,
 )
 from muniment.memory.documents.projection import document_without, project_document
+from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
 from muniment.memory.extract_writing import SessionExtracts
 from muniment.memory.facts.insight_projection import (
     candidate_without,
@@ -75,6 +76,7 @@ from muniment.store.ledger.memory_events import (
     RULEBOOK_CHANGED,
     RULES_SELECTED,
     RUN_LOGGED,
+    SESSION_SUMMARIZED,
     SOURCE_CHECKED,
     STATE_PATCHED,
     STUDY_CHANGED,
@@ -134,6 +136,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     _patched("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False),
     _patched("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False),
     _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),
+    _patched(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED),
     _patched("claim", erased, project_claim, *RUN_EVENTS),
     _patched("conflict", erased, project_conflict, *RUN_EVENTS),
     Derivation("failure", without=erased, listens=_KEPT, project=project_failure),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
+    from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.memory.extraction.model import Model
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.memory.patches import Writer
@@ -432,6 +433,17 @@ class Run:
         if reason is not None and not isinstance(reason, str):
             raise InvalidInput("reason should be a string", path="$.reason")
         return candidates.propose(self._writer(), candidates.Proposed(request, "caller", reason))
+
+    def summarize(self, text: str, *, sources: Iterable[str]) -> GivenSummary:
+        """The caller's own summary of this session, on events of this user: the newest stands, and packets tell it as
+        given by the caller, beside what was settled in the session.
+
+        It has no more trust than its sources, and is forgotten with any of them. A source that is not this user's
+        evidence is `NotFound`.
+        """
+        from muniment.memory import summary_writing
+
+        return summary_writing.summarize(self._writer(), text, sources)
 
     def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""

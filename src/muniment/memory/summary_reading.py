@@ -18,12 +18,14 @@ from muniment.memory.episodes.agreements import AGREEMENT_KINDS, ends_agreement
 from muniment.memory.episodes.extracts import Span, strongest
 from muniment.memory.episodes.salience import best_lines, line_of
 from muniment.memory.extract_writing import StoredExtracts, read_extracts
+from muniment.memory.summary_writing import newest_given
 from muniment.memory.turn_reading import turns_at
 from muniment.memory.turns import SessionLine, SummaryKind
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
+    from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
@@ -71,7 +73,25 @@ def read_summary(
 
     state = (user_id, session_id, stored.digest, str(first_recent), str(len(window)))
     ids = (each.turn.id for each in recent)
-    return ctx.cache(TurnCache).glean("summary", tenant_id, (*state, *ids), read)
+    found = ctx.cache(TurnCache).glean("summary", tenant_id, (*state, *ids), read)
+    given = newest_given(reader, user_id, session_id)
+    return found if given is None else found._replace(lines=_with_given(found.lines, given))
+
+
+def _with_given(lines: Sequence[SessionLine], given: GivenSummary) -> tuple[SessionLine, ...]:
+    """What the caller gave stands after what was settled."""
+    line = SessionLine(
+        evidence_id=given.summary_id,
+        text=given.text,
+        ts=given.given_at,
+        weight=0,
+        trust=given.trust,
+        kind="given",
+        sources=given.sources,
+        flags=given.flags,
+    )
+    settled = tuple(each for each in lines if each.kind is not None)
+    return (*settled, line, *lines[len(settled) :])
 
 
 def _settled(stored: StoredExtracts, recent: Iterable[ReadTurn]) -> tuple[dict[str, list[Span]], dict[str, int]]:

@@ -143,6 +143,7 @@ class SessionLine(SummaryLine):
     kind: Absent[SummaryKind] = None
     sources: Absent[Items[str]] = None
     """Of a summary that the caller gave: the evidence it rests on."""
+    flags: Absent[Items[str]] = None
 
 
 class EpisodeCandidate(Record):

@@ -35,7 +35,7 @@ from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.marks import keep_marks, read_marks
-from muniment.packets.page.lines import CLAIMS, HINTS
+from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
@@ -422,7 +422,7 @@ def _change(build: Build, counter: str) -> Change:
 def _turns(pool: Pool) -> set[str]:
     """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
     ids = {hit.turn.id for hit in pool.hits} | {turn.id for turn in pool.window}
-    ids |= {line.evidence_id for line in pool.summary} | {tool.ref for tool in pool.tools}
+    ids |= {id_ for line in pool.summary for id_ in summary_evidence(line)} | {tool.ref for tool in pool.tools}
     ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id}
     return ids.union(*(episode.sources for episode in pool.episodes))
 
@@ -439,6 +439,7 @@ def _sources(pool: Pool, run_id: str) -> set[str]:
         ids.add(procedure.procedure.procedure_id)
     for insight in pool.insights:
         ids.add(insight.insight.id)
+    ids.update(line.evidence_id for line in pool.summary if line.kind == "given")
     return ids
 
 

@@ -86,6 +86,8 @@ class SummaryLines:
         draft = self._draft
         if not text:
             return "empty", {}
+        if line.kind == "given" and (barred := draft.bars(line.trust or "assistant", line.flags or ())) is not None:
+            return barred, {}
         if draft.superseded.note_of(line) is None:
             return "superseded", {}
         for evidence_id in (line.evidence_id, *(line.sources or ())):

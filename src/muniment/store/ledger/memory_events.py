@@ -35,6 +35,7 @@ __all__ = [
     "RULE_REPORTED",
     "RULE_TESTED",
     "RUN_LOGGED",
+    "SESSION_SUMMARIZED",
     "SOURCE_CHECKED",
     "STATE_PATCHED",
     "STUDY_CHANGED",
@@ -71,6 +72,7 @@ PLAN_ENDED = "plan_ended"
 DRAFT_MADE = "draft_made"
 MEMORY_RECALLED = "memory_recalled"
 WORKING_SET_CHANGED = "working_set_changed"
+SESSION_SUMMARIZED = "session_summarized"
 
 FACT_EVENTS = frozenset({FACT_REMEMBERED, FACT_REINFORCED, FACT_DISPUTED, FACT_RETRACTED})
 PROCEDURE_EVENTS = frozenset({PROCEDURE_WRITTEN, PROCEDURE_RETIRED, PROCEDURE_USED})
@@ -101,5 +103,6 @@ MEMORY_EVENTS: frozenset[str] = frozenset[str]().union(
         DRAFT_MADE,
         MEMORY_RECALLED,
         WORKING_SET_CHANGED,
+        SESSION_SUMMARIZED,
     },
 )

@@ -139,6 +139,7 @@ _RUNS = (
     row("run", "propose", "POST candidates", "write", status=201, repeats="guarded"),
     row("run.memory", "candidates", "GET candidates", "read", is_listed=True, without_run="candidates"),
     row("run.memory", "decide", "POST candidates/{candidate_id}/decide", "write", repeats="guarded"),
+    row("run", "summarize", "POST summaries", "write", status=201, repeats="guarded"),
     row("run", "extract", "POST extract", "write", is_listed=True, left_out={"model": _CODE}),
     row("run.memory", "unheard", "POST unheard", "read", is_listed=True),
     row("run", "search", "POST search", "read", is_listed=True, without_run="search"),
