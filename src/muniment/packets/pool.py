@@ -207,7 +207,9 @@ class Pool(Record):
     def evidence_ids(self) -> set[str]:
         """All evidence that something of the pool rests on, and that so may get a mark."""
         ids = {hit.turn.id for hit in self.hits} | {turn.id for turn in self.window}
-        ids |= {line.evidence_id for line in self.summary} | {tool.ref for tool in self.tools}
+        for line in self.summary:
+            ids.update((line.evidence_id, *(line.sources or ())))
+        ids |= {tool.ref for tool in self.tools}
         ids |= {loop.evidence_id for loop in self.loops if loop.evidence_id}
         for episode in self.episodes:
             ids.update(episode.sources, (line.evidence_id for line in episode.lines))
