@@ -228,7 +228,7 @@ class Pool(Record):
         return Written(canonical_text(plain | {"hits": Written(_write_hits(self.hits)), "window": window}))
 
 
-_EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "sources"))
+_EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "side_a", "side_b", "sources"))
 
 
 def _named_evidence(value: Any) -> Iterator[str]:
