@@ -122,6 +122,8 @@ class Hits(NamedTuple):
     """Turns that may be quoted, and how many were not gathered, by reason."""
 
     hits: tuple[HitCandidate, ...]
+    ordinals: tuple[int, ...]
+    """Of the hits, by the index."""
     not_gathered: NotGathered
 
 
@@ -138,14 +140,15 @@ def find_hits(
     reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued}
     inside = len(index) - cued.out_of_window - cued.not_cued
     if asked.strip():
-        hits, matched = _searched(ctx, reader, request, policy, asked, index, cued)
-        reasons |= {"count_limit": matched - len(hits), "no_match": inside - matched}
+        found, matched = _searched(ctx, reader, request, policy, asked, index, cued)
+        reasons |= {"count_limit": matched - len(found), "no_match": inside - matched}
     else:
         chosen = cued.within if cued.first is None else cued.first
-        hits = _newest(ctx, reader, request, policy.compose.quotes_max, index, cued, chosen)
+        found = _newest(ctx, reader, request, policy.compose.quotes_max, index, cued, chosen)
         shown = 0 if chosen is None else int(np.count_nonzero(chosen))
-        reasons |= {"count_limit": shown - len(hits), "no_query": inside - shown}
-    return Hits(tuple(hits), NotGathered.of("turns", len(index), len(hits), reasons))
+        reasons |= {"count_limit": shown - len(found), "no_query": inside - shown}
+    counted = NotGathered.of("turns", len(index), len(found), reasons)
+    return Hits(tuple(found.values()), tuple(found), counted)
 
 
 def _searched(
@@ -156,8 +159,8 @@ def _searched(
     asked: str,
     index: StoredIndex,
     cued: CuedTurns,
-) -> tuple[list[HitCandidate], int]:
-    """The hits, best first, and how many turns there was a reason to show."""
+) -> tuple[dict[int, HitCandidate], int]:
+    """The hits by ordinal, best first, and how many turns there was a reason to show."""
     k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
     reach = Reach()
 
@@ -178,11 +181,11 @@ def _searched(
             reach=reach,
         )
 
-    found = {each.turn.id: each for each in find(cued.within, reach)}
+    found = {each.ranked.ordinal: each for each in find(cued.within, reach)}
     if cued.first is not None:
-        lifted = {each.turn.id: each for each in find(cued.first, None)}
+        lifted = {each.ranked.ordinal: each for each in find(cued.first, None)}
         found = dict(list((lifted | found).items())[:k])
-    return [_hit(each, cued, asked) for each in found.values()], reach.matched
+    return {ordinal: _hit(each, cued, asked) for ordinal, each in found.items()}, reach.matched
 
 
 def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
@@ -210,19 +213,19 @@ def _newest(
     index: StoredIndex,
     cued: CuedTurns,
     chosen: Mask | None,
-) -> list[HitCandidate]:
-    """Nothing is asked, but a cue points at turns: the newest of them."""
+) -> dict[int, HitCandidate]:
+    """Nothing is asked, but a cue points at turns: the newest of them, by ordinal."""
     if chosen is None:
-        return []
+        return {}
     (ordinals,) = chosen.nonzero()
     newest = ordinals[np.lexsort((-ordinals, -index.ts[ordinals]))][:count].tolist()
     ids = [index.id(ordinal) for ordinal in newest]
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, ids, is_asked_later=True)
-    hits = []
+    hits: dict[int, HitCandidate] = {}
     for ordinal, id_ in zip(newest, ids, strict=True):
         if id_ in turns:
             carried = 0 if cued.cues is None else int(cued.cues[ordinal])
             parts = {CUE_PART: float(carried)} if carried else {}
             said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "superseded": ()}
-            hits.append(HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS))
+            hits[ordinal] = HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS)
     return hits

@@ -6,22 +6,22 @@ not, and why, is told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from muniment.core.instants import parse_instant
 from muniment.core.policy.compose import ComposePolicy
-from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.engine import Reader
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.recall.index import Ints, StoredIndex
-from muniment.memory.turn_reading import last_turns, turns_by_id
+from muniment.memory.turn_reading import turns_by_id
 from muniment.memory.turns import EpisodeCandidate
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.floors import floors_of
-from muniment.packets.cued_turns import CuedTurns, Mask
+from muniment.packets.cued_turns import CuedTurns, Hits, Mask
 from muniment.packets.pool import ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 
@@ -34,8 +34,12 @@ RECENT_SESSIONS = 2
 TOKENS_AN_EPISODE = 60
 """An episode worth its place takes about so many tokens."""
 CHARS_A_TOKEN = 4
+TOKENS_A_QUOTE = 30
+"""About what a quote takes."""
+FRESH_MIN = 2
+"""Turns that will hardly be quoted, without which a stretch says little of its own."""
 AROUND = 3
-"""An episode reaches this many turns before its first hit and after its last."""
+"""An episode begins this many turns before the best hit."""
 AROUND_MAX = 16
 """Turns of which an episode is formed."""
 TIGHT_AROUND, TIGHT_MAX = 1, 4
@@ -66,51 +70,50 @@ def gather_episodes(
     request: ComposeRequest,
     policy: ComposePolicy,
     index: StoredIndex,
-    hits: Sequence[HitCandidate],
+    found: Hits,
     cues: AskedCues,
     cued: CuedTurns,
 ) -> Episodes:
     """Stretches around the hits of other sessions, best first, then the end of the latest other sessions."""
-    here = request.scope.session_id
-    by_session: dict[str, list[HitCandidate]] = {}
-    for hit in hits:
-        if hit.turn.session_id != here:
-            by_session.setdefault(hit.turn.session_id, []).append(hit)
+    here = index.session_number(request.scope.session_id)
     sessions = _sessions(index, here, request.now, cued)
-    reach = _reach(request, policy, hits)
-    tried: set[str] = set()
-    found: list[EpisodeCandidate] = []
-    for session_id, members in list(by_session.items())[: reach.matched]:
-        tried.add(session_id)
-        found += _around(ctx, reader, request, cues, members, reach.turns)
-    latest = 0
-    for number in sessions.open.tolist():
-        if len(tried) >= reach.sessions or latest >= RECENT_SESSIONS:
+    reach = _reach(request, policy, found.hits)
+    best: dict[int, int] = {}
+    for ordinal, session in zip(found.ordinals, index.session[list(found.ordinals)].tolist(), strict=True):
+        if session != here:
+            best.setdefault(session, ordinal)
+    stretches = _around(index, best, found, cued, reach)
+    stretches_max = min(reach.sessions, len(stretches) + RECENT_SESSIONS)
+    for session in sessions.open.tolist():
+        if len(stretches) >= stretches_max:
             break
-        session_id = index.session_ids[number]
-        if session_id not in by_session:
-            latest += 1
-            tried.add(session_id)
-            found += _latest(ctx, reader, request, cues, index, number, cued.within)
-    found.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
-    gathered = len({episode.session_id for episode in found})
+        if session not in best:
+            stretches[session] = _end(index, session, request.now, cued.within)
+    episodes = _formed(ctx, reader, request, index, cues, stretches.values())
+    scores = {hit.turn.id: hit.score for hit in found.hits}
+    formed = [_scored(episode, scores) for episode in episodes]
+    formed.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
+    gathered = len({episode.session_id for episode in formed})
     rest = "over_budget" if reach.is_tight else "count_limit"
     open_count = sessions.held - sessions.out_of_window - sessions.not_cued
     reasons = {
         "out_of_window": sessions.out_of_window,
         "not_cued": sessions.not_cued,
-        "empty": len(tried) - gathered,
-        rest: open_count - len(tried),
+        "empty": len(stretches) - gathered,
+        rest: open_count - len(stretches),
     }
-    return Episodes(tuple(found), NotGathered.of("sessions", sessions.held, gathered, reasons))
+    return Episodes(tuple(formed), NotGathered.of("sessions", sessions.held, gathered, reasons))
 
 
 class _Reach(NamedTuple):
-    """From how many sessions with hits, and how many in all, episodes are formed, and of how many turns each."""
+    """From how many sessions with hits, and how many in all, episodes are formed, and of which turns each."""
 
     matched: int
     sessions: int
+    before: int
     turns: int
+    quotes: int
+    """So many hits will be quoted, or more."""
 
     @property
     def is_tight(self) -> bool:
@@ -121,23 +124,22 @@ def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCan
     """Where the hits alone would fill the budget, only as many as the floor of episodes has room for."""
     budget = request.budget
     if sum([len(hit.turn.text) for hit in hits]) < CHARS_A_TOKEN * budget.max_tokens:
-        return _Reach(EPISODE_SESSIONS, EPISODE_SESSIONS + RECENT_SESSIONS, AROUND_MAX)
+        return _Reach(EPISODE_SESSIONS, EPISODE_SESSIONS + RECENT_SESSIONS, AROUND, AROUND_MAX, 0)
     floor = floors_of(policy, request.purpose, budget, budget.max_tokens).kept.get("episodes", 0)
     count = min(EPISODE_SESSIONS, floor // TOKENS_AN_EPISODE)
-    return _Reach(count, count, TIGHT_MAX)
+    return _Reach(count, count, TIGHT_AROUND, TIGHT_MAX, budget.max_tokens // TOKENS_A_QUOTE)
 
 
-def _sessions(index: StoredIndex, here: str, now: str, cued: CuedTurns) -> _Sessions:
+def _sessions(index: StoredIndex, here: int | None, now: str, cued: CuedTurns) -> _Sessions:
     """By when something was last said in them up to now, as far as the cues let it be told."""
     whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
-    number = index.session_number(here)
-    held = len(order) - (number is not None)
+    held = len(order) - (here is not None)
     said_by = int(parse_instant(now).timestamp())
     if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
-        return _Sessions(held, order if number is None else order[order != number], 0, 0)
+        return _Sessions(held, order if here is None else order[order != here], 0, 0)
     others = whole > _NEVER
-    if number is not None:
-        others[number] = False
+    if here is not None:
+        others[here] = False
     if cued.within is None:
         ends, in_range = whole, held
     else:
@@ -170,58 +172,71 @@ def _ends(index: StoredIndex, among: Mask | None) -> Ints:
 
 
 def _around(
-    ctx: Context,
-    reader: Reader,
-    request: ComposeRequest,
-    cues: AskedCues,
-    members: Sequence[HitCandidate],
-    turns_max: int,
-) -> list[EpisodeCandidate]:
-    """The stretch around the best hit of a session."""
-    best = members[0].turn
-    first = max(1, best.seq - (AROUND if turns_max == AROUND_MAX else TIGHT_AROUND))
-    where = (*_in_session(request, best.session_id), ("seq", ">=", first), ("seq", "<", first + turns_max))
-    scores = {hit.turn.id: hit.score for hit in members}
-    return [_scored(episode, scores) for episode in _formed(ctx, reader, request, cues, where)]
+    index: StoredIndex, best: Mapping[int, int], found: Hits, cued: CuedTurns, reach: _Reach
+) -> dict[int, Sequence[int]]:
+    """By session, the turns around its best hit. Where there is little room, sessions first of which not everything
+    will be quoted anyway.
+    """
+    likely = frozenset(found.ordinals[: reach.quotes]) if reach.is_tight else frozenset()
+    stretches: dict[int, Sequence[int]] = {}
+    told_already: dict[int, Sequence[int]] = {}
+    for session, ordinal in best.items():
+        if len(stretches) >= reach.matched:
+            break
+        begin, end = index.session_span(session)
+        first = max(begin, ordinal - reach.before)
+        stretch = _left(range(first, min(end, first + reach.turns)), cued.in_range)
+        is_fresh = not reach.is_tight or sum(each not in likely for each in stretch) >= FRESH_MIN
+        (stretches if is_fresh else told_already)[session] = stretch
+    for session, stretch in told_already.items():
+        if len(stretches) >= reach.matched:
+            break
+        stretches[session] = stretch
+    return stretches
 
 
-def _latest(
-    ctx: Context,
-    reader: Reader,
-    request: ComposeRequest,
-    cues: AskedCues,
-    index: StoredIndex,
-    number: int,
-    within: Mask | None,
-) -> list[EpisodeCandidate]:
-    """The end of a session, or of what the cues leave of it."""
-    where = _in_session(request, index.session_ids[number])
+def _end(index: StoredIndex, session: int, now: str, within: Mask | None) -> Sequence[int]:
+    """The last turns of a session, up to now, and as far as the cues leave them."""
+    begin, end = index.session_span(session)
+    is_meant = index.ts[begin:end] <= int(parse_instant(now).timestamp())
     if within is not None:
-        last = int(((index.session == number) & within).nonzero()[0][-1])
-        turns = turns_by_id(ctx, reader, request.scope.tenant_id, [index.id(last)], is_asked_later=True)
-        where = (*where, *(("seq", "<=", turn.seq + AROUND) for turn in turns.values()))
-    return _formed(ctx, reader, request, cues, where)
+        is_meant &= within[begin:end]
+    (places,) = is_meant.nonzero()
+    ordinals: list[int] = (places[-AROUND_MAX:] + begin).tolist()
+    return ordinals
+
+
+def _left(ordinals: Sequence[int], in_range: Mask | None) -> Sequence[int]:
+    return ordinals if in_range is None else [ordinal for ordinal in ordinals if in_range[ordinal]]
 
 
 def _formed(
-    ctx: Context, reader: Reader, request: ComposeRequest, cues: AskedCues, where: tuple[Condition, ...]
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    index: StoredIndex,
+    cues: AskedCues,
+    stretches: Iterable[Sequence[int]],
 ) -> list[EpisodeCandidate]:
-    """The episodes of a stretch that have something to say; nothing of what lies outside a time range."""
+    """The episodes of stretches that have something to say; nothing of what lies outside a time range."""
     tenant_id = request.scope.tenant_id
-    turns = [turn.read for turn in last_turns(ctx, reader, tenant_id, where, AROUND_MAX)]
-    if cues.is_wall:
-        turns = [read for read in turns if cues.bars(read.turn.ts) is None]
-    ids = (read.turn.id for read in turns)
-    episodes = ctx.cache(TurnCache).glean("episodes", tenant_id, ids, lambda: form_episodes(turns, {}))
+    ids = [[index.id(ordinal) for ordinal in stretch] for stretch in stretches]
+    flat = [id_ for stretch in ids for id_ in stretch]
+    turns = turns_by_id(ctx, reader, tenant_id, flat, is_asked_later=True) if flat else {}
+    cache = ctx.cache(TurnCache)
+    episodes: list[EpisodeCandidate] = []
+    for stretch in ids:
+        read = [turns[id_].read for id_ in stretch if id_ in turns]
+        if cues.is_wall:
+            read = [each for each in read if cues.bars(each.turn.ts) is None]
+        named = (each.turn.id for each in read)
+        episodes += cache.glean("episodes", tenant_id, named, lambda read=read: form_episodes(read, {}))  # type: ignore[misc]
     return [episode for episode in episodes if episode.lines]
 
 
-def _in_session(request: ComposeRequest, session_id: str) -> tuple[Condition, ...]:
-    return ("user_id", "=", request.scope.user_id), ("session_id", "=", session_id)
-
-
 def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
-    return episode.model_copy(update={"score": max(scores.get(source, 0.0) for source in episode.sources)})
+    score = max([scores.get(source, 0.0) for source in episode.sources], default=0.0)
+    return episode.model_copy(update={"score": score}) if score else episode
 
 
 def _backwards(text: str) -> tuple[int, ...]:

@@ -74,7 +74,7 @@ def gather(
     stores = load_stores(reader, scope, wanted)
     run = gather_run(reader, scope, wanted, policy.compose, opening)
     tools = _tools(session, policy.compose.tool_evidence_max)
-    episodes = gather_episodes(ctx, reader, request, policy.compose, index, found.hits, cues, cued)
+    episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     beside: dict[str, Any] = {} if run.basis is None else {"run": run.basis}
     if summary is not None and summary.left:
         beside["summary_left"] = summary.left

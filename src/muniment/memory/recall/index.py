@@ -260,6 +260,11 @@ class StoredIndex(Kept):
             session_id
         )
 
+    def session_span(self, number: int) -> tuple[int, int]:
+        """The ordinals of a session's turns: from the first up to before the second."""
+        begin, end = self.session.searchsorted((number, number + 1))
+        return int(begin), int(end)
+
     def _ordered(self, name: str) -> Ints:
         joined = _joined(self._segments, name)
         return joined if self._order is None else joined[self._order]
