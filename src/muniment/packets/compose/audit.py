@@ -13,9 +13,10 @@ from muniment.packets.compose.explain import (
     REASONS,
     UNGATHERED_REASONS,
     candidates_of,
+    names_of,
     selected_name,
 )
-from muniment.packets.page.lines import SECTIONS, state_units
+from muniment.packets.page.lines import SECTIONS, state_units, summary_evidence
 from muniment.packets.pool import Pool
 
 __all__ = ["audit"]
@@ -29,7 +30,7 @@ def audit(pool: Pool, packet: MemoryPacket) -> list[str]:
         *_fates(pool, packet),
         *_contents(packet, selected),
         *_budget(packet),
-        *_citations(packet, {each for kind, each in selected if kind == "summary"}),
+        *_citations(packet, _summed_up(pool, packet)),
         *_quotes(pool, packet),
         *_counts(pool, packet),
     ]
@@ -115,6 +116,14 @@ def _counts(pool: Pool, packet: MemoryPacket) -> Iterator[str]:
     told = packet.explain.filters.get("not_gathered")
     if told != {each.kind: each.to_report() for each in pool.not_gathered}:
         yield "explain.filters.not_gathered is not what was counted"
+
+
+def _summed_up(pool: Pool, packet: MemoryPacket) -> set[str]:
+    """What the lines of the summary that were selected rest on."""
+    selected = set(map(selected_name, packet.explain.selected))
+    names = names_of("summary", (line.evidence_id for line in pool.summary))
+    lines = zip(names, pool.summary, strict=True)
+    return {evidence_id for name, line in lines if name in selected for evidence_id in summary_evidence(line)}
 
 
 def _citations(packet: MemoryPacket, summed_up: set[str]) -> Iterator[str]:
