@@ -192,6 +192,7 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
         return [placed.item for placed in draft.items(block)]
 
     marks = draft.request.marks
+    cited = cited_by(draft)
     return lay_out(
         Sheet(
             purpose=draft.purpose,
@@ -209,9 +210,9 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             episodes=held("episodes"),
             insights=held("insights"),
             allows_insights=allows_insights(draft),
-            cited=cited_by(draft),
+            cited=cited,
             who=draft.who,
-            results={name for name in cited_by(draft) if draft.is_result(name)},
+            results={name for name in cited if draft.is_result(name)},
             known_marks={} if marks is None else marks.numbers,
             next_mark=1 if marks is None else marks.next_number,
             dated_lines=dated_lines,
