@@ -72,7 +72,7 @@ def gather(
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session, window)
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
-    run = gather_run(reader, scope, wanted, policy.compose, opening)
+    run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     tools = _tools(session, policy.compose.tool_evidence_max)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     beside: dict[str, Any] = {} if run.basis is None else {"run": run.basis}

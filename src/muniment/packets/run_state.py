@@ -6,7 +6,7 @@ compaction, after `resume` and in another process (TM-02). Nothing here decides 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.memory_packet import OpenLoop, WorkingState
@@ -59,9 +59,17 @@ class Task(NamedTuple):
 
 
 def gather_run(
-    reader: Reader, scope: Scope, wanted: Wanted, policy: ComposePolicy, opening: Mapping[str, Any] | None = None
+    reader: Reader,
+    scope: Scope,
+    wanted: Wanted,
+    policy: ComposePolicy,
+    opening: Mapping[str, Any] | None = None,
+    is_meant: Callable[[str], bool] | None = None,
 ) -> GatheredRun:
-    """The run as it stands. `opening` is what a run that has not written yet will be started with."""
+    """The run as it stands. `opening` is what a run that has not written yet will be started with.
+
+    `is_meant` says of the moment at which a claim was made whether it is asked for.
+    """
     patched = read_state(reader, scope)
     known: dict[str, Any] = {} if patched is None else patched.to_wire()
     named = _named_events(reader, scope, known)
@@ -70,7 +78,7 @@ def gather_run(
         known[OPEN_LOOPS] = rest
     task = _task(reader, scope, opening)
     _put_task(known, task)
-    claims, claims_beyond = verified_claims(reader, scope, wanted, policy.claims_max)
+    claims, claims_beyond = verified_claims(reader, scope, wanted, policy.claims_max, is_meant)
     listed = {
         NEXT_ACTIONS: planned_actions(reader, scope),
         CONFLICTS: open_conflicts(reader, scope, policy.conflicts_max),

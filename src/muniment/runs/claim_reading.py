@@ -10,7 +10,7 @@ from muniment.memory.recall.reasons import match_text
 from muniment.store.items import newest_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
@@ -30,13 +30,18 @@ class _MatchedClaim(NamedTuple):
     """Of the documents it cites."""
 
 
-def verified_claims(reader: Reader, scope: Scope, wanted: Wanted, limit: int) -> tuple[list[dict[str, Any]], int]:
+def verified_claims(
+    reader: Reader, scope: Scope, wanted: Wanted, limit: int, is_meant: Callable[[str], bool] | None = None
+) -> tuple[list[dict[str, Any]], int]:
     """At most `limit` verified claims of the run that rest on what stands, each with the evidence it names first; and
-    how many more there are."""
+    how many more there are. `is_meant` says of the moment at which a claim was made whether it is asked for.
+    """
     where: tuple[Condition, ...] = (("kind", "=", "claim"), ("run_id", "=", scope.run_id))
     found: list[_MatchedClaim] = []
     for item in newest_items(reader, where):
         if item.status != "verified" or item.user_id != scope.user_id:
+            continue
+        if is_meant is not None and not is_meant(item.created_at):
             continue
         claim = item.plain()
         refs = claim["evidence_refs"]

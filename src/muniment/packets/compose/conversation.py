@@ -303,12 +303,10 @@ class Quotes:
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
         ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
-        is_wall = draft.cues.is_wall
+        has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         for name, hit in ranked:
             turn = hit.turn
-            reason = draft.bars(turn.trust, turn.flags) or draft.bars_sentence(turn.id, turn.text)
-            if reason is None and is_wall:
-                reason = draft.cues.bars(turn.ts)
+            reason = None if has_no_bar else _unfit_turn(draft, turn)
             if reason is not None:
                 draft.tally.omit(name, reason)
             elif not turn.text.strip():

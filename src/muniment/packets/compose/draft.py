@@ -45,6 +45,11 @@ class Wall:
         self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
 
     @property
+    def hides_nothing(self) -> bool:
+        """Is there nothing behind the wall, or no wall?"""
+        return not self._ids and not self._whole
+
+    @property
     def hides_words(self) -> bool:
         """Is there a statement behind the wall?"""
         return bool(self._whole)
@@ -157,6 +162,11 @@ class PacketDraft:
         """Turns that a cue points at."""
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
+
+    @property
+    def bars_no_turn(self) -> bool:
+        """May every turn of the pool be told, as far as it depends on where it comes from and what it repeats?"""
+        return not self._withheld and self.wall.hides_nothing
 
     # -- filters that every kind shares ----------------------------------------------------------------
 
