@@ -156,7 +156,8 @@ def test_a_state_larger_than_the_budget_still_makes_an_honest_packet(
     goal: str, slots: dict[str, str], purpose: Any, cap: int, counter: Any
 ) -> None:
     state = {"state_version": 1, "goal": goal * 40, "slots": slots, "constraints": dict(slots)}
-    pool = Pool.from_wire({**dict.fromkeys(Pool.model_fields, ()), "working_state": state})
+    lists = [name for name, field in Pool.model_fields.items() if field.is_required()]
+    pool = Pool.from_wire({**dict.fromkeys(lists, ()), "working_state": state})
     caps = {**dict.fromkeys(SECTIONS, 256), "working_state": cap}
     request = ComposeRequest.from_wire(
         {

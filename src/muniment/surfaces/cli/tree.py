@@ -61,6 +61,7 @@ _RUN = _group(
     narrative=Entry("Tell a snapshot in words, or what changed since another.", "runs:narrative"),
     resume=Entry("Say what a restart of a run would begin with.", "runs:resume"),
     unlock=Entry("Open a run again after it was locked.", "runs:unlock"),
+    summarize=Entry("Give a summary of your own of a run's session.", "runs:summarize"),
     drift=Entry("Measure loops, stalls and what long runs forget.", "runs:drift"),
     view=Entry("Write a run as a page that needs no server.", "runs:view"),
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
+    from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.runs.drift import DriftReport
     from muniment.runs.reading import Resumed
     from muniment.runs.records import RunClaim, RunLog
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import RunState
 
 __all__ = ["claims", "conflicts", "drift", "events", "failures", "list_", "log", "narrative", "questions", "resume"]
-__all__ += ["show", "snapshot", "snapshots", "unlock", "verifications", "view"]
+__all__ += ["show", "snapshot", "snapshots", "summarize", "unlock", "verifications", "view"]
 
 _RUN = {"run_id": "RUN"}
 
@@ -478,6 +479,22 @@ unlock = Command(
     },
     words={"reason": Word("Why it may go on; kept in the ledger.")},
     about="Only if its snapshot holds now; else exit 1, and it stays locked.",
+)
+
+
+def _show_summarized(call: Call) -> Iterator[str]:
+    given: GivenSummary = call.answer
+    yield f"{given.summary_id}: packets of the session {given.session_id} tell it as yours"
+    yield f"    on {', '.join(given.sources)}"
+
+
+summarize = Command(
+    "run.summarize",
+    _show_summarized,
+    arguments={"text": "TEXT"},
+    words={"sources": Word("An event that it sums up; repeatable.", "source", "EVENT", many=True)},
+    about="A summary of your own of the run's session. The newest stands; it is told as given by the caller, with its "
+    "sources, and forgotten with any of them.",
 )
 
 
