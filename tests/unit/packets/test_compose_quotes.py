@@ -399,3 +399,21 @@ def test_whatever_evidence_says_the_page_has_the_lines_it_has(lines: list[tuple[
     real = [line for block in (page.opening, *page.lines.values()) for line in block]
     shown = re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", made.text)
     assert sum(_PAGE_LINE.match(line) is not None for line in shown) == len(real)
+
+
+@pytest.mark.req("TM-08", "MP-16")
+@pytest.mark.parametrize("max_tokens", [256, 2048])
+def test_days_that_an_episode_names_are_resolved_from_when_each_sentence_was_said(max_tokens: int) -> None:
+    told = [
+        make_line("m1", "We went hiking yesterday.", 3.0, role="user", speaker="Ana", ts="2026-04-28T09:30:00Z"),
+        make_line("m2", "I fly home tomorrow.", 2.0, role="assistant", ts="2026-04-29T23:00:00Z"),
+        make_line("t1", "Rain is due tomorrow.", 1.0, role="tool", ts="2026-04-29T23:00:00Z"),
+    ]
+    request = make_request("planner", query="", max_tokens=max_tokens)
+    made = composed(request=request, episodes=[make_episode("ep1", "2026-04-28T09:30:00Z", *told)])
+    assert "2026-04-28: Ana: We went hiking yesterday (= 2026-04-27). [1]\n" in made.text
+    assert "- assistant: I fly home tomorrow (= 2026-04-30). [2]\n" in made.text
+    assert "- tool: Rain is due tomorrow. [3]\n" in made.text
+    (episode,) = made.packet.long_term.episodes
+    assert episode.summary == "We went hiking yesterday."
+    assert render(made.packet).text == made.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,17 @@ from muniment.packets.compose.items import allows_insights, place_facts, place_i
 from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
-from muniment.packets.page.layout import DATED_LINES, EXCERPTS, MARKS, Page, Quoted, Sheet, excerpt_note, lay_out
+from muniment.packets.page.layout import (
+    DATED_LINES,
+    EXCERPTS,
+    MARKS,
+    SAID,
+    Page,
+    Quoted,
+    Sheet,
+    excerpt_note,
+    lay_out,
+)
 from muniment.packets.page.lines import (
     BLOCK_NAMES,
     BLOCKS,
@@ -212,12 +222,22 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             allows_insights=allows_insights(draft),
             cited=cited,
             who=draft.who,
+            said_at=_said_at(draft),
             results={name for name in cited if draft.is_result(name)},
             known_marks={} if marks is None else marks.numbers,
             next_mark=1 if marks is None else marks.next_number,
             dated_lines=dated_lines,
         )
     )
+
+
+def _said_at(draft: PacketDraft) -> Callable[[str], str | None]:
+    """When what stands in episodes was said, as the citations of the packet will tell it."""
+    placed_episodes = draft.items("episodes")
+    times = _times(draft) if placed_episodes else {}
+    sources = [source for placed in placed_episodes for source in placed.item.sources]
+    cited = [_citation(draft, source, times) for source in sources]
+    return {each["id"]: each.get("ts") for each in cited if each["type"] == SAID}.get
 
 
 def assemble(draft: PacketDraft, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:

@@ -238,6 +238,13 @@ class PacketDraft:
         """From when the days are counted that a turn names, where lines are priced with them; a tool's from none."""
         return None if turn.role == "tool" or not self.prices_dates else emitted_ts(turn.ts)
 
+    def counted_from_of(self, evidence_id: str) -> str | None:
+        """The same for what is here as a sentence alone."""
+        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        if said is None or said.role == "tool" or not self.prices_dates:
+            return None
+        return emitted_ts(said.ts)
+
     # -- placing ---------------------------------------------------------------------------------------
 
     def share(self, part: float) -> int:

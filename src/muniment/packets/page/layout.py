@@ -58,6 +58,7 @@ __all__ = [
     "DATED_LINES",
     "EXCERPTS",
     "MARKS",
+    "SAID",
     "Page",
     "Quoted",
     "Sheet",
@@ -69,6 +70,8 @@ __all__ = [
 
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
+SAID = "message"
+"""The type of citation of what somebody said: days that it names are counted from when that was."""
 MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
 DATED_LINES = "dated_lines"
@@ -137,6 +140,8 @@ class Sheet:
     cited: Container[str]
     who: Callable[[str], str | None]
     """Who said a piece of evidence, where that is known by name; of a tool's result, the call."""
+    said_at: Callable[[str], str | None]
+    """When somebody said a piece of evidence, where that is known."""
     results: Container[str] = frozenset()
     """Evidence that tools answered."""
     known_marks: Mapping[str, int] = field(default_factory=dict)
@@ -192,14 +197,14 @@ class _Dates:
     def __init__(self, lines_max: int | None) -> None:
         self._left = lines_max
 
-    def __call__(self, quote: Quoted) -> str | None:
-        """From when the days of a quote are counted; None where they stay as they were said."""
+    def __call__(self, text: str, said_at: str | None) -> str | None:
+        """From when the days of a text are counted; None where they stay as they were said."""
         if self._left is None:
-            return quote.said_at
-        if self._left == 0 or not has_dates(quote.text, quote.said_at):
+            return said_at
+        if self._left == 0 or not has_dates(text, said_at):
             return None
         self._left -= 1
-        return quote.said_at
+        return said_at
 
 
 def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates, sections: dict[Section, list[str]]) -> list[str]:
@@ -227,13 +232,19 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
             return (
-                _quote(sheet, turn, mark(turn.evidence_id), dates(turn), _note(sheet, turn, mark))
+                _quote(
+                    sheet,
+                    turn,
+                    mark(turn.evidence_id),
+                    dates(turn.text, turn.said_at),
+                    _note(sheet, turn, mark),
+                )
                 for turn in sheet.window
             )
         case "tools":
             return (tool_line(tool, mark) for tool in sheet.tools)
         case "episodes":
-            return (episode_text(episode, sheet.who, mark, sheet.results) for episode in sheet.episodes)
+            return _episodes(sheet, mark, dates)
         case "insights":
             return _insights(sheet, mark)
 
@@ -257,7 +268,7 @@ def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
             day = day_of(quote.ts)
             yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield _quote(sheet, quote, own, dates(quote), _note(sheet, quote, mark))
+        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark))
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
@@ -269,6 +280,14 @@ def _quote(sheet: Sheet, quote: Quoted, mark: str, said_at: str | None, note: st
         return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
     is_result = quote.evidence_id in sheet.results
     return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=said_at)
+
+
+def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
+    def said_at(source: str, sentence: str) -> str | None:
+        return dates(sentence, sheet.said_at(source))
+
+    for episode in sheet.episodes:
+        yield episode_text(episode, sheet.who, mark, sheet.results, said_at)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -321,6 +340,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         allows_insights=insight.usage_policy.allow_in_responder,
         cited={citation.id for citation in packet.citations},
         who=names.get,
+        said_at={each.id: each.ts for each in packet.citations if each.ts and each.type == SAID}.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
         known_marks=_marks_of(packet),
         dated_lines=_dated_lines_of(packet),

@@ -518,11 +518,16 @@ def procedure_line(procedure: Procedure, mark: Mark) -> str:
 
 
 def episode_text(
-    episode: Episode, who: Callable[[str], str | None], mark: Mark, results: Container[str] = frozenset()
+    episode: Episode,
+    who: Callable[[str], str | None],
+    mark: Mark,
+    results: Container[str] = frozenset(),
+    said_at: Callable[[str, str], str | None] = lambda _source, _sentence: None,
 ) -> str:
     """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences.
 
-    `results` are the ids of what tools answered.
+    `results` are the ids of what tools answered; `said_at` tells from when the days are counted that a sentence of a
+    source names; where it does not, they stay so.
     """
     sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())
     lines = []
@@ -530,7 +535,8 @@ def episode_text(
         source = episode.sources[at] if at < len(episode.sources) else None
         speaker = who(source) if source else None
         joint = " →" if source in results else ":"
-        said = f"{flat(speaker)}{joint} {flat(sentence)}" if speaker else flat(sentence)
+        told = flat(dated(sentence, said_at(source, sentence) if source else None))
+        said = f"{flat(speaker)}{joint} {told}" if speaker else told
         lines.append(f"{said} {mark(source)}" if source else said)
     if not sentences:
         labels = flat(", ".join(episode.tags or ())) or "something"
