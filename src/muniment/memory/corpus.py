@@ -247,13 +247,17 @@ class Corpus:
         corpus_scope = self._corpus_scope
         return self._ctx.engine.read(corpus_scope.tenant_id, lambda reader: read_chunk(reader, corpus_scope, chunk_id))
 
-    def search(self, query: str, *, k: int = 10, now: Any = None) -> list[Hit]:
-        """The best `k` chunks of the live documents for a query, best first, each saying why."""
+    def search(self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None) -> list[Hit]:
+        """The best `k` chunks of the live documents for a query, best first, each saying why.
+
+        A hit's score is the chance that it is evidence, 0 to 1; `min_score` leaves out what is less likely.
+        """
         from muniment.memory.document_reading import ended_sessions
-        from muniment.memory.searching import check_search, find_turns
+        from muniment.memory.searching import check_min_score, check_search, find_turns
 
         ctx, corpus_scope = self._ctx, self._corpus_scope
         query, k, moment = check_search(ctx, query, k, now)
+        least = check_min_score(min_score)
 
         def work(reader: Reader) -> list[Hit]:
             ended = ended_sessions(reader, corpus_scope)
@@ -268,7 +272,7 @@ class Corpus:
                 ctx.policy.recall,
                 without=ended,
             )
-            return [_chunk_hit(each) for each in found]
+            return [_chunk_hit(each) for each in found if each.ranked.chance >= least]
 
         return ctx.engine.read(corpus_scope.tenant_id, work)
 

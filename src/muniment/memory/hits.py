@@ -20,7 +20,7 @@ def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: 
             "id": turn.id,
             "kind": kind,
             "text": turn.text,
-            "score": found.ranked.score,
+            "score": found.ranked.chance,
             "ts": turn.ts,
             "sources": (turn.id,),
             "why": (*found.reasons, *why),

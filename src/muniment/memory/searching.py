@@ -30,7 +30,7 @@ from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
 from muniment.store.turns import speaker_of
 
-__all__ = ["FoundTurn", "check_search", "find_turns", "load_index"]
+__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index"]
 
 SEARCH_MAX = 1000
 
@@ -96,6 +96,19 @@ def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, 
         raise InvalidInput(f"k should be a whole number from 1 to {SEARCH_MAX}", path="$.k")
     moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
     return query[:QUERY_CHARS_MAX], k, format_instant(moment)
+
+
+def check_min_score(min_score: Any) -> float:
+    """Check the least score of a hit; where none is given, every hit is wanted."""
+    if min_score is None:
+        return 0.0
+    if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
+        raise InvalidInput(
+            "min_score should be a number from 0 to 1",
+            path="$.min_score",
+            hint="a score is the chance that a hit is evidence: 0.5 keeps what is more likely so than not",
+        )
+    return float(min_score)
 
 
 def find_turns(

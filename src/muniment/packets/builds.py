@@ -145,6 +145,19 @@ class Build:
         """The packet itself: read, and held to its contract, when it is first asked for."""
         return MemoryPacket.from_wire(read_canonical(self.packet_bytes.decode()))
 
+    @cached_property
+    def found(self) -> bool:
+        """Does memory hold something on what was asked?
+
+        True where a quote is evidence with `policy.compose.found_min` or more, or a fact of the packet or a verified
+        claim of the run has `match_min` of what was asked for. Where nothing was asked, true where anything stands in
+        the packet. It is kept in the packet itself (`explain.filters.evidence`); of a build that an earlier version
+        composed it is not known, and true where there is a text.
+        """
+        told = self.packet.explain.filters.get("evidence")
+        found = told.get("found") if isinstance(told, dict) else None
+        return found if isinstance(found, bool) else bool(self.text)
+
     def _rendered(self) -> Rendered:
         return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars)
 

@@ -196,7 +196,7 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
     return HitCandidate.unchecked(
         {
             "turn": found.turn.about(asked),
-            "score": ranked.score,
+            "score": ranked.chance,
             "parts": parts,
             "reasons": reasons,
             "superseded": found.superseded,

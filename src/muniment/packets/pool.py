@@ -48,7 +48,7 @@ CUE_PART = "cue"
 
 
 class HitCandidate(Record):
-    """A turn that the search found, with its score and why."""
+    """A turn that the search found, how likely it is evidence (`score`, 0 to 1), and why."""
 
     turn: Turn
     score: Number

@@ -8,10 +8,11 @@ from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
 from muniment.memory.hits import turn_hit
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import check_search, find_turns
+from muniment.memory.searching import check_min_score, check_search, find_turns
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
+    from muniment.core.policy.recall import RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.packets.pool import FactCandidate
@@ -20,29 +21,38 @@ if TYPE_CHECKING:
 __all__ = ["search_user"]
 
 
-def search_user(ctx: Context, scope: Scope, query: str, k: int, now: Any) -> list[Hit]:
-    """The best `k` turns and facts of the scope's user for a query, best first."""
+def search_user(ctx: Context, scope: Scope, query: str, k: int, now: Any, min_score: float | None = None) -> list[Hit]:
+    """The best `k` turns and facts of the scope's user for a query, best first; none that is less likely evidence than
+    `min_score`.
+    """
     query, k, moment = check_search(ctx, query, k, now)
+    least = check_min_score(min_score)
+    policy = ctx.recall_policy
 
     def work(reader: Reader) -> list[Hit]:
-        turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, ctx.recall_policy)
-        hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment)
-        return sorted(hits, key=lambda hit: -hit.score)[:k]
+        turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy)
+        hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment, policy)
+        return [hit for hit in sorted(hits, key=lambda hit: -hit.score)[:k] if hit.score >= least]
 
     return ctx.engine.read(scope.tenant_id, work)
 
 
-def _fact_hits(reader: Reader, scope: Scope, query: str, now: str) -> list[Hit]:
+def _fact_hits(reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy) -> list[Hit]:
     """The facts that match and have not ended; a scope without facts loads nothing of what reads them."""
     items = visible_facts(reader, scope)
     if not items:
         return []
+    from muniment.memory.recall.evidence import calibration, chance_of_fact
     from muniment.memory.recall.reasons import read_wanted
     from muniment.packets.gathering import fact_match, match_facts
 
-    wanted = read_wanted(query)
+    wanted, made = read_wanted(query), calibration(policy.evidence)
     return [
-        _fact_hit(found, fact_match(wanted, found.fact.fact_key, found.fact.value).reasons)
+        _fact_hit(
+            found,
+            fact_match(wanted, found.fact.fact_key, found.fact.value).reasons,
+            chance_of_fact(found.score, made),
+        )
         for found in match_facts(reader, items, wanted)
         if found.score > 0 and found.fact.status == "active" and not _has_ended(found.fact, now)
     ]
@@ -54,14 +64,14 @@ def _has_ended(fact: Fact, now: str) -> bool:
     return end is not None and end < now
 
 
-def _fact_hit(found: FactCandidate, reasons: tuple[str, ...]) -> Hit:
+def _fact_hit(found: FactCandidate, reasons: tuple[str, ...], chance: float) -> Hit:
     fact = found.fact
     value = fact.value if isinstance(fact.value, str) else canonical_text(fact.value)
     return Hit(
         id=fact.fact_id,
         kind="fact",
         text=f"{fact.fact_key}: {value}",
-        score=found.score,
+        score=chance,
         ts=found.since or found.recorded_at,
         sources=fact.sources,
         why=("a fact that stands", *reasons),

@@ -184,7 +184,7 @@ def test_barred_trust_and_sources_that_give_orders_are_kept_out() -> None:
 def test_sources_outside_the_pool_are_cited_as_events() -> None:
     made = composed(make_fact("f1", "user.city", "Berlin", sources=["e9", "e8", "e9"]))
     assert [(each.id, each.type) for each in made.packet.citations] == [("e9", "event"), ("e8", "event")]
-    assert made.text[: made.stable_chars].splitlines()[-1] == "- user.city: Berlin [1]"
+    assert "- user.city: Berlin [1]" in made.text.splitlines()
     assert made.marks == {"1": "e9"}
 
 

@@ -63,7 +63,7 @@ def omitted(made: Composed) -> dict[str, str]:
 
 @pytest.mark.req("MP-01", "MP-02")
 def test_an_empty_pool_makes_an_empty_valid_packet() -> None:
-    made = composed(make_request("responder", cues={"tags": ["trip"]}))
+    made = composed(make_request("responder", query="", cues={"tags": ["trip"]}))
     assert (made.text, made.tokens, made.marks) == ("", 0, {})
     meta = made.packet.to_wire()["meta"]
     assert meta["cues"] == {"tags": ["trip"]}

@@ -87,6 +87,10 @@ class RecallPolicy(Record):
     diversity_pool: Positive = 40
     """How many of the best candidates `diversity` is applied to."""
 
+    # -- how likely it is evidence --
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a7f5b927177d3d88"
+    """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
+
     # -- what changed --
     newest_pool: Positive = 10
     """How many of the best candidates are compared: those that answer alike are put in order of time, the newest first.

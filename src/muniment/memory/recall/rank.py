@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact
-from muniment.memory.recall.newest import newest_first, restated
+from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.reasons import Reasons, Said
 from muniment.memory.recall.score import Dense, Scores, score
 
-__all__ = ["Ranked", "Reach", "rank", "top"]
+__all__ = ["Ranked", "Reach", "rank", "signs_of", "top"]
 
 
 class Reach:
@@ -36,6 +37,8 @@ class Ranked(NamedTuple):
     score: float
     parts: Mapping[str, float]
     """The features that the score is the sum of."""
+    chance: float
+    """How likely it is evidence for the query, from 0 to 1; falls from place to place."""
     restated_by: int | None
     """The ordinal of a later turn that answers alike, and otherwise. What of it that ends is not told here."""
     reasons: tuple[str, ...]
@@ -59,6 +62,54 @@ def rank(
     """
     if k < 1 or not len(index.ts):
         return []
+    asked, scores, said, order, places = _placed(query, index, policy, now, k, dense, exact_moments, among, reach)
+    later = restated(asked, index, policy, said, order.alike)
+    best = order.ordinals[:k]
+    signs = read_signs(asked, index, policy, scores, said, order.ordinals[: max(k, FIRST)], places)[: len(best)]
+    made = calibration(policy.evidence)
+    likely = chances(signs, places[: len(best)], made, has_vectors="dense_turn" in scores.parts)
+    told = Reasons(query, asked, index.speakers, policy)
+    chosen = np.array(best, np.int64)
+    names = list(scores.parts)
+    columns = [part[chosen].tolist() for part in scores.parts.values()]
+    values = list(zip(*columns, strict=True)) or [()] * len(best)
+    worths = places[: len(best)].tolist()
+    shifts = (places[: len(best)] - scores.total[chosen]).tolist()
+    ranked = []
+    for place, ordinal in enumerate(best):
+        parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
+        reasons = told.of(said.held(ordinal), parts)
+        if shifts[place]:
+            parts["order"] = shifts[place]
+        if ordinal in order.alike[:1]:
+            reasons.append(f"newest of {len(order.alike)} that answer alike")
+        ranked.append(Ranked(ordinal, worths[place], parts, likely[place], later.get(ordinal), tuple(reasons)))
+    return ranked
+
+
+def signs_of(
+    query: str, index: ScopeIndex, policy: RecallPolicy, now: date, k: int, dense: Dense | None = None
+) -> tuple[list[int], npt.NDArray[np.float64]]:
+    """The ordinals that `rank` would answer, and the signs by which it tells how likely each is evidence."""
+    if not len(index.ts):
+        return [], np.zeros((0, len(SIGNS)))
+    asked, scores, said, order, places = _placed(query, index, policy, now, k, dense)
+    best = order.ordinals[: max(k, FIRST)]
+    return best[:k], read_signs(asked, index, policy, scores, said, best, places)[:k]
+
+
+def _placed(
+    query: str,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    now: date,
+    k: int,
+    dense: Dense | None,
+    exact_moments: Exact | None = None,
+    among: npt.NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
+) -> tuple[Query, Scores, Said, Order, npt.NDArray[np.float64]]:
+    """The query as it was read, what every turn scores, what the best say, their order, what each place is worth."""
     asked = read_query(query, index.speakers, now)
     scores = score(asked, index, policy, dense)
     if among is not None:
@@ -68,26 +119,7 @@ def rank(
     pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
     pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)
-    order = newest_first(asked, index, policy, said, pool, places, exact_moments)
-    later = restated(asked, index, policy, said, order.alike)
-    best = order.ordinals[:k]
-    told = Reasons(query, asked, index.speakers, policy)
-    among = np.array(best, np.int64)
-    names = list(scores.parts)
-    columns = [part[among].tolist() for part in scores.parts.values()]
-    values = list(zip(*columns, strict=True)) or [()] * len(best)
-    worths = places[: len(best)].tolist()
-    shifts = (places[: len(best)] - scores.total[among]).tolist()
-    ranked = []
-    for place, ordinal in enumerate(best):
-        parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
-        reasons = told.of(said.held(ordinal), parts)
-        if shifts[place]:
-            parts["order"] = shifts[place]
-        if ordinal in order.alike[:1]:
-            reasons.append(f"newest of {len(order.alike)} that answer alike")
-        ranked.append(Ranked(ordinal, worths[place], parts, later.get(ordinal), tuple(reasons)))
-    return ranked
+    return asked, scores, said, newest_first(asked, index, policy, said, pool, places, exact_moments), places
 
 
 def top(scores: Scores, k: int) -> Ints:

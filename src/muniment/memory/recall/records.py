@@ -33,13 +33,13 @@ class Hit(Record):
     kind: Literal["event", "fact", "episode", "chunk"]
     text: str
     score: Number
-    """Comparable within one answer, best first."""
+    """How likely it is evidence for the query, from 0 to 1: it means the same for every query and every scope."""
     ts: str
     sources: Items[str]
     """The events it rests on; for an event, itself."""
     why: Items[str]
     parts: dict[str, float]
-    """What the score is the sum of."""
+    """What its place is decided by, feature by feature; of a fact, its match."""
     session_id: str | None = None
     speaker: str | None = None
     role: str | None = None

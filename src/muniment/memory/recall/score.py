@@ -35,12 +35,14 @@ def idf(total: int, holding: int) -> float:
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
-def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None]:
-    """For every turn, what of the query's terms it says; and what may stand for them, where anything may."""
+def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None, float]:
+    """For every turn, what of the query's terms it says; what may stand for them, where anything may; and the most that
+    a turn could have that says all of them, over and over.
+    """
     size = len(index.length)
     lexical, covered, whole = np.zeros(size), np.zeros(size), 0.0
     if not size:
-        return lexical, None
+        return lexical, None, 0.0
     has_kinds = bool(query.kinds and policy.kinds)
     weights = {0: policy.own, 1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
     for slots in _portions(query.slots, size):
@@ -63,7 +65,8 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
         if has_kinds:
             np.add.at(covered, places, weight)
     damped = policy.kinds * (1 - policy.kinds_damping * float(covered.max()) / whole) if has_kinds and whole else 0.0
-    return lexical, _score_kinds(query, index, policy, damped) if damped else None
+    most = whole * (policy.saturation + 1)
+    return lexical, _score_kinds(query, index, policy, damped) if damped else None, most
 
 
 def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: float) -> Array:
@@ -220,12 +223,14 @@ class Scores(NamedTuple):
     """What the total is the sum of, by feature."""
     eligible: npt.NDArray[np.bool_] | None
     """Turns that there is a reason to show at all; None where there is one for each."""
+    unit: float = 0.0
+    """What the best match in words has, of what it could have if it said every word of the query: a share."""
 
 
 def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | None = None) -> Scores:
     """The features of every turn and their sum."""
     index.prepare(terms_of(query))
-    lexical, kinds = score_words(query, index, policy)
+    lexical, kinds, most = score_words(query, index, policy)
     words = lexical if kinds is None else lexical + kinds
     best = float(words.max(initial=0.0))
     parts: dict[str, Array] = {}
@@ -253,9 +258,8 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
     total = np.zeros(len(index.ts))
     for part in parts.values():
         total += part
-    if near:
-        return Scores(total, parts, None)
-    return Scores(total, parts, words > 0 if within is None else (words > 0) | within)
+    eligible = None if near else words > 0 if within is None else (words > 0) | within
+    return Scores(total, parts, eligible, best / most if most else 0.0)
 
 
 def _question(index: ScopeIndex, policy: RecallPolicy) -> Array:

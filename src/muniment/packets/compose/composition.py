@@ -19,6 +19,7 @@ from muniment.packets.compose.conversation import Quotes, place_short_term
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts
 from muniment.packets.compose.episodes import place_episodes
+from muniment.packets.compose.evidence import is_asked
 from muniment.packets.compose.floors import keep_floors
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
 from muniment.packets.compose.outdated import parts_of
@@ -144,6 +145,7 @@ def _give_back(draft: PacketDraft, section: Section | None, excess: int) -> None
             excess -= placed.tokens
             if excess <= 0:
                 return
+    draft.says_not_found = False  # nothing else is left to give
 
 
 def _top_up(draft: PacketDraft, quotes: Quotes, usage: Usage) -> bool:
@@ -214,6 +216,7 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             quotes=quoted("quotes"),
             superseded=_outdated(draft),
             outdated_facts={fact_id: by for fact_id, _, by in _outdated_facts(draft)},
+            says_not_found=draft.says_not_found,
             loops=held("loops"),
             window=quoted("window"),
             tools=held("tools"),
@@ -399,6 +402,12 @@ def _filters(draft: PacketDraft) -> JsonObject:
         "purpose": draft.purpose,
         "now": draft.request.now,
         "facts": {"status": "active", "valid": "now", "confidence_min": policy.confidence_min},
+        "evidence": {
+            "evidence_min": policy.evidence_min,
+            "found": draft.found if is_asked(draft) else bool(draft.placed),
+            "found_min": policy.found_min,
+            "says_not_found": draft.says_not_found,
+        },
         "time_window": {
             "episode_window_days": policy.episode_window_days,
             "raw_days": policy.raw_days,

@@ -10,10 +10,13 @@ from muniment.core.text.duplicates import Words
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
+from muniment.packets.compose.evidence import is_asked, is_found, quote_tokens_max, strong_ids
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.compose.summary import SummaryLines
 from muniment.packets.page.lines import (
+    NEAREST_FOUND,
+    NOTHING_FOUND,
     BlockName,
     day_heading,
     day_of,
@@ -222,11 +225,22 @@ class Quotes:
         self._too_little = 0
         """Room in which none of what is left out fits."""
         self._pending = self._newer_first(self._eligible())
+        self._say_not_found()
+
+    def _say_not_found(self) -> None:
+        """Where memory holds nothing on what is asked, the page says so in a line that is paid for."""
+        draft = self._draft
+        if not is_asked(draft):
+            return
+        draft.found = is_found(draft, (hit for _, hit in self._pending))
+        price = max(draft.purse.price(NOTHING_FOUND), draft.purse.price(NEAREST_FOUND))
+        if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
+            draft.purse.pay("quotes", price)
+            draft.says_not_found = True
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
         draft, waiting = self._draft, []
-        quote_max = draft.share(draft.policy.quote_share)
         room = draft.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
             if room < draft.policy.cut_tokens_min:
@@ -243,7 +257,7 @@ class Quotes:
                 draft.tally.omit(name, "duplicate", of=told.name)
                 continue
             whole = whole_turn(draft, turn)
-            price = self._price(hit, whole)
+            price, quote_max = self._price(hit, whole), self._tokens_max(hit)
             if price <= min(room, quote_max):
                 other = draft.said.find(told_text(turn, turn.text), turn.words)
                 if other is None or self._yields(other, hit, name):
@@ -265,7 +279,7 @@ class Quotes:
             if room < draft.policy.cut_tokens_min:
                 self._left += self._pending[at:]
                 break
-            if not self._place_cut(name, hit, room):
+            if not self._place_cut(name, hit, min(room, self._tokens_max(hit))):
                 self._left.append((name, hit))
         self._pending = []
         self._leave_out()
@@ -278,7 +292,7 @@ class Quotes:
         draft = self._draft
         wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
         short = ((hit, said) for hit, said in wholes if draft.purse.price(self._line(said)) <= room)
-        if not any(self._price(hit, said) <= room for hit, said in short):
+        if not any(self._price(hit, said) <= min(room, self._tokens_max(hit)) for hit, said in short):
             self._too_little = room
             return False
         self._pending = self._left
@@ -301,6 +315,7 @@ class Quotes:
         fit: list[Named] = []
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
+        strong = strong_ids(draft.pool.hits, draft.policy.evidence_min)
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
         ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
@@ -313,6 +328,8 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
+            elif turn.id not in strong and turn.id not in draft.carrying:
+                draft.tally.omit(name, "weak_evidence")
             elif len(fit) >= limit:
                 draft.tally.omit(name, "count_limit")  # without a query nothing matches it
             else:
@@ -351,6 +368,10 @@ class Quotes:
         """The event that says otherwise than a hit; of several, the last named."""
         found = self._draft.superseded.of(hit.turn.id)
         return found[-1].by if found else ""
+
+    def _tokens_max(self, hit: HitCandidate) -> int:
+        policy = self._draft.policy
+        return quote_tokens_max(hit.score, policy, self._draft.share(policy.quote_share))
 
     def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)

@@ -157,6 +157,10 @@ class PacketDraft:
         """Sentences of turns that are not here themselves."""
         self.superseded = superseded_in(pool)
         """What of the turns and sentences is outdated, and by which turn."""
+        self.found = True
+        """Does memory hold something on what is asked? Decided when the quotes are chosen."""
+        self.says_not_found = False
+        """Is there a line on the page that says that it does not?"""
         self._tools = frozenset(tool.ref for tool in pool.tools)
         self.carrying = frozenset(hit.turn.id for hit in pool.hits if hit.parts.get(CUE_PART))
         """Turns that a cue points at."""

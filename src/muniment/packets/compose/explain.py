@@ -32,6 +32,7 @@ Reason = Literal[
     "disputed",
     "overridden",
     "low_confidence",
+    "weak_evidence",
     "out_of_window",
     "not_cued",
     "scope",

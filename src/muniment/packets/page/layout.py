@@ -28,6 +28,8 @@ from muniment.memory.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (
+    NEAREST_FOUND,
+    NOTHING_FOUND,
     SECTIONS,
     STABLE_BLOCKS,
     VOLATILE_BLOCKS,
@@ -131,6 +133,8 @@ class Sheet:
     """What of the evidence is outdated, and by which other event."""
     outdated_facts: Mapping[str, str | None]
     """Facts whose own key was stated otherwise since, and in which event, where that stands on the page."""
+    says_not_found: bool
+    """Does the page say that memory holds nothing on what is asked?"""
     loops: Sequence[OpenLoop]
     window: Sequence[Quoted]
     tools: Sequence[ToolEvidence]
@@ -261,6 +265,8 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
+    if sheet.says_not_found:
+        yield NEAREST_FOUND if sheet.quotes else NOTHING_FOUND
     day = None
     for quote in sheet.quotes:
         evidence_id = quote.evidence_id
@@ -326,6 +332,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         ),
         superseded=outdated_in(packet.explain.conflicts),
         outdated_facts=facts_in(packet.explain.conflicts),
+        says_not_found=_says_not_found(packet),
         loops=short.open_loops or (),
         window=_joined_stretches(
             [
@@ -376,6 +383,11 @@ def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
     except (InvalidRecord, KeyError, TypeError, ValueError):
         return None
     return excerpt if all(gap.chars >= 0 and gap.lines >= 0 for gap in gaps_of(excerpt)) else None
+
+
+def _says_not_found(packet: MemoryPacket) -> bool:
+    told = packet.explain.filters.get("evidence")
+    return isinstance(told, Mapping) and told.get("says_not_found") is True
 
 
 def _speakers(packet: MemoryPacket) -> dict[str, str]:

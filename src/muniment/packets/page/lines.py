@@ -34,7 +34,9 @@ __all__ = [
     "FAILURES",
     "GIVEN",
     "HINTS",
+    "NEAREST_FOUND",
     "NEXT_ACTIONS",
+    "NOTHING_FOUND",
     "OBJECTIVE",
     "SECTIONS",
     "STABLE_BLOCKS",
@@ -197,6 +199,8 @@ Mark = Callable[[str], str]
 
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
+NOTHING_FOUND = "Nothing in memory answers this."
+NEAREST_FOUND = "Nothing in memory clearly answers this; the nearest it holds:"
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
 NEXT_ACTIONS = "next_actions"

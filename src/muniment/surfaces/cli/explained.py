@@ -107,6 +107,7 @@ def explained(build: Build) -> dict[str, Any]:
     return {
         "build_id": build.id,
         "query": build.request.query,
+        "found": build.found,
         "meta": packet["meta"],
         "budget_report": packet["budget_report"],
         "selected": [each.to_dict() for each in taken(build)],

@@ -83,6 +83,8 @@ class Composed(_Quoting):
     purpose: Purpose
     text: str
     """What goes into a prompt, with marks such as [1]."""
+    found: bool
+    """Does memory hold something on what was asked?"""
     tokens: Count
     max_tokens: Count
     marks: dict[str, str]

@@ -143,6 +143,8 @@ class SearchArguments(_Arguments):
     """How many at most; 10 unless said."""
     now: Absent[Judged[Moment]] = None
     """The moment it is asked at, against which "yesterday" is read, ISO 8601; later turns are not hidden."""
+    min_score: Absent[Judged[Annotated[float, Numeric(minimum=0, maximum=1)]]] = None
+    """Leave out what is less likely evidence than this, 0 to 1."""
 
 
 class ComposeArguments(_Arguments):

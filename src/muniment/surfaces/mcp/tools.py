@@ -153,8 +153,8 @@ def remember(tool_caller: ToolCaller, asked: RememberArguments) -> Answered:
 
 def search(tool_caller: ToolCaller, asked: SearchArguments) -> Answered:
     k = check_count(asked.k, 1, K_MAX, "k")
-    hits = tuple(_found_hit(tool_caller, hit) for hit in tool_caller.run.search(asked.query, k=k, now=asked.now))
-    found = Found(notice=NOTICE, hits=hits)
+    hits = tool_caller.run.search(asked.query, k=k, now=asked.now, min_score=asked.min_score)
+    found = Found(notice=NOTICE, hits=tuple(_found_hit(tool_caller, hit) for hit in hits))
     return Answered(found, words.say_found(found))
 
 
@@ -215,6 +215,7 @@ def compose(tool_caller: ToolCaller, asked: ComposeArguments) -> Answered:
         uri=build_uri(build.id),
         purpose=asked.purpose,
         text=build.text,
+        found=build.found,
         tokens=build.tokens,
         max_tokens=build.request.budget.max_tokens,
         marks=dict(build.marks),

@@ -94,7 +94,7 @@ class SentBuild(Build):
         return hash(self.id)
 
 
-_SENT = ("id", "packet", "text", "tokens", "marks", "request", "rules", "stable_chars")
+_SENT = ("id", "packet", "text", "tokens", "marks", "found", "request", "rules", "stable_chars")
 
 
 def _sent_build(**parts: Any) -> SentBuild:
@@ -139,7 +139,7 @@ def _resumed_ref(resumed: Resumed[Run]) -> ResumedRef:
 
 
 _BUILD_DOC = "A packet, the text it makes, and what was asked. What it was made from is at `…/inputs`."
-_BUILD = {name: shape_of((fields_of(Build) | {"packet": MemoryPacket})[name]) for name in _SENT}
+_BUILD = {name: shape_of((fields_of(Build) | {"packet": MemoryPacket, "found": bool})[name]) for name in _SENT}
 _RESOLVED = {"evidence_id": shape_of(str), "text": shape_of(str), "span": shape_of(Span)}
 
 

@@ -52,13 +52,19 @@ def _show_build(call: Call) -> Iterator[str]:
         sys.stdout.buffer.write(build.packet_bytes)
     elif build.text:
         yield build.text.removesuffix("\n")
-    said = "" if build.text else "; nothing to tell"
+    said = "; nothing to tell" if not build.text else "" if build.found else "; memory holds no answer"
     click.echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{said}", err=True)
 
 
 def _build_document(call: Call) -> dict[str, Any]:
     build: Build = call.answer
-    return {"build_id": build.id, "tokens": build.tokens, "text": build.text, "packet": build.packet.to_wire()}
+    return {
+        "build_id": build.id,
+        "tokens": build.tokens,
+        "found": build.found,
+        "text": build.text,
+        "packet": build.packet.to_wire(),
+    }
 
 
 compose = Command(

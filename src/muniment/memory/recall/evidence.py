@@ -1,0 +1,216 @@
+"""How likely a turn is evidence for what was asked: its signs, measured alike for every query, and what they add up to.
+
+A *sign* is a share, or the logarithm of a count. Those of the turn itself are told from those of the query as a whole,
+so that a question on which memory holds nothing has weak ones all over. Nothing here depends on how many hits are
+wanted.
+
+The weights are numbers of a file beside this module (`data/evidence.json`), fitted by `benchmarks.learn_evidence` on
+many sets of conversations and judged on the one left out. The policy names the file by its digest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.canonical import digest
+from muniment.core.policy.recall import RecallPolicy
+from muniment.core.text.analyzer import analyze, term_hash
+from muniment.core.text.word_lists import read_data
+from muniment.errors import InvalidInput
+from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.query import Query
+from muniment.memory.recall.reasons import KIND_SHARE, Said
+from muniment.memory.recall.score import Scores, idf
+
+__all__ = ["FIRST", "SIGNS", "Calibration", "calibration", "chance_of_fact", "chances", "read_signs"]
+
+Array = npt.NDArray[np.float64]
+
+SIGNS = (
+    "own",  # the share of the query's weight that the turn says itself
+    "around",  # what it hears of the query in its context, of what could be heard
+    "of_best",  # what its place is worth, against the first place
+    "place",  # the logarithm of its place
+    "best_own",  # the most that one of the first says itself
+    "best_around",  # the most that one of the first hears
+    "unheard",  # the share of the query's weight that nobody in the scope says
+    "by_named",  # said by the one person whom the query names
+    "by_other",  # said by somebody else, where it names one
+    "other_own",  # the most that one of the first of those others says itself
+    "in_time",  # said in the time asked about
+    "out_of_time",  # said outside of it
+    "asks",  # nothing but a question
+    "by_asker",  # said by the one who is asked about
+    "turn_words",  # the logarithm of its length
+    "query_words",  # the logarithm of the query's
+    "turns",  # the logarithm of the number of turns in the scope
+    "near",  # nearness in meaning, in standard deviations
+    "best_near",  # the nearest of the first
+    "near_window",  # nearness of the turns around it
+)
+"""The signs, in the order of the columns of `read_signs`."""
+FIRST = 10
+"""The best of a query is sought among so many: `read_signs` is given no fewer, where there are."""
+_QUESTION = term_hash(QUESTION)
+_FALL = 1 - 1e-4
+"""A hit is a little less likely than the one above it at least: what is sorted by its chance stays in its place."""
+_DIGITS = 8
+_LEAST = 1e-6
+
+
+# -- signs --------------------------------------------------------------------------------------------
+
+
+def read_signs(
+    query: Query,
+    index: ScopeIndex,
+    policy: RecallPolicy,
+    scores: Scores,
+    said: Said,
+    order: Sequence[int],
+    worths: Array,
+) -> Array:
+    """The signs of the turns in `order`, best first: a row each. `worths` is what their places are worth."""
+    count = len(order)
+    among = np.array(order, np.int64)
+    own, unheard = _coverage(query, index, said, order)
+    around = (_part(scores, "words", among) + _part(scores, "kinds", among)) * scores.unit
+    voice = np.zeros(count) if query.speaker is None else np.where(index.speaker[among] == query.speaker, 1.0, -1.0)
+    time = np.zeros(count) if "time" not in scores.parts else np.where(scores.parts["time"][among] > 0, 1.0, -1.0)
+    near = _part(scores, "dense_turn", among) / (policy.dense_turn or 1.0) / 3
+    asking, times = index.postings(_QUESTION)
+    top = float(worths[0]) if count else 0.0
+    columns = (
+        own,
+        around,
+        worths[:count] / top if top > 0 else np.zeros(count),
+        np.log1p(np.searchsorted(-worths[:count], -worths[:count])),  # turns worth the same share a place
+        np.full(count, own[:FIRST].max(initial=0.0)),
+        np.full(count, around[:FIRST].max(initial=0.0)),
+        np.full(count, unheard),
+        (voice > 0).astype(np.float64),
+        (voice < 0).astype(np.float64),
+        np.full(count, own[voice < 0][:FIRST].max(initial=0.0)),
+        (time > 0).astype(np.float64),
+        (time < 0).astype(np.float64),
+        np.isin(among, asking[times >= ONLY_ASKS]).astype(np.float64),
+        np.sign(_part(scores, "role", among)),
+        np.log1p(index.length[among]) / 5,
+        np.full(count, math.log1p(len(query.slots)) / 3),
+        np.full(count, math.log1p(len(index.ts)) / 8),
+        near,
+        np.full(count, near[:FIRST].max(initial=0.0)),
+        _part(scores, "dense_window", among) / (policy.dense_window or 1.0) / 3,
+    )
+    return np.stack(columns, axis=1)
+
+
+def _part(scores: Scores, name: str, among: Ints) -> Array:
+    part = scores.parts.get(name)
+    return np.zeros(len(among)) if part is None else part[among]
+
+
+def _coverage(query: Query, index: ScopeIndex, said: Said, order: Sequence[int]) -> tuple[Array, float]:
+    """The share of the query's weight that each turn says itself, and the share that nobody in the scope says.
+
+    Whoever speaks need not say their own name, and whether the time fits is a sign of its own: neither is counted here.
+    """
+    names = index.kept("names", lambda: _names(index.speakers))
+    weights = []
+    for place, slot in enumerate(query.slots):
+        is_aside = _is_date(slot.word) or (query.speaker is not None and slot.word in names)
+        weights.append(0.0 if is_aside else idf(len(index.ts), said.counts[place]))
+    whole = sum(weights)
+    if not whole:
+        return np.zeros(len(order)), 0.0
+    known: dict[tuple[int, int], float] = {}
+    shares = []
+    for key in zip(said.slots(order, kinds=False), said.slots(order, kinds=True), strict=True):
+        share = known.get(key)
+        if share is None:
+            held, meant = key
+            parts = [
+                weight if held >> place & 1 else KIND_SHARE * weight if meant >> place & 1 else 0.0
+                for place, weight in enumerate(weights)
+            ]
+            share = known[key] = sum(parts) / whole
+        shares.append(share)
+    unheard = sum([weight for weight, count in zip(weights, said.counts, strict=True) if not count])
+    return np.array(shares), unheard / whole
+
+
+def _is_date(word: str) -> bool:
+    return word.startswith(("#m", "#d")) or (len(word) == 4 and word.isascii() and word.isdecimal())
+
+
+def _names(speakers: Sequence[str]) -> frozenset[str]:
+    """The terms of the names of those who speak."""
+    return frozenset(term for name in speakers for term in analyze(name))
+
+
+# -- what they add up to ------------------------------------------------------------------------------
+
+
+class Calibration(NamedTuple):
+    """Weights of signs and of products of two signs, with vectors and without; and of a fact's match."""
+
+    terms: tuple[tuple[int, ...], ...]
+    """The columns of each term; of none, it is 1."""
+    words: Array
+    vectors: Array
+    fact: tuple[float, float]
+
+
+@cache
+def calibration(name: str) -> Calibration:
+    """The calibration of this digest: the one that the package has."""
+    written = read_data(__package__, "evidence.json")
+    if digest(written).hex()[: len(name)] != name or not name:
+        raise InvalidInput(
+            f"no calibration of evidence is called {name[:80]!r}",
+            path="$.recall.evidence",
+            hint="leave it out: the default names the one that this version has",
+        )
+    held = json.loads(written)
+    terms = tuple(tuple(SIGNS.index(sign) for sign in term.split("*") if sign != "1") for term in held["terms"])
+    words, vectors = (np.array(held[kind], np.float64) for kind in ("words", "vectors"))
+    return Calibration(terms, words, vectors, (held["fact"][0], held["fact"][1]))
+
+
+def chances(signs: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
+    """The chance of each row, from 0 to 1. The order of the hits is the ranking's: none is above the one before it, and
+    one whose place is worth less is below it.
+    """
+    weights = made.vectors if has_vectors else made.words
+    total = np.zeros(len(signs))
+    for term, weight in zip(made.terms, weights.tolist(), strict=True):
+        column = np.full(len(signs), weight)
+        for sign in term:
+            column = column * signs[:, sign]
+        total += column
+    found: list[float] = []
+    most, before = 1.0, math.inf
+    for value, worth in zip(total.tolist(), worths.tolist(), strict=True):
+        if found and worth < before:
+            most = found[-1] * _FALL
+        most = min(_logistic(value), most)
+        before = worth
+        found.append(round(max(most, _LEAST), _DIGITS))
+    return found
+
+
+def chance_of_fact(match: float, made: Calibration) -> float:
+    """The chance that a fact is evidence, by the share of what is asked for that it holds; 0 where that is nothing."""
+    bias, slope = made.fact
+    return round(_logistic(bias + slope * match), _DIGITS) if match > 0 else 0.0
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, value))))

@@ -1,0 +1,179 @@
+"""The budget is a ceiling: weak evidence is left out, and where memory holds nothing the packet says so (TM-07)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from makers import make_fact, make_hit, make_pool, make_request
+
+import muniment
+from muniment import Memory
+from muniment.core.policy.compose import ComposePolicy
+from muniment.packets.compose.audit import audit
+from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose.evidence import quote_tokens_max, strong_ids
+from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
+from muniment.packets.rendering import render
+from muniment.testing.strategies import CountBy
+
+LEAST = ComposePolicy().evidence_min
+FOUND = ComposePolicy().found_min
+LONG = " ".join(f"Sentence number {n} is about nothing much at all." for n in range(200))
+
+
+def composed(request: Any = None, policy: ComposePolicy | None = None, **pool: Any) -> Composed:
+    held = make_pool(**pool)
+    made = compose(request or make_request("responder"), held, policy or ComposePolicy(), CountBy(), "digest")
+    assert audit(held, made.packet) == []
+    assert render(made.packet).text == made.text
+    return made
+
+
+def quoted(made: Composed) -> set[str]:
+    return {quote.evidence_id for quote in made.packet.short_term.key_quotes or ()}
+
+
+def omitted(made: Composed) -> dict[str, str]:
+    return {each.item: each.reason for each in made.packet.explain.omitted}
+
+
+def told(made: Composed) -> Any:
+    return made.packet.to_wire()["explain"]["filters"]["evidence"]
+
+
+# -- the cut-off --------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("TM-07")
+def test_weak_evidence_is_left_out_though_there_is_room() -> None:
+    hits = [
+        make_hit("e1", "Ana lives in Hamburg.", 0.8),
+        make_hit("e2", "The weather is nice.", LEAST),
+        make_hit("e3", "I like tea.", LEAST * 0.99),
+    ]
+    made = composed(hits=hits)
+    assert quoted(made) == {"e1", "e2"}
+    assert omitted(made) == {"quote:e3": "weak_evidence"}
+    assert quoted(composed(hits=hits, policy=ComposePolicy(evidence_min=0.0))) == {"e1", "e2", "e3"}
+    assert quoted(composed(hits=hits, policy=ComposePolicy(evidence_min=0.5))) == {"e1"}
+
+
+@pytest.mark.req("TM-07")
+def test_what_supersedes_a_quote_stands_with_it_however_weak() -> None:
+    hits = [
+        make_hit("e1", "Ana lives in Berlin.", 0.8, superseded_by="e2", ts="2026-01-01T00:00:00Z"),
+        make_hit("e2", "Ana moved to Hamburg.", LEAST / 3, superseded_by="e3", ts="2026-02-01T00:00:00Z"),
+        make_hit("e3", "Then she went to Oslo for good.", LEAST / 4, ts="2026-03-01T00:00:00Z"),
+        make_hit("e4", "Tea is nice.", LEAST / 5),
+    ]
+    assert quoted(composed(hits=hits)) == {"e1", "e2", "e3"}
+
+
+def test_a_ring_of_turns_that_supersede_each_other_ends() -> None:
+    hits = [make_hit("e1", "a", 0.8, superseded_by="e2"), make_hit("e2", "b", 0.001, superseded_by="e1")]
+    assert strong_ids(hits, 0.1) == {"e1", "e2"}
+
+
+@pytest.mark.req("TM-07")
+def test_a_long_turn_gets_room_in_proportion_to_its_chance() -> None:
+    def taken(score: float) -> int:
+        made = composed(make_request("responder", max_tokens=4000), hits=[make_hit("e1", LONG, score)])
+        assert quoted(made) == {"e1"}
+        return len((made.packet.short_term.key_quotes or ())[0].quote)
+
+    weak, middle, sure = taken(0.05), taken(0.2), taken(0.9)
+    assert weak < middle < sure
+    assert sure < len(LONG)  # one quote is not the whole page
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 5000))
+def test_room_never_falls_with_the_chance_nor_passes_the_share(one: float, other: float, share: int) -> None:
+    policy = ComposePolicy()
+    less, more = sorted((one, other))
+    assert quote_tokens_max(less, policy, share) <= quote_tokens_max(more, policy, share) <= share
+
+
+# -- nothing found ------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("TM-07")
+@pytest.mark.parametrize(
+    ("pool", "found", "line"),
+    [
+        ({}, False, NOTHING_FOUND),
+        ({"hits": [make_hit("e1", "I like tea.", LEAST / 2)]}, False, NOTHING_FOUND),
+        ({"hits": [make_hit("e1", "I like tea.", FOUND * 0.9)]}, False, NEAREST_FOUND),
+        ({"hits": [make_hit("e1", "Ana lives in Hamburg.", FOUND)]}, True, None),
+        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.1)]}, False, NOTHING_FOUND),
+        ({"facts": [make_fact("f1", "user.city", "Hamburg", score=0.5)]}, True, None),
+        (
+            {"facts": [make_fact("f1", "user.city", "Hamburg", score=0.9)], "hits": [make_hit("e1", "Tea.", LEAST)]},
+            True,
+            None,
+        ),
+    ],
+)
+def test_where_memory_holds_nothing_the_packet_says_so(pool: dict[str, Any], found: bool, line: str | None) -> None:
+    made = composed(**pool)
+    assert told(made)["found"] is found
+    lines = made.text.splitlines()
+    assert [each for each in lines if each in (NOTHING_FOUND, NEAREST_FOUND)] == ([line] if line else [])
+    assert made.tokens == CountBy().count(made.text)
+
+
+@pytest.mark.req("TM-07")
+def test_where_nothing_is_asked_whatever_stands_in_the_packet_is_found() -> None:
+    nothing = composed(make_request("responder", query=" "))
+    assert (told(nothing)["found"], nothing.text) == (False, "")
+    fact = make_fact("f1", "user.city", "Hamburg")
+    assert told(composed(make_request("responder", query=""), facts=[fact]))["found"] is True
+
+
+@pytest.mark.parametrize("cap", [0, 1, 5, 9, 20])
+def test_the_line_keeps_within_the_cap_of_its_section(cap: int) -> None:
+    made = composed(make_request("responder", short_term_summary=cap))
+    assert told(made)["found"] is False
+    assert made.packet.budget_report.section_usage["short_term_summary"] <= cap
+
+
+# -- through the face ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mem() -> Iterator[Memory]:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana", session_id="one")
+        for text in ("I live in Hamburg now.", "My sister Mia has a beagle.", "Dinner is at seven.", "I like tea."):
+            run.observe("user", text)
+        yield mem
+
+
+@pytest.mark.req("TM-07")
+def test_a_build_says_whether_anything_was_found_and_so_does_its_replay(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="two")
+    known, unknown = (
+        run.compose("responder", query=query)
+        for query in ("Where does Ana live now, in Hamburg?", "What colour is Zorblax's spaceship?")
+    )
+    assert (known.found, unknown.found) == (True, False)
+    assert NOTHING_FOUND in unknown.text
+    assert NOTHING_FOUND not in known.text
+    for build in (known, unknown):
+        again = mem.replay(build.id)
+        assert (again.found, again.text, again.packet_bytes) == (build.found, build.text, build.packet_bytes)
+
+
+@pytest.mark.req("TM-07")
+def test_what_was_never_said_does_not_fill_the_budget(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="two")
+    for place in range(40):
+        run.observe("user", f"On day {place} I walked to the river and counted {place * 3} ducks.")
+    asking = mem.run(user_id="ana", session_id="three")
+    build = asking.compose(
+        "responder", query="How often did the Zorblax embassy renew its walked visa?", max_tokens=1024
+    )
+    assert build.tokens < 1024 * 0.6
