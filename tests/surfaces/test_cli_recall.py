@@ -117,7 +117,8 @@ def test_search_refuses_a_bad_k(store: dict[str, str], k: str) -> None:
 def test_compose_in_three_forms(store: dict[str, str], purpose: str) -> None:
     asked = ("compose", purpose, "--query", QUERY, "--user", "ana", *DINNER, "--now", "2026-06-01")
     made = document(*asked)
-    assert set(made) == {"build_id", "tokens", "text", "packet"}
+    assert set(made) == {"build_id", "tokens", "found", "text", "packet"}
+    assert made["found"] is True
     assert validate("MemoryPacket", made["packet"]) == check_semantics("MemoryPacket", made["packet"]) == []
     assert "I live in Berlin now" in made["text"]
     assert ("find a table" in made["text"]) == (purpose != "responder")

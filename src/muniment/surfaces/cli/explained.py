@@ -40,6 +40,7 @@ REASONS: Mapping[str, str] = {
     "disputed": "it is disputed",
     "overridden": "a nearer level says otherwise",
     "low_confidence": "it is too uncertain",
+    "weak_evidence": "it is hardly evidence for what was asked",
     "out_of_window": "outside the time that was asked for, or too long ago with nothing that asked for it",
     "not_cued": "others carry the tag or entity that was named, and it does not",
     "scope": "it belongs to another scope",
