@@ -268,7 +268,12 @@ def test_schemas_are_unchanged(tmp_path: Path, tools: SimpleNamespace, manifest:
     assert tools.contracts.schema_digests(tmp_path) == manifest["schemas"]
 
 
+RESHAPED = ("schemas Hit", "schemas HitCandidate")
+"""What is outdated is told by statements since: a hit has one field more, a candidate of a pool another one."""
+
+
 def test_the_http_surface_is_unchanged(tools: SimpleNamespace, manifest: dict[str, Any]) -> None:
     """Every path and component that there was is there, the same but for its prose; there may be more."""
     found = tools.contracts.openapi_digests(ROOT / "docs" / "reference" / "openapi.json")
-    assert {name: found.get(name) for name in manifest["openapi"]} == manifest["openapi"]
+    before = {name: digest for name, digest in manifest["openapi"].items() if name not in RESHAPED}
+    assert {name: found.get(name) for name in before} == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
+from muniment.core.text.analyzer import term_hash
+from muniment.core.text.attributes import own
 from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
@@ -150,10 +152,39 @@ def find_turns(
     }
     wanted = list(dict.fromkeys([*ids, *later.values()]))
     turns = turns_by_id(ctx, reader, tenant_id, wanted, is_asked_later=is_asked_later)
+    since = [id_ for id_ in _stated_since(index, ranked, turns) if id_ not in turns]
+    if since:
+        turns = turns | turns_by_id(ctx, reader, tenant_id, since, is_asked_later=is_asked_later)
     outdated = superseded_among(turns, later)
     return [
         FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
     ]
+
+
+_ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {
+    name: name for name in ("home", "relationship", "study", "diet", "car", "phone")
+}
+"""What the index calls the keys of statements that it knows."""
+_SINCE_MAX = 3
+
+
+def _stated_since(index: StoredIndex, ranked: Sequence[Ranked], turns: Mapping[str, LiveTurn]) -> list[str]:
+    """The newest turns that state what some found turn states of its speaker: it may be outdated by one that the query
+    does not find.
+    """
+    stated: dict[tuple[int, str], None] = {}
+    for hit in ranked:
+        turn = turns.get(index.id(hit.ordinal))
+        for statement in () if turn is None else turn.statements:
+            if statement.who == ("", "") and statement.key in _ATTRIBUTES:
+                stated[int(index.speaker[hit.ordinal]), _ATTRIBUTES[statement.key]] = None
+    found: dict[str, None] = {}
+    for speaker, attribute in stated:
+        ordinals, _ = index.postings(term_hash(own(attribute)))
+        theirs = ordinals[index.speaker[ordinals] == speaker]
+        newest = theirs[index.ts[theirs].argsort(kind="stable")[-_SINCE_MAX:]]
+        found.update(dict.fromkeys(index.id(ordinal) for ordinal in newest.tolist()))
+    return list(found)
 
 
 class _Times(NamedTuple):

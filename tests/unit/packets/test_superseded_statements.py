@@ -173,6 +173,24 @@ def test_a_search_says_which_part() -> None:
 
 
 @pytest.mark.req("TM-01")
+def test_what_a_question_does_not_find_outdates_what_it_finds() -> None:
+    """Forgotten, it outdates nothing any more."""
+    with muniment.open(":memory:") as mem:
+        old = mem.run(user_id="ana", session_id="s1").observe("user", PAIRS[0][0], ts="2026-01-01T00:00:00Z")
+        for number in range(4):
+            mem.run(user_id="ana", session_id=f"f{number}").observe(
+                "user", f"The allergic reaction number {number} was mild.", ts=f"2026-02-0{number + 1}T00:00:00Z"
+            )
+        new = mem.run(user_id="ana", session_id="s2").observe("user", "I moved to Berlin.", ts="2026-03-01T00:00:00Z")
+        run = mem.run(user_id="ana", session_id="s3")
+        (hit,) = run.search("What am I allergic to, peanuts?", k=1)
+        assert [(each.key, each.by) for each in hit.superseded] == [("home", new.id)]
+        mem.forget(event=new.id)
+        (hit,) = run.search("What am I allergic to, peanuts?", k=1)
+        assert (hit.id, hit.superseded) == (old.id, ())
+
+
+@pytest.mark.req("TM-01")
 def test_what_this_session_said_last_outdates_what_is_recalled() -> None:
     """The newest turns stand in no hit of a question about something else."""
     with muniment.open(":memory:") as mem:
