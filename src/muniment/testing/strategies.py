@@ -143,8 +143,30 @@ def working_states() -> st.SearchStrategy[WorkingState]:
             max_size=2,
         ),
         "hypotheses": st.lists(_values(), max_size=2),
+        "objective": texts(),
+        "done_definition": _values(),
+        **_told_in_runs(),
     }
     return st.fixed_dictionaries({"state_version": st.integers(0, 9)}, optional=parts).map(WorkingState.from_wire)
+
+
+def _told_in_runs() -> dict[str, st.SearchStrategy[Any]]:
+    """What the log of a run tells, and what a caller may have patched under the same names."""
+    trust = st.sampled_from(["user", "assistant", "tool", "external"])
+    flags = st.just(["instruction_like"])
+    told = {"evidence_id": _IDS, "trust": trust, "flags": flags}
+    sides = {"side_a": st.lists(_IDS, max_size=2), "side_b": st.lists(_IDS, max_size=2)}
+    failure = {"where": texts(), "category": texts(), "times": st.integers(1, 9)}
+    return {
+        "claims": st.lists(st.fixed_dictionaries({"statement": texts()}, optional=told), max_size=2),
+        "next_actions": st.lists(
+            st.one_of(texts(), st.fixed_dictionaries({"action": texts()}, optional=told)), max_size=3
+        ),
+        "conflicts": st.lists(st.fixed_dictionaries({"description": texts()}, optional=told | sides), max_size=2),
+        "failures": st.lists(
+            st.one_of(_values(), st.fixed_dictionaries({"why": texts()}, optional=told | failure)), max_size=3
+        ),
+    }
 
 
 def _turns() -> st.SearchStrategy[Turn]:

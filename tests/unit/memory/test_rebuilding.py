@@ -11,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.core.outside.system import CountingIds, TickingClock
+from muniment.core.policy.compose import ComposePolicy
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.memory.recall.reasons import NOTHING, read_wanted
-from muniment.packets.gathering import load_stores, load_working_state
+from muniment.packets.gathering import load_stores
+from muniment.packets.run_state import gather_run
 from muniment.store.engines.memory.engine import MemoryEngine
 
 Maker = Callable[..., Memory]
@@ -165,7 +167,8 @@ def act(mem: Memory, run: Any, said: list[Any], step: tuple[Any, ...]) -> None:
 @pytest.mark.req("MP-08")
 def test_facts_are_pooled_with_their_match(mem: Memory) -> None:
     run = mem.run(user_id="ana", grants=("tenant",))
-    assert mem._ctx.engine.read("default", lambda reader: load_working_state(reader, run.scope, NOTHING, 5)) is None
+    nothing = mem._ctx.engine.read("default", lambda reader: gather_run(reader, run.scope, NOTHING, ComposePolicy()))
+    assert nothing == (None, (), None)
     said = run.observe("user", "x")
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.diet", {"kind": "vegetarian food"}, sources=[said.id])
