@@ -279,7 +279,8 @@ def _keep(ctx: Context, build: Build, change: Change, tx: Transaction) -> Build 
 
 def _keep_marks(tx: Transaction, build: Build) -> bool:
     numbers = {evidence_id: int(number) for number, evidence_id in build.marks.items()}
-    return keep_marks(tx, build.request.scope, numbers)
+    known = build.request.marks
+    return keep_marks(tx, build.request.scope, numbers, None if known is None else known.numbers)
 
 
 def _is_forgotten(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:

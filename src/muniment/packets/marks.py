@@ -60,12 +60,18 @@ def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> 
     return numbers
 
 
-def keep_marks(tx: Transaction, scope: Scope, numbers: Mapping[str, int]) -> bool:
+def keep_marks(
+    tx: Transaction, scope: Scope, numbers: Mapping[str, int], known: Mapping[str, int] | None = None
+) -> bool:
     """Keep the numbers that a packet was written with, in the transaction that keeps its build.
 
-    False, with nothing written, where the table says otherwise by now: another composer was faster.
+    False, with nothing written, where the table says otherwise by now: another composer was faster. Numbers are never
+    given again, so that `known`, those that were read from the table before, are not asked for once more.
     """
     _lock(tx, scope)
+    numbers = {id_: number for id_, number in numbers.items() if known is None or known.get(id_) != number}
+    if not numbers:
+        return True
     held = read_marks(tx, scope, numbers)
     new = {id_: number for id_, number in numbers.items() if id_ not in held.numbers}
     if any(held.numbers[id_] != numbers[id_] for id_ in held.numbers) or any(

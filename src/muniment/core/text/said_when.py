@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
-from muniment.core.text.analyzer import MONTHS, ascii_words
+from muniment.core.text.analyzer import MONTHS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.stretches import Window, day_from, month_of, weekend_from
-from muniment.core.text.when import CUE_WORDS, MONTH, WEEKDAY, Relative, find_spans, likely_ways, read_weekday
+from muniment.core.text.when import MONTH, WEEKDAY, Relative, find_spans, likely_ways, read_weekday
 
 __all__ = ["SaidTime", "said_times"]
 
@@ -38,24 +38,71 @@ class SaidTime(NamedTuple):
     window: Window
 
 
-def said_times(text: str, said: date) -> list[SaidTime]:
+_KNOWN_MAX = 8192
+_known: dict[tuple[int, int, date], tuple[SaidTime, ...]] = {}
+"""The same turns are quoted again and again. No word is kept, so that none outlives a forget: a text by its hash."""
+
+
+def said_times(text: str, said: date) -> tuple[SaidTime, ...]:
     """The times that a text surely names by the day it was said on, in order; not the day itself, nor what it lies in."""
+    key = hash(text), len(text), said
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _KNOWN_MAX:
+            _known.clear()
+        found = _known[key] = tuple(_read(text, said))
+    return found
+
+
+def _read(text: str, said: date) -> list[SaidTime]:
     if len(text) > TEXT_CHARS_MAX:
         return []
     folded = text.lower()
     if len(folded) != len(text):  # a letter that has no small form of one letter would move all that follows it
         folded = "".join(small if len(small := char.lower()) == 1 else char for char in text)
-    if folded.isascii() and CUE_WORDS.isdisjoint(ascii_words(folded)):
+    if not _may_name_a_day(folded):
         return []
     found: list[SaidTime] = []
     elsewhere: list[tuple[int, int]] | None = None
     for start, end in sentence_spans(text):
+        if not _may_name_a_day(folded[start:end]):
+            continue
         for each in _in_sentence(text, folded, start, end, said):
             if elsewhere is None:
                 elsewhere = [match.span() for match in _NOT_SAID.finditer(text)]
             if not any(first <= each.start < last for first, last in elsewhere):
                 found.append(each)
     return sorted(found)
+
+
+_CUES = (
+    *(
+        "day",
+        "week",
+        "month",
+        "year",
+        "tomorrow",
+        "night",
+        "ago",
+        "last ",
+        "next ",
+        "spring",
+        "summer",
+        "fall",
+        "autumn",
+    ),
+    *(
+        "winter",
+        *(f" {month}" for month in ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov")),
+    ),
+    " dec",
+)
+_CJK_CUE = lazy_pattern("[前昨明后上下去어그내모글지다저이작전후뒤]")
+
+
+def _may_name_a_day(folded: str) -> bool:
+    """Every text that names another day has one of these, and most texts have none."""
+    return any(cue in folded for cue in _CUES) or (not folded.isascii() and _CJK_CUE.search(folded) is not None)
 
 
 _NOT_SAID = lazy_pattern(r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|(?m:^[ \t]*>[^\n]*)")
