@@ -63,6 +63,8 @@ def compared(policy: Any) -> Callable[[Memory, Run, str], Any]:
         (lambda _, run, __: run.compose("tool", cues=REVERSED), "invalid_input", "$.cues.time_range.end"),
         (lambda _, run, __: run.search("tea", k=2.5), "invalid_input", "$.k"),
         (lambda _, run, __: run.search("tea", k=True), "invalid_input", "$.k"),
+        (lambda _, run, __: run.search("tea", min_score=1.5), "invalid_input", "$.min_score"),
+        (lambda _, run, __: run.search("tea", min_score="much"), "invalid_input", "$.min_score"),
         (
             lambda _, run, source: run.remember("user.x", "y", sources=[source], confidence=float("nan")),
             "invalid_record",

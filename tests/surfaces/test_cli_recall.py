@@ -110,6 +110,15 @@ def test_search_refuses_a_bad_k(store: dict[str, str], k: str) -> None:
     assert failure("search", QUERY, "--user", "ana", "--now", "soon", code=2)["path"] == "$.now"
 
 
+@pytest.mark.req("TM-11")
+def test_search_leaves_out_what_is_less_likely_evidence(store: dict[str, str]) -> None:
+    every = document("search", QUERY, "--user", "ana")["hits"]
+    least = str(every[0]["score"])
+    assert document("search", QUERY, "--user", "ana", "--min-score", least)["hits"] == every[:1]
+    assert document("search", QUERY, "--user", "ana", "--min-score", "1")["hits"] == []
+    assert failure("search", QUERY, "--user", "ana", "--min-score", "1.5", code=2)["path"] == "$.min_score"
+
+
 # -- compose and replay -------------------------------------------------------------------------------
 
 

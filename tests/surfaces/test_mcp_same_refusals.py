@@ -19,6 +19,8 @@ from muniment.handles.run import Run
         ("search", {"query": "tea", "k": 0}, lambda run: run.search("tea", k=0)),
         ("search", {"query": "tea", "k": "5"}, lambda run: run.search("tea", k="5")),
         ("search", {"query": 5}, lambda run: run.search(5)),
+        ("search", {"query": "tea", "min_score": 2}, lambda run: run.search("tea", min_score=2)),
+        ("search", {"query": "tea", "min_score": "a"}, lambda run: run.search("tea", min_score="a")),
         ("search", {"query": "tea", "now": "soon"}, lambda run: run.search("tea", now="soon")),
         ("compose", {"purpose": "writer"}, lambda run: run.compose("writer")),
         ("compose", {"purpose": 3}, lambda run: run.compose(3)),
