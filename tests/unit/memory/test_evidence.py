@@ -145,7 +145,7 @@ rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12)
 
 @given(rows)
 def test_chances_are_never_out_of_order(values: list[float]) -> None:
-    made = Calibration(((0,),), np.ones(1), np.ones(1), (0.0, 1.0))
+    made = Calibration((np.array([0]), np.array([len(SIGNS)])), np.ones(1), np.ones(1), (0.0, 1.0))
     signs = np.zeros((len(values), len(SIGNS)))
     signs[:, 0] = values
     found = chances(signs, np.arange(len(values), 0, -1.0), made, has_vectors=False)

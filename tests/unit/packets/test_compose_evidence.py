@@ -97,6 +97,17 @@ def test_room_never_falls_with_the_chance_nor_passes_the_share(one: float, other
     assert quote_tokens_max(less, policy, share) <= quote_tokens_max(more, policy, share) <= share
 
 
+@pytest.mark.req("TM-07")
+def test_where_nothing_was_found_a_few_of_the_nearest_stand() -> None:
+    hits = [
+        make_hit(f"e{n:02}", f"{word} was there on day {n}", 0.05 - n / 1000) for n, word in enumerate("abcdefghijkl")
+    ]
+    made = composed(hits=hits)
+    most = ComposePolicy().nearest_max
+    assert quoted(made) == {f"e{n:02}" for n in range(most)}
+    assert omitted(made) == {f"quote:e{n:02}": "weak_evidence" for n in range(most, 12)}
+
+
 # -- nothing found ------------------------------------------------------------------------------------
 
 
@@ -176,4 +187,5 @@ def test_what_was_never_said_does_not_fill_the_budget(mem: Memory) -> None:
     build = asking.compose(
         "responder", query="How often did the Zorblax embassy renew its walked visa?", max_tokens=1024
     )
-    assert build.tokens < 1024 * 0.6
+    assert build.tokens < 1024 * 0.4
+    assert not build.found

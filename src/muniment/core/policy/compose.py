@@ -169,17 +169,19 @@ class ComposePolicy(Record):  # MP-18
     """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16
     """With less room than this nothing is cut to fit: it is left out."""
-    evidence_min: Share = 0.012
+    evidence_min: Share = 0.006
     """Quotes that are less likely evidence than this are left out, though there is room."""
     evidence_tokens: Count = 2000
     """Tokens for a quote that is evidence for sure: one that is so with a chance of 0.1 takes a tenth at most, and a
     longer one is cut to the sentences that match best."""
-    evidence_tokens_min: Count = 64
+    evidence_tokens_min: Count = 96
     """A quote of no more tokens than this is not cut for being weak."""
     found_min: Share = 0.1
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a verified claim, has this share of what is asked for."""
+    nearest_max: Count = 8
+    """Where nothing was found, so many of the nearest quotes stand all the same."""
     confidence_min: Confidence = 0.2
     """Facts below are left out."""
     near_duplicate: Share = 0.9

@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from muniment.core.canonical import digest
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.analyzer import analyze, term_hash
+from muniment.core.text.analyzer import analyze
 from muniment.core.text.word_lists import read_data
 from muniment.errors import InvalidInput
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.query import Query
-from muniment.memory.recall.reasons import KIND_SHARE, Said
-from muniment.memory.recall.score import Scores, idf
+from muniment.memory.recall.reasons import KIND_SHARE, Said, only_asking
+from muniment.memory.recall.score import Scores, idf, stand_in
 
 __all__ = ["FIRST", "SIGNS", "Calibration", "calibration", "chance_of_fact", "chances", "read_signs"]
 
@@ -58,10 +58,9 @@ SIGNS = (
 """The signs, in the order of the columns of `read_signs`."""
 FIRST = 10
 """The best of a query is sought among so many: `read_signs` is given no fewer, where there are."""
-_QUESTION = term_hash(QUESTION)
 _FALL = 1 - 1e-4
 """A hit is a little less likely than the one above it at least: what is sorted by its chance stays in its place."""
-_DIGITS = 8
+_DIGITS = 10
 _LEAST = 1e-6
 
 
@@ -82,34 +81,38 @@ def read_signs(
     among = np.array(order, np.int64)
     own, unheard = _coverage(query, index, said, order)
     around = (_part(scores, "words", among) + _part(scores, "kinds", among)) * scores.unit
-    voice = np.zeros(count) if query.speaker is None else np.where(index.speaker[among] == query.speaker, 1.0, -1.0)
-    time = np.zeros(count) if "time" not in scores.parts else np.where(scores.parts["time"][among] > 0, 1.0, -1.0)
     near = _part(scores, "dense_turn", among) / (policy.dense_turn or 1.0) / 3
-    asking, times = index.postings(_QUESTION)
-    top = float(worths[0]) if count else 0.0
-    columns = (
-        own,
-        around,
-        worths[:count] / top if top > 0 else np.zeros(count),
-        np.log1p(np.searchsorted(-worths[:count], -worths[:count])),  # turns worth the same share a place
-        np.full(count, own[:FIRST].max(initial=0.0)),
-        np.full(count, around[:FIRST].max(initial=0.0)),
-        np.full(count, unheard),
-        (voice > 0).astype(np.float64),
-        (voice < 0).astype(np.float64),
-        np.full(count, own[voice < 0][:FIRST].max(initial=0.0)),
-        (time > 0).astype(np.float64),
-        (time < 0).astype(np.float64),
-        np.isin(among, asking[times >= ONLY_ASKS]).astype(np.float64),
-        np.sign(_part(scores, "role", among)),
-        np.log1p(index.length[among]) / 5,
-        np.full(count, math.log1p(len(query.slots)) / 3),
-        np.full(count, math.log1p(len(index.ts)) / 8),
-        near,
-        np.full(count, near[:FIRST].max(initial=0.0)),
-        _part(scores, "dense_window", among) / (policy.dense_window or 1.0) / 3,
+    worths = worths[:count]
+    found = (
+        dict.fromkeys(SIGNS, 0.0)
+        | {
+            "own": own,
+            "around": around,
+            "of_best": worths / worths[0] if count and worths[0] > 0 else 0.0,
+            "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns worth the same share a place
+            "best_own": own[:FIRST].max(initial=0.0),
+            "best_around": around[:FIRST].max(initial=0.0),
+            "unheard": unheard,
+            "asks": stand_in(index.kept("only asks", lambda: only_asking(index)), among),
+            "by_asker": _part(scores, "role", among) > 0,
+            "turn_words": np.log1p(index.length[among]) / 5,
+            "query_words": math.log1p(len(query.slots)) / 3,
+            "turns": math.log1p(len(index.ts)) / 8,
+        }
     )
-    return np.stack(columns, axis=1)
+    if query.speaker is not None:
+        is_named = index.speaker[among] == query.speaker
+        found |= {"by_named": is_named, "by_other": ~is_named, "other_own": own[~is_named][:FIRST].max(initial=0.0)}
+    if "time" in scores.parts:
+        is_within = scores.parts["time"][among] > 0
+        found |= {"in_time": is_within, "out_of_time": ~is_within}
+    if "dense_turn" in scores.parts:
+        window = _part(scores, "dense_window", among) / (policy.dense_window or 1.0) / 3
+        found |= {"near": near, "best_near": near[:FIRST].max(initial=0.0), "near_window": window}
+    signs = np.empty((count, len(SIGNS)))
+    for column, name in enumerate(SIGNS):
+        signs[:, column] = found[name]
+    return signs
 
 
 def _part(scores: Scores, name: str, among: Ints) -> Array:
@@ -161,8 +164,8 @@ def _names(speakers: Sequence[str]) -> frozenset[str]:
 class Calibration(NamedTuple):
     """Weights of signs and of products of two signs, with vectors and without; and of a fact's match."""
 
-    terms: tuple[tuple[int, ...], ...]
-    """The columns of each term; of none, it is 1."""
+    terms: tuple[Ints, Ints]
+    """The two columns that each term is the product of; behind the last sign stands a column of ones."""
     words: Array
     vectors: Array
     fact: tuple[float, float]
@@ -179,9 +182,11 @@ def calibration(name: str) -> Calibration:
             hint="leave it out: the default names the one that this version has",
         )
     held = json.loads(written)
-    terms = tuple(tuple(SIGNS.index(sign) for sign in term.split("*") if sign != "1") for term in held["terms"])
+    places = {sign: place for place, sign in enumerate((*SIGNS, "1"))}
+    pairs = [[places[sign] for sign in f"{term}*1".split("*")[:2]] for term in held["terms"]]
+    first, second = np.array(pairs, np.int64).T
     words, vectors = (np.array(held[kind], np.float64) for kind in ("words", "vectors"))
-    return Calibration(terms, words, vectors, (held["fact"][0], held["fact"][1]))
+    return Calibration((first, second), words, vectors, (held["fact"][0], held["fact"][1]))
 
 
 def chances(signs: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
@@ -189,28 +194,22 @@ def chances(signs: Array, worths: Array, made: Calibration, *, has_vectors: bool
     one whose place is worth less is below it.
     """
     weights = made.vectors if has_vectors else made.words
-    total = np.zeros(len(signs))
-    for term, weight in zip(made.terms, weights.tolist(), strict=True):
-        column = np.full(len(signs), weight)
-        for sign in term:
-            column = column * signs[:, sign]
-        total += column
-    found: list[float] = []
+    whole = np.ones((len(signs), len(SIGNS) + 1))
+    whole[:, :-1] = signs
+    first, second = made.terms
+    total = np.add.reduce(whole[:, first] * whole[:, second] * weights, axis=1)
     most, before = 1.0, math.inf
-    for value, worth in zip(total.tolist(), worths.tolist(), strict=True):
-        if found and worth < before:
-            most = found[-1] * _FALL
-        most = min(_logistic(value), most)
-        before = worth
-        found.append(round(max(most, _LEAST), _DIGITS))
-    return found
+    found: list[float] = []
+    for chance, worth in zip((1 / (1 + np.exp(-total.clip(-40, 40)))).tolist(), worths.tolist(), strict=True):
+        if worth < before:
+            most, before = most * _FALL, worth
+        most = most if most < chance else chance
+        found.append(most)
+    rounded: list[float] = np.maximum(found, _LEAST).round(_DIGITS).tolist()
+    return rounded
 
 
 def chance_of_fact(match: float, made: Calibration) -> float:
     """The chance that a fact is evidence, by the share of what is asked for that it holds; 0 where that is nothing."""
     bias, slope = made.fact
-    return round(_logistic(bias + slope * match), _DIGITS) if match > 0 else 0.0
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-max(-40.0, min(40.0, value))))
+    return round(1 / (1 + math.exp(-(bias + slope * match))), _DIGITS) if match > 0 else 0.0

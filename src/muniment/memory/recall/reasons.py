@@ -28,6 +28,7 @@ __all__ = [
     "Wanted",
     "Wording",
     "match_text",
+    "only_asking",
     "read_wanted",
     "terms_of",
 ]
@@ -55,7 +56,7 @@ class Said:
         self.counts = [len(row[0]) for row in found]
         """How many turns of the scope say each slot."""
         found += [[index.postings(term)[0] for term in kind.terms] for kind in query.kinds]
-        found.append([index.kept("only asks", lambda: _only_asking(index))])
+        found.append([index.kept("only asks", lambda: only_asking(index))])
         found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
         found.append([index.postings(_CHANGE)[0]] if query.state else [])
         self._slots = (1 << slots) - 1
@@ -94,7 +95,7 @@ class Said:
         return wide
 
 
-def _only_asking(index: ScopeIndex) -> Ints:
+def only_asking(index: ScopeIndex) -> Ints:
     """The turns that are nothing but a question."""
     asking, counts = index.postings(_QUESTION)
     return asking[counts >= ONLY_ASKS]

@@ -233,6 +233,10 @@ class Quotes:
         if not is_asked(draft):
             return
         draft.found = is_found(draft, (hit for _, hit in self._pending))
+        if not draft.found:
+            for name, _ in self._pending[draft.policy.nearest_max :]:
+                draft.tally.omit(name, "weak_evidence")
+            self._pending = self._pending[: draft.policy.nearest_max]
         price = max(draft.purse.price(NOTHING_FOUND), draft.purse.price(NEAREST_FOUND))
         if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
             draft.purse.pay("quotes", price)
