@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from muniment.errors import MunimentError
     from muniment.handles.memory import Memory, open
     from muniment.handles.run import Run
+    from muniment.integrations.wrapping.clients import wrap
     from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt
     from muniment.surfaces.client.connecting import connect
 
@@ -39,6 +40,7 @@ __all__ = [
     "connect",
     "errors",
     "open",
+    "wrap",
 ]
 
 _HOMES = {
@@ -51,6 +53,7 @@ _HOMES = {
     "Run": "muniment.handles.run",
     "connect": "muniment.surfaces.client.connecting",
     "open": "muniment.handles.memory",
+    "wrap": "muniment.integrations.wrapping.clients",
 }
 
 

@@ -53,6 +53,7 @@
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
     │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
     │   └── SandboxDenied       the system or the policy refuses
+    ├── AnswerNotRecorded       a model answered, and its answer could not be recorded; carries it
     ├── Closed                  used after close()
     └── MissingDependency       an extra is not installed
 
@@ -66,6 +67,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 __all__ = [
+    "AnswerNotRecorded",
     "ArtifactEdited",
     "BlobCorrupt",
     "ChainBroken",
@@ -536,6 +538,15 @@ class SandboxUnavailable(SandboxFailure):
 class SandboxDenied(SandboxFailure):
     code = "sandbox_denied"
     status = 403
+
+
+class AnswerNotRecorded(MunimentError):
+    """Of a wrapped client that fails closed. `answer` is what the client answered; the cause says what failed."""
+
+    code = "answer_not_recorded"
+    status = 503
+    usual_hint = "the answer is in the error: use it, and record it once the store is there again"
+    answer: Any = None
 
 
 class Closed(MunimentError):

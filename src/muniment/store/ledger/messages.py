@@ -113,6 +113,8 @@ def _spoken(message: Mapping[str, Any], role: str, path: str, calls: _Calls) -> 
     metadata: dict[str, Any] = {"parts": content.parts} if content.parts else {}
     if made:
         metadata["tool_calls"] = [_told(*call) for call in made]
+    if message.get("status") == "incomplete":  # as Responses items say of themselves: the answer broke off
+        metadata["incomplete"] = True
     for at, (id_, name, args) in enumerate(made):
         calls.make(id_, _Call(name, args), f"{path}.tool_calls[{at}].id")
     if made and not text:

@@ -1,0 +1,103 @@
+"""What of a list is new, where it does not begin with what was recorded: cut in front, summed up, edited, said anew.
+
+The list is laid beside the session as it was recorded. What stands in both, in the same order, is known; the rest is
+new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.core.canonical import canonical_text
+from muniment.store.ledger.messages import MessageEvent
+from muniment.store.ledger.secrets import redact_value
+
+if TYPE_CHECKING:
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["Aligned", "Recorded", "align", "missing_calls", "recorded"]
+
+_CALLS = ("function_call", "custom_tool_call", "tool_use", "server_tool_use", "mcp_tool_use")
+_TURNS = ("tool_calls", "message_item")
+"""Events of a conversation in which nobody says anything; any other event of the system is no part of it."""
+
+
+class Recorded(NamedTuple):
+    """One turn of the session, as it is compared."""
+
+    id: str
+    mark: str
+    calls: Sequence[Any]
+
+
+class Aligned(NamedTuple):
+    """The known turns that the list holds, by their ids, and its events that are new."""
+
+    known_ids: list[str]
+    new: list[MessageEvent]
+
+
+def recorded(entries: Iterable[LedgerEntry], read: Callable[[str], str]) -> list[Recorded]:
+    """The turns of a session's conversation; `read` fetches the text of those that do not have it with them."""
+    found = []
+    for entry in entries:
+        is_turn = entry.kind in ("message", "tool_result") or entry.metadata.get("event") in _TURNS
+        if entry.is_forgotten or not is_turn:
+            continue
+        content = entry.content if entry.content is not None else read(entry.id)
+        tool = entry.body.tool if entry.body is not None else None
+        calls = entry.metadata.get("tool_calls")
+        made = calls if isinstance(calls, list | tuple) else ()
+        found.append(Recorded(entry.id, _mark(entry.role, content, None if tool is None else tool.call_id, made), made))
+    return found
+
+
+def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
+    """Lay the events of a list beside what is known. The caller's own prompts are no part of the conversation."""
+    turns = [each for each in events if not each.is_prompt]
+    marks = [_mark_of(each.event) for each in turns]
+    blocks = SequenceMatcher(None, [each.mark for each in known], marks, autojunk=False).get_matching_blocks()
+    ids: dict[int, str] = {}
+    for at, place, size in blocks:
+        is_end = place + size == len(turns)
+        if size == 1 and is_end and (at, place) != (0, 0) and at + size < len(known):
+            continue  # the same words as long ago, said again behind something else: a new turn
+        ids |= {place + step: known[at + step].id for step in range(size)}
+    return Aligned(list(ids.values()), [turn for place, turn in enumerate(turns) if place not in ids])
+
+
+def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The calls of the session whose results a list holds without them, as items to be read before it."""
+    made = {call["id"]: call for each in known for call in each.calls}
+    answered: dict[str, None] = {}
+    for message in messages:
+        for part in (message, *_parts(message, "content"), *_parts(message, "tool_calls")):
+            if part.get("type") in _CALLS or (part is not message and "function" in part):
+                made.pop(str(part.get("call_id") or part.get("id")), None)
+            elif (named := part.get("tool_call_id") or part.get("tool_use_id") or part.get("call_id")) is not None:
+                answered[str(named)] = None
+    return [
+        {"type": "function_call", "call_id": id_, "name": made[id_]["name"], "arguments": made[id_].get("args")}
+        for id_ in answered
+        if id_ in made
+    ]
+
+
+def _parts(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    held = message.get(name)
+    return [part for part in held if isinstance(part, Mapping)] if isinstance(held, list | tuple) else []
+
+
+def _mark_of(event: dict[str, Any]) -> str:
+    tool = event.get("tool") or {}
+    calls = (event.get("metadata") or {}).get("tool_calls") or ()
+    return _mark(event["role"], event["content"], tool.get("call_id"), calls)
+
+
+def _mark(role: str, content: str, call_id: str | None, calls: Sequence[Any]) -> str:
+    """Who said what. What is recorded lost its secrets at the door, so what is given is compared without them too."""
+    said = redact_value([role, content, call_id, [call["id"] for call in calls]], Counter())
+    return canonical_text(said)

@@ -1,0 +1,138 @@
+"""Answers put together while they stream: event by event, for each API, into the messages that `run.record` takes.
+
+An answer of which the stream broke off keeps the text that came, and the calls that came whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from muniment.core.canonical import parse_json
+from muniment.errors import MunimentError
+
+__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader"]
+
+
+class AnswerReader(Protocol):
+    """Takes the events of one stream."""
+
+    is_whole: bool
+    """Did the server say that this is all?"""
+
+    def take(self, event: Any) -> None:
+        """One event, as the client hands it to the caller."""
+
+    def messages(self) -> list[Any]:
+        """What has come so far."""
+
+
+class ChatReader:
+    """Chunks of Chat Completions, bare or in the events of the client's stream helper. The first choice alone."""
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+
+    def take(self, event: Any) -> None:
+        chunk = getattr(event, "chunk", event)
+        for choice in getattr(chunk, "choices", None) or ():
+            if getattr(choice, "index", 0) == 0:
+                self._take_delta(getattr(choice, "delta", None))
+                self.is_whole = self.is_whole or bool(getattr(choice, "finish_reason", None))
+
+    def _take_delta(self, delta: Any) -> None:
+        self._text.append(getattr(delta, "content", None) or "")
+        self._refusal.append(getattr(delta, "refusal", None) or "")
+        for part in getattr(delta, "tool_calls", None) or ():
+            call = self._calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+            call["id"] = part.id or call["id"]
+            function = getattr(part, "function", None) or getattr(part, "custom", None)
+            call["name"] = getattr(function, "name", None) or call["name"]
+            call["arguments"] += getattr(function, "arguments", None) or getattr(function, "input", None) or ""
+
+    def messages(self) -> list[Any]:
+        calls = [
+            {"id": call["id"], "function": {"name": call["name"], "arguments": call["arguments"]}}
+            for _, call in sorted(self._calls.items())
+            if call["id"] and call["name"] and (self.is_whole or _is_json(call["arguments"]))
+        ]
+        text = "".join(self._text) or "".join(self._refusal)
+        return [_marked({"role": "assistant", "content": text, "tool_calls": calls}, self)] if text or calls else []
+
+
+class MessageReader:
+    """Events of Anthropic's Messages, bare or among those of the client's stream helper."""
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, str] = {}
+        self._ended: set[int] = set()
+
+    def take(self, event: Any) -> None:
+        kind = getattr(event, "type", None)
+        if kind == "content_block_start":
+            self._blocks[event.index] = event.content_block.model_dump(mode="json", exclude_unset=True)
+        elif kind == "content_block_delta" and event.index in self._blocks:
+            text = getattr(event.delta, "text", None)
+            if isinstance(text, str):
+                self._blocks[event.index]["text"] = f"{self._blocks[event.index].get('text') or ''}{text}"
+            part = getattr(event.delta, "partial_json", None)
+            if isinstance(part, str):
+                self._inputs[event.index] = self._inputs.get(event.index, "") + part
+        elif kind == "content_block_stop":
+            self._ended.add(event.index)
+        elif kind == "message_stop":
+            self.is_whole = True
+
+    def messages(self) -> list[Any]:
+        blocks = [self._block(at) for at in sorted(self._blocks) if at in self._ended or self._blocks[at].get("text")]
+        said = [block for block in blocks if block.get("type") != "text" or block.get("text")]
+        return [_marked({"role": "assistant", "content": said}, self)] if said else []
+
+    def _block(self, at: int) -> dict[str, Any]:
+        given = self._inputs.get(at, "")
+        if not given:
+            return self._blocks[at]
+        return {**self._blocks[at], "input": parse_json(given) if _is_json(given) else {"arguments": given}}
+
+
+class ResponseReader:
+    """Events of the Responses API: whole items as they are done, and the text of the one that was under way."""
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self._items: dict[int, Any] = {}
+        self._texts: dict[int, list[str]] = {}
+
+    def take(self, event: Any) -> None:
+        kind = getattr(event, "type", None)
+        if kind == "response.output_text.delta":
+            self._texts.setdefault(event.output_index, []).append(event.delta)
+        elif kind == "response.output_item.done":
+            self._items[event.output_index] = event.item
+        elif kind in ("response.completed", "response.incomplete"):
+            self._items = dict(enumerate(event.response.output)) or self._items
+            self.is_whole = True
+
+    def messages(self) -> list[Any]:
+        texts = {at: {"role": "assistant", "content": "".join(parts)} for at, parts in self._texts.items()}
+        under_way = {at: _marked(said, self) for at, said in texts.items() if at not in self._items and said["content"]}
+        if self.is_whole:
+            under_way = {}
+        return [item for _, item in sorted({**self._items, **under_way}.items())]
+
+
+def _marked(message: dict[str, Any], reader: AnswerReader) -> dict[str, Any]:
+    """As the Responses API says it of its items, and `run.record` understands it of any message."""
+    return message if reader.is_whole else {**message, "status": "incomplete"}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(parse_json(text or "{}"), Mapping)
+    except MunimentError:
+        return False

@@ -1,0 +1,244 @@
+"""The wrapped client: the caller's own, with a memory behind the calls that ask a model. All else is the client's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.errors import InvalidInput
+from muniment.integrations.wrapping.conversation import Call, Conversation, Whose
+from muniment.integrations.wrapping.dialects import DIALECTS, Dialect
+from muniment.integrations.wrapping.streams import Following, follow
+
+if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.packets.builds import Build
+
+__all__ = ["WrappedClient", "wrap"]
+
+_ASKING = ("create", "parse")
+_COPYING = ("with_options", "copy")
+
+
+def wrap(
+    client: Any,
+    mem: Memory | AsyncMemory,
+    *,
+    user_id: str,
+    session_id: str | None = None,
+    agent_id: str = "agent",
+    tenant_id: str = DEFAULT_TENANT,
+    max_tokens: int | None = None,
+    cite: bool = False,
+    on_error: Literal["open", "closed"] = "open",
+) -> WrappedClient:
+    """The client with a memory: OpenAI's or Anthropic's, sync or async. One wrapped client is one conversation.
+
+    `chat.completions.create`, `responses.create` and `messages.create` (also `parse`, `stream` and `stream=True`)
+    record what of the list is new, put a packet of at most `max_tokens` behind the system prompt, send, and record the
+    answer. They answer what the client answers; its `muniment_build_id` names the build. All else is the client's own.
+
+    `on_error="open"`: where memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
+    raised before anything is sent; where only the answer could not be recorded, `AnswerNotRecorded` carries it.
+    """
+    package, is_async = _kind(client)
+    if on_error not in ("open", "closed"):
+        raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
+    whose = Whose(user_id, session_id, agent_id, tenant_id)
+    given = {key: value for key, value in whose._asdict().items() if value is not None}
+    scope_given({"session_id": "unsaid", **given, "run_id": "unsaid"})  # what is wrong with it is said now
+    store: Any = getattr(mem, "_sync", mem)  # memory's part of an async call is one piece of work in a thread
+    if store is not mem and not is_async:
+        raise InvalidInput("a sync client takes a sync store", path="$.mem", hint="muniment.open(…), not muniment.aio")
+    conversation = Conversation(store, whose, max_tokens=max_tokens, cite=cite, fails_open=on_error == "open")
+    return WrappedClient(client, conversation, DIALECTS[package], is_async=is_async, lift=getattr(mem, "_lift", _as_is))
+
+
+def _as_is(run: Run) -> Run:
+    return run
+
+
+def _kind(client: Any) -> tuple[str, bool]:
+    """Whose client it is, and whether it is awaited; told by its classes, so that neither package is needed."""
+    names = [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(client).__mro__]
+    for package in DIALECTS:
+        for name, is_async in (("SyncAPIClient", False), ("AsyncAPIClient", True)):
+            if (package, name) in names:
+                return package, is_async
+    raise InvalidInput(
+        f"a {type(client).__name__:.60} cannot be wrapped",
+        path="$.client",
+        hint="OpenAI, AsyncOpenAI, Anthropic or AsyncAnthropic; else run.record and run.compose do the same by hand",
+    )
+
+
+class _Place:
+    """A place on the client, such as `chat.completions`; what is not wrapped there is the client's own."""
+
+    def __init__(self, held: Any, path: tuple[str, ...], root: WrappedClient) -> None:
+        self._held = held
+        self._path = path
+        self._root = root
+
+    def __getattr__(self, name: str) -> Any:
+        return self._root._at(getattr(self._held, name), (*self._path, name))
+
+    def __repr__(self) -> str:
+        return f"<wrapped {self._held!r}>"
+
+
+class WrappedClient:
+    """A client with a memory. Made by `muniment.wrap`."""
+
+    def __init__(
+        self,
+        client: Any,
+        conversation: Conversation,
+        dialects: Mapping[tuple[str, ...], Dialect],
+        *,
+        is_async: bool,
+        lift: Callable[[Run], Any],
+    ) -> None:
+        """`lift` makes an async handle of a run, where the caller's store is async."""
+        self._client = client
+        self._conversation = conversation
+        self._dialects = dialects
+        self._is_async = is_async
+        self._lift = lift
+
+    @property
+    def last_build(self) -> Build | None:
+        """What the model was told in the latest call; None where that went without memory. Of calls that run side by
+        side, the answer's own `muniment_build_id` says which is whose.
+        """
+        return self._conversation.last_build
+
+    @property
+    def run(self) -> Any:
+        """The run that records this conversation: `client.run.remember(…)`, `client.run.extract()`."""
+        return self._lift(self._conversation.run())
+
+    def for_session(self, session_id: str | None = None) -> WrappedClient:
+        """The same client and user in another session; without an id, in a new one."""
+        return self._copied(self._client, self._conversation.of_session(session_id))
+
+    def _copied(self, client: Any, conversation: Conversation) -> WrappedClient:
+        return WrappedClient(client, conversation, self._dialects, is_async=self._is_async, lift=self._lift)
+
+    # -- the client's own ---------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        held = getattr(self._client, name)
+        if name in _COPYING:
+            return lambda *args, **kwargs: self._copied(held(*args, **kwargs), self._conversation)
+        return self._at(held, (name,))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._client, name, value)
+
+    def __repr__(self) -> str:
+        return f"<wrapped {self._client!r}>"
+
+    def __enter__(self) -> Self:
+        self._client.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._client.__exit__(*error)
+
+    async def __aenter__(self) -> Self:
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._client.__aexit__(*error)
+
+    def _at(self, held: Any, path: tuple[str, ...]) -> Any:
+        """What stands at a place of the client: a call with a memory, a place on the way to one, or its own."""
+        dialect = self._dialects.get(path[:-1])
+        if dialect is not None and path[-1] in _ASKING:
+            return (self._asking_async if self._is_async else self._asking)(held, dialect)
+        if dialect is not None and path[-1] == "stream":
+            manager = _AsyncManager if self._is_async else _Manager
+            return lambda **given: manager(held, self._conversation, dialect, given)
+        is_on_the_way = any(path == place[: len(path)] for place in self._dialects)
+        return _Place(held, path, self) if is_on_the_way else held
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _asking(self, ask: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
+        def call(**given: Any) -> Any:
+            begun = self._conversation.begin(dialect, given)
+            answer = ask(**begun.sent)
+            if given.get("stream"):
+                following = Following(self._conversation, begun, outlives_loops=False)
+                return _named(follow(answer, following, is_async=False), begun)
+            self._conversation.keep(begun, dialect.answer(answer), response=_named(answer, begun))
+            return answer
+
+        return call
+
+    def _asking_async(self, ask: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
+        async def call(**given: Any) -> Any:
+            begun = await asyncio.to_thread(self._conversation.begin, dialect, given)
+            answer = await ask(**begun.sent)
+            if given.get("stream"):
+                following = Following(self._conversation, begun, outlives_loops=False)
+                return _named(follow(answer, following, is_async=True), begun)
+            said = dialect.answer(answer)
+            await asyncio.to_thread(self._conversation.keep, begun, said, response=_named(answer, begun))
+            return answer
+
+        return call
+
+
+class _Manager:
+    """`with client….stream(…) as stream:`: the call begins where the block does."""
+
+    def __init__(
+        self, ask: Callable[..., Any], conversation: Conversation, dialect: Dialect, given: dict[str, Any]
+    ) -> None:
+        self._ask = ask
+        self._conversation = conversation
+        self._dialect = dialect
+        self._given = given
+
+    def __enter__(self) -> Any:
+        begun = self._conversation.begin(self._dialect, self._given)
+        self._manager = self._ask(**begun.sent)
+        self._following = Following(self._conversation, begun, outlives_loops=True)
+        return _named(follow(self._manager.__enter__(), self._following, is_async=False), begun)
+
+    def __exit__(self, *error: Any) -> Any:
+        answered = self._manager.__exit__(*error)
+        self._following.end(is_quiet=True)
+        return answered
+
+
+class _AsyncManager(_Manager):
+    async def __aenter__(self) -> Any:
+        begun = await asyncio.to_thread(self._conversation.begin, self._dialect, self._given)
+        self._manager = self._ask(**begun.sent)
+        self._following = Following(self._conversation, begun, outlives_loops=True)
+        return _named(follow(await self._manager.__aenter__(), self._following, is_async=True), begun)
+
+    async def __aexit__(self, *error: Any) -> Any:
+        answered = await self._manager.__aexit__(*error)
+        await self._following.end_async(is_quiet=True)
+        return answered
+
+
+def _named(answer: Any, call: Call) -> Any:
+    """The same answer, with the id of the build it was given where it can hold one."""
+    if call.build is not None:
+        with suppress(AttributeError, TypeError, ValueError):
+            answer.muniment_build_id = call.build.id
+    return answer

@@ -1,0 +1,141 @@
+"""A stream of the client's own, followed: what passes through it is put together, and recorded when it ends.
+
+The caller holds the client's own object. Its class is replaced by a subclass that listens, so that every way to read it
+(a loop, `next`, `text_stream`, `get_final_message()`) is followed alike, and nothing private of the client is touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment.integrations.wrapping.answers import AnswerReader
+    from muniment.integrations.wrapping.conversation import Call, Conversation
+
+__all__ = ["Following", "follow"]
+
+_NAME = "_muniment_following"
+
+
+class Following:
+    """What has come of one stream; it is recorded once, when it ends, breaks off or is left."""
+
+    def __init__(self, conversation: Conversation, call: Call, *, outlives_loops: bool) -> None:
+        """`outlives_loops`: a helper that is read on after a loop was left, until its `with` ends."""
+        self._conversation = conversation
+        self._call = call
+        self._reader: AnswerReader = call.dialect.reader()
+        self.outlives_loops = outlives_loops
+        self._is_kept = False
+
+    def take(self, event: Any) -> None:
+        self._reader.take(event)
+
+    def end(self, *, is_quiet: bool = False) -> None:
+        """The stream ended (or, quietly, broke off or was left): record what came."""
+        if not self._is_kept:
+            self._is_kept = True
+            self._conversation.keep(self._call, self._reader.messages(), is_quiet=is_quiet)
+
+    async def end_async(self, *, is_quiet: bool = False) -> None:
+        if not self._is_kept:
+            await asyncio.to_thread(self.end, is_quiet=is_quiet)
+
+
+def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
+    """The same stream, followed from here on."""
+    cls: Any = type(stream)
+    stream.__class__ = _followed_async(cls) if is_async else _followed(cls)
+    setattr(stream, _NAME, following)
+    return stream
+
+
+@lru_cache(maxsize=64)
+def _followed(cls: type) -> type:
+    def iterate(self: Any) -> Iterator[Any]:
+        following: Following = getattr(self, _NAME)
+        is_read = False
+        try:
+            for event in cls.__iter__(self):  # type: ignore[attr-defined]
+                following.take(event)
+                yield event
+            is_read = True
+        except GeneratorExit:  # the caller left the loop
+            is_read = following.outlives_loops
+            raise
+        finally:
+            if not is_read:
+                following.end(is_quiet=True)
+        following.end()
+
+    def step(self: Any) -> Any:
+        following: Following = getattr(self, _NAME)
+        is_quiet = True
+        try:
+            event = cls.__next__(self)  # type: ignore[attr-defined]
+        except StopIteration:
+            following.end()
+            is_quiet = False
+            raise
+        else:
+            is_quiet = False
+            following.take(event)
+            return event
+        finally:
+            if is_quiet:
+                following.end(is_quiet=True)
+
+    def close(self: Any) -> None:
+        cls.close(self)  # type: ignore[attr-defined]
+        getattr(self, _NAME).end(is_quiet=True)
+
+    return _subclass(cls, __iter__=iterate, __next__=step, close=close)
+
+
+@lru_cache(maxsize=64)
+def _followed_async(cls: type) -> type:
+    async def iterate(self: Any) -> AsyncIterator[Any]:
+        following: Following = getattr(self, _NAME)
+        is_read = False
+        try:
+            async for event in cls.__aiter__(self):  # type: ignore[attr-defined]
+                following.take(event)
+                yield event
+            is_read = True
+        except GeneratorExit:
+            is_read = following.outlives_loops
+            raise
+        finally:
+            if not is_read:
+                await following.end_async(is_quiet=True)
+        await following.end_async()
+
+    async def step(self: Any) -> Any:
+        following: Following = getattr(self, _NAME)
+        is_quiet = True
+        try:
+            event = await cls.__anext__(self)  # type: ignore[attr-defined]
+        except StopAsyncIteration:
+            await following.end_async()
+            is_quiet = False
+            raise
+        else:
+            is_quiet = False
+            following.take(event)
+            return event
+        finally:
+            if is_quiet:
+                await following.end_async(is_quiet=True)
+
+    async def close(self: Any) -> None:
+        await cls.close(self)  # type: ignore[attr-defined]
+        await getattr(self, _NAME).end_async(is_quiet=True)
+
+    return _subclass(cls, __aiter__=iterate, __anext__=step, close=close)
+
+
+def _subclass(cls: type, **methods: Any) -> type:
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **methods})
