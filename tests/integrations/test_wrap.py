@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +17,8 @@ import pytest
 pytest.importorskip("openai", reason="no clients to wrap: pip install -e '.[integrations]'")
 pytest.importorskip("anthropic", reason="no clients to wrap: pip install -e '.[integrations]'")
 
-from model_server import DOORS, Chat, Door, Messages, Responses, Server, broken, serving
-
 import muniment
+from model_server import DOORS, Chat, Door, Messages, Responses, Server, broken, serving
 from muniment.errors import AnswerNotRecorded, InvalidInput, StorageFailure
 
 DOOR = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
@@ -285,14 +286,51 @@ def test_text_stream_and_next_are_followed(server: Server, mem: Any) -> None:
     assert turns(mem) == turns(mem, "s2") == [("user", "Where do I live?"), ("assistant", "In Berlin.")]
 
 
-def test_calls_that_stream_in_parts_are_put_together(server: Server, mem: Any) -> None:
-    door = Chat()
-    server.answers += [door.streams_call("call_1", "weather", {"city": "Berlin"}), door.says("12 degrees.")]
-    list(wrapped(door, server, mem).chat.completions.create(**door.given([user("How warm?")]), stream=True))
-    function = {"name": "weather", "arguments": '{"city": "Berlin"}'}
-    made = {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
-    door.ask(wrapped(door, server, mem), [user("How warm?"), made, door.result("call_1", "12 °C")])
+@DOOR
+@ASYNC
+def test_calls_that_stream_in_parts_are_put_together(door: Door, server: Server, mem: Any, is_async: bool) -> None:
+    call = ("call_1", "weather", {"city": "Berlin"})
+    server.answers += [door.streams_call(*call), door.says("", (call,)), door.says("12 degrees.")]
+    read(door, wrapped(door, server, mem, is_async=is_async), [user("How warm?")], is_async=is_async)
+    made = door.echo(door.ask(door.client(server, is_async=is_async), [user("How warm?")]))  # past the memory
+    door.ask(wrapped(door, server, mem, is_async=is_async), [user("How warm?"), *made, door.result("call_1", "12 °C")])
     assert turns(mem) == [("user", "How warm?"), ("tool", "12 °C"), ("assistant", "12 degrees.")]
+    entries = list(mem.ledger.entries(user_id="ana", session_id="s1"))
+    assert [each.metadata["tool_calls"][0]["args"] for each in entries if "tool_calls" in each.metadata] == [call[2]]
+
+
+@DOOR
+def test_a_call_that_breaks_off_is_no_call(door: Door, server: Server, mem: Any) -> None:
+    events = door.streams_call("call_1", "weather", {"city": "Berlin"})
+    server.answers.append(broken(events, '"{\\"c' if door.name != "chat" else '{\\"c'))
+    with pytest.raises(Exception, match="onnection"):
+        read(door, wrapped(door, server, mem), [user("How warm?")], is_async=False)
+    assert turns(mem) == [("user", "How warm?")]
+    assert not [each for each in mem.ledger.entries(user_id="ana", session_id="s1") if "tool_calls" in each.metadata]
+
+
+@DOOR
+def test_a_loop_that_is_left_without_closing(door: Door, server: Server, mem: Any) -> None:
+    events = door.streams("In ", "Ber", "lin.")
+    at = next(at for at, event in enumerate(events) if "Ber" in str(event))
+    server.answers += [events, events]
+    read(door, wrapped(door, server, mem), [user("Where do I live?")], is_async=False, leave_after=at + 1)
+    assert turns(mem)[1:] == [("assistant", "In Ber")]
+
+    async def leave() -> None:
+        async with wrapped(door, server, mem, is_async=True).for_session("s2") as client:
+            count = 0
+            async for _event in await door.place(client).create(**door.given([user("Where?")]), stream=True):
+                count += 1
+                if count == at + 1:
+                    break
+            for _ in range(500):  # the loop closes what was left, when it comes to it
+                if len(turns(mem, "s2")) == 2:
+                    break
+                await asyncio.sleep(0.01)
+
+    asyncio.run(leave())
+    assert turns(mem, "s2")[1:] == [("assistant", "In Ber")]
 
 
 # -- lists that were cut or edited ------------------------------------------------------------------------------
@@ -511,6 +549,61 @@ def test_messages_of_an_unknown_shape(door: Door, server: Server, mem: Any, on_e
     assert turns(mem) == []
 
 
+# -- other ways to ask, and other stores --------------------------------------------------------------------------
+
+
+def test_parse_is_recorded_too(server: Server, mem: Any) -> None:
+    from pydantic import BaseModel
+
+    class Place(BaseModel):
+        city: str
+
+    said = '{"city": "Berlin"}'
+    server.answers += [Chat().says(said), Responses().says(said), Messages().says(said)]
+    client, asked = wrapped(Chat(), server, mem), [user("Where do I live?")]
+    chat = client.chat.completions.parse(model="small", messages=asked, response_format=Place)
+    response = client.for_session("s2").responses.parse(model="small", input=asked, text_format=Place)
+    third = wrapped(Messages(), server, mem).for_session("s3")
+    message = third.messages.parse(**Messages().given(asked), output_format=Place)
+    assert chat.choices[0].message.parsed == response.output_parsed == message.parsed_output == Place(city="Berlin")
+    for session in ("s1", "s2", "s3"):
+        assert turns(mem, session) == [("user", "Where do I live?"), ("assistant", said)]
+
+
+def test_thinking_and_an_echo_of_the_text_alone(server: Server, mem: Any) -> None:
+    door = Messages()
+    thought = door.says("In Berlin.")
+    thought["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "signature": "s"})
+    server.answers += [thought, door.says("Welcome.")]
+    asked = [user("Where do I live?")]
+    door.ask(wrapped(door, server, mem), asked)
+    door.ask(wrapped(door, server, mem), [*asked, {"role": "assistant", "content": "In Berlin."}, user("Thanks!")])
+    assert [text for _role, text in turns(mem)] == ["Where do I live?", "In Berlin.", "Thanks!", "Welcome."]
+
+
+@DOOR
+def test_a_store_behind_a_server(door: Door, server: Server, mem: Any, tmp_path: Any) -> None:
+    testclient = pytest.importorskip("starlette.testclient", reason="the server extra is not installed")
+    pytest.importorskip("httpx2", reason="the client extra is not installed")
+    from muniment.surfaces.http.app import create_app
+    from muniment.surfaces.http.settings import ServerSettings
+
+    app = create_app(mem, ServerSettings(keys=str(tmp_path / "keys.json"), research_dir=str(tmp_path / "research")))
+    with (
+        testclient.TestClient(app, base_url="http://localhost") as http,
+        muniment.connect("http://localhost", http=http) as there,
+    ):
+        messages = talk(door, server, there, "My cat is called Minka.", "It rains.")
+        server.answers.append(door.says("Minka."))
+        client = wrapped(door, server, there)
+        door.ask(client, [*messages[2:], user("What is my cat called?")])
+    assert [text for _role, text in turns(mem)] == [
+        "My cat is called Minka.", "Answer 0.", "It rains.", "Answer 1.", "What is my cat called?", "Minka.",
+    ]  # fmt: skip
+    assert "My cat is called Minka." in door.system(server.asked[-1])
+    assert [kept.content for kept in mem.ledger.answers(client.last_build.id)] == ["Minka."]
+
+
 # -- the client itself ------------------------------------------------------------------------------------------
 
 
@@ -579,3 +672,40 @@ def test_instructions_of_a_tool_stay_barred(server: Server, mem: Any) -> None:
     client = wrapped(Chat(), server, mem)
     Chat().ask(client, [user("How big is Berlin?")])
     assert client.last_build.text in Chat().system(server.asked[0])
+
+
+# -- a small real model -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_loops_of_the_first_page_with_a_small_real_model(
+    smollm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answers are weak; that they come, and are recorded with what the model was told, is what is tested."""
+    page = (Path(__file__).parents[2] / "docs" / "start.md").read_text("utf-8")
+    loops = [
+        block for block in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) if "OpenAI()" in block
+    ]
+    assert len(loops) == 2
+    monkeypatch.setenv("OPENAI_BASE_URL", smollm)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"muniment": muniment}
+    for loop in loops:
+        exec(compile(loop, "start.md", "exec"), names)
+    mem, wrapped_client = names["mem"], names["client"]
+    said = [role for role, text in turns(mem, "monday") if text]
+    assert said == ["user", "assistant"] * (len(said) // 2)
+    assert len(said) >= 4
+    (kept,) = mem.ledger.answers(wrapped_client.last_build.id)
+    assert kept.content
+    assert "Berlin" in wrapped_client.last_build.text
+
+    stream = wrapped_client.chat.completions.create(
+        model="small", messages=[user("Say hello.")], max_tokens=12, temperature=0, stream=True
+    )
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+    assert text
+    assert turns(mem, "tuesday")[-1] == ("assistant", text)
+    mem.close()

@@ -1,5 +1,6 @@
 """Seams for the frameworks people already use, each behind an extra.
 
+wrapping        the official OpenAI and Anthropic clients with a memory: `muniment.wrap`
 langgraph       a `BaseStore`, and nodes that observe messages and compose packets
 openai_agents   a `Session`
 pydantic_ai     message history, a history processor and a toolset

@@ -110,6 +110,10 @@ class Door:
         """The events of an answer in parts; `BREAKS` put in place of its end is a lost connection."""
         raise NotImplementedError
 
+    def streams_call(self, call_id: str, name: str, args: dict[str, Any]) -> list[Any]:
+        """The events of an answer that is one call, its arguments in two parts."""
+        raise NotImplementedError
+
     def text(self, answer: Any) -> str:
         raise NotImplementedError
 
@@ -229,6 +233,22 @@ class Responses(Door):
         ]
         return [event | {"sequence_number": at} for at, event in enumerate(events)]
 
+    def streams_call(self, call_id: str, name: str, args: dict[str, Any]) -> list[Any]:
+        text = json.dumps(args)
+        whole = self.says("", ((call_id, name, args),))
+        item = whole["output"][0]
+        where = {"item_id": item["id"], "output_index": 0}
+        events: list[dict[str, Any]] = [
+            {"type": "response.created", "response": self.says("") | {"status": "in_progress"}},
+            {"type": "response.output_item.added", "output_index": 0, "item": item | {"arguments": ""}},
+            {"type": "response.function_call_arguments.delta", **where, "delta": text[:3]},
+            {"type": "response.function_call_arguments.delta", **where, "delta": text[3:]},
+            {"type": "response.function_call_arguments.done", **where, "arguments": text, "name": name},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": whole},
+        ]
+        return [event | {"sequence_number": at} for at, event in enumerate(events)]
+
     def text(self, answer: Any) -> str:
         return str(answer.output_text)
 
@@ -277,6 +297,21 @@ class Messages(Door):
             ),
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+            {"type": "message_stop"},
+        ]
+
+    def streams_call(self, call_id: str, name: str, args: dict[str, Any]) -> list[Any]:
+        text = json.dumps(args)
+        block = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+        return [
+            {"type": "message_start", "message": self.says("") | {"stop_reason": None}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            *(
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}}
+                for part in (text[:3], text[3:])
+            ),
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}},
             {"type": "message_stop"},
         ]
 
