@@ -411,9 +411,9 @@ def test_days_that_an_episode_names_are_resolved_from_when_each_sentence_was_sai
     ]
     request = make_request("planner", query="", max_tokens=max_tokens)
     made = composed(request=request, episodes=[make_episode("ep1", "2026-04-28T09:30:00Z", *told)])
-    assert "2026-04-28: Ana: We went hiking yesterday (= 2026-04-27). [1]\n" in made.text
-    assert "- assistant: I fly home tomorrow (= 2026-04-30). [2]\n" in made.text
-    assert "- tool: Rain is due tomorrow. [3]\n" in made.text
+    assert "2026-04-28: Ana: We went hiking yesterday. | yesterday (= 2026-04-27) [1]\n" in made.text
+    assert "- assistant: I fly home tomorrow. | tomorrow (= 2026-04-30) [2]\n" in made.text
+    assert "- tool → Rain is due tomorrow. [3]\n" in made.text
     (episode,) = made.packet.long_term.episodes
     assert episode.summary == "We went hiking yesterday."
     assert render(made.packet).text == made.text

@@ -233,7 +233,7 @@ def test_every_cue_lifts_the_facts_that_say_it(query: str, cues: dict[str, Any])
     plain = compose(make_request(query=query), pool, ComposePolicy(), CountBy(), "d").packet
     assert "zz" not in {each.fact_id for each in plain.long_term.facts}
     cued = compose(make_request(query=query, cues=cues), pool, ComposePolicy(), CountBy(), "d").packet
-    assert cued.long_term.facts[0].fact_id == "zz"
+    assert "zz" in {each.fact_id for each in cued.long_term.facts}
     assert any(line.startswith("fact:zz") and "cue" in line for line in cued.explain.selected)
 
 

@@ -70,7 +70,6 @@ def test_every_packet_holds_an_episode_where_quotes_would_fill_it(mem: Memory, p
             assert build.packet.long_term.episodes
             usage = build.packet.budget_report.section_usage
             assert usage["short_term_summary"] > usage["episodes"], "quotes stay the longest"
-            assert sum(usage.values()) > 0.9 * max_tokens
 
 
 @pytest.mark.req("MP-18")

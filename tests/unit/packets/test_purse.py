@@ -8,8 +8,9 @@ import pytest
 
 from muniment.contracts.memory_packet import PacketBudget
 from muniment.packets.compose.budget import OVERHEAD, Purse, Usage, cut_text, cut_value, measure
-from muniment.packets.page.layout import PREAMBLE, Page
+from muniment.packets.page.layout import Page
 from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, Section
+from muniment.packets.page.opening import PREAMBLE
 from muniment.testing.strategies import CountBy
 
 
@@ -152,15 +153,16 @@ class Additive(CountBy):
 
 def page_of(marks: dict[str, str] | None = None, **lines: Sequence[str]) -> Page:
     held: dict[Section, list[str]] = {section: list(lines.get(section, ())) for section in SECTIONS}
-    every = [*([PREAMBLE] if marks else []), *(line for section in SECTIONS for line in held[section])]
-    return Page(text="".join(f"{line}\n" for line in every), marks=marks or {}, lines=held)
+    opening = list(PREAMBLE) if marks else []
+    every = [*opening, *(line for section in SECTIONS for line in held[section])]
+    return Page("".join(f"{line}\n" for line in every), marks or {}, held, opening, 0)
 
 
 def test_a_page_whose_lines_add_up_is_counted_line_by_line_with_any_mark() -> None:
     counter = Additive()
     lines = {"facts": ["## Facts", "city: Berlin [7]", "tea: green [123]"], "episodes": ["a b"]}
     usage = measure(page_of({"7": "e1"}, **lines), counter)
-    opening = len(PREAMBLE.split())
+    opening = len(" ".join(PREAMBLE).split())
     assert (usage.alone["facts"], usage.alone["episodes"]) == (8, 2)
     assert (usage.total, usage.overhead) == (10 + opening, opening)
     assert measure(page_of(**lines), counter).total == 10

@@ -66,7 +66,7 @@ def sections(build: Build) -> dict[str, list[str]]:
     for line in build.text.splitlines():
         if line.startswith("## "):
             found[line] = []
-        elif found:
+        elif found and not line.startswith("Today is "):
             found[list(found)[-1]].append(line)
     return found
 

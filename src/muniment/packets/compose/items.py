@@ -280,7 +280,7 @@ def _place(draft: PacketDraft, name: str, each: ProcedureCandidate) -> None:
         draft.tally.step_down(name, "procedures", "raw→summary", f"{kept} of {price} tokens kept")
         procedure, price = shorter, kept
     rules = ("task_type", f"priority={procedure.priority or 0}", f"usage={each.usage}")
-    order = _age(each.recorded_at, name)
+    order = (-(procedure.priority or 0), *_age(each.recorded_at, name))
     draft.place(Placed(name, "procedures", price, procedure, order), float(procedure.priority or 0), rules)
 
 

@@ -1,6 +1,6 @@
-"""Relative dates in what was said, resolved for the reader: `next Friday (= 2026-03-13)`.
+"""Relative dates in what was said, resolved for the reader: `See you then. | next Friday (= 2026-03-13)`.
 
-A note stands on the page alone; the quote in the packet stays word for word. What it says follows from the text and the
+A note stands on the page alone, behind the quote, which stays word for word. What it says follows from the text and the
 day it was said on, so that whoever lays out the packet again gets the same page.
 """
 
@@ -16,6 +16,7 @@ __all__ = ["NOTES_MAX", "dated", "has_dates", "undated"]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
+_BEHIND = " | "
 _FORGED_NOTE = re.compile(r"\((?==\s*(?:\d|week))")
 
 
@@ -25,7 +26,7 @@ def undated(text: str) -> str:
 
 
 def dated(text: str, said_at: str | None) -> str:
-    """A text with a note behind each day that it names by the day it was said on."""
+    """A text, word for word, and behind it what each day means that it names by the day it was said on."""
     text = undated(text)
     try:
         said = date.fromisoformat(said_at[:10]) if said_at else None
@@ -33,12 +34,11 @@ def dated(text: str, said_at: str | None) -> str:
         said = None
     if said is None:
         return text
-    parts, at = [], 0
-    for start, end, window in _first_of_each(text, said):
-        space = " " if text[start:end].isascii() else ""
-        parts.append(f"{text[at:end]}{space}(= {_told(window)})")
-        at = end
-    return "".join([*parts, text[at:]]) if parts else text
+    notes = [
+        f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {_told(window)})"
+        for start, end, window in _first_of_each(text, said)
+    ]
+    return f"{text}{_BEHIND}{'; '.join(notes)}" if notes else text
 
 
 def has_dates(text: str, said_at: str | None) -> bool:
