@@ -319,7 +319,8 @@ class Quotes:
         fit: list[Named] = []
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
-        strong = strong_ids(draft.pool.hits, draft.policy.evidence_min)
+        # Without a question nothing is evidence for one: what a cue points at stands.
+        strong = strong_ids(draft.pool.hits, draft.policy.evidence_min if is_asked(draft) else 0.0)
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
         ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
@@ -374,8 +375,8 @@ class Quotes:
         return found[-1].by if found else ""
 
     def _tokens_max(self, hit: HitCandidate) -> int:
-        policy = self._draft.policy
-        return quote_tokens_max(hit.score, policy, self._draft.share(policy.quote_share))
+        policy, share = self._draft.policy, self._draft.share(self._draft.policy.quote_share)
+        return quote_tokens_max(hit.score, policy, share) if is_asked(self._draft) else share
 
     def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)
