@@ -23,7 +23,7 @@ __all__ = ["GROWTH_MAX", "find_growth", "walk"]
 
 GROWTH_MAX = 2.4
 """Times the work for twice the text."""
-_NOTICED_S = 0.004
+_NOTICED_S = 0.012
 """Less than this is nobody's trouble, and as much the clock's as the text's."""
 _PLAIN_S = 1.0
 """What takes this long need not be measured twice."""
