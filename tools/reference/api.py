@@ -97,6 +97,7 @@ def _functions() -> Iterator[str]:
     yield "## muniment\n"
     yield from _method("muniment.open", muniment.open)
     yield from _method("muniment.connect", muniment.connect)
+    yield from _method("muniment.wrap", muniment.wrap)
     yield "### muniment.aio\n"
     yield f"{paragraphs(aio.__doc__)}\n"
 

@@ -18,7 +18,7 @@ from muniment.store.ledger.secrets import redact_value
 if TYPE_CHECKING:
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["Aligned", "Recorded", "align", "missing_calls", "recorded"]
+__all__ = ["Aligned", "Recorded", "align", "ends_with", "missing_calls", "recorded"]
 
 _CALLS = ("function_call", "custom_tool_call", "tool_use", "server_tool_use", "mcp_tool_use")
 _TURNS = ("tool_calls", "message_item")
@@ -67,6 +67,11 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
             continue  # the same words as long ago, said again behind something else: a new turn
         ids |= {place + step: known[at + step].id for step in range(size)}
     return Aligned(list(ids.values()), [turn for place, turn in enumerate(turns) if place not in ids])
+
+
+def ends_with(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> bool:
+    """Are these the last turns of the session?"""
+    return [each.mark for each in known[-len(events) :]] == [_mark_of(each.event) for each in events]
 
 
 def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

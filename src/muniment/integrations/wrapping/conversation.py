@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
 from muniment.errors import AnswerNotRecorded, InvalidInput, MessagesDiffer, MunimentError
-from muniment.integrations.wrapping.alignment import Aligned, align, missing_calls, recorded
+from muniment.integrations.wrapping.alignment import Aligned, align, ends_with, missing_calls, recorded
 from muniment.packets.recording import plain_messages
 from muniment.store.ledger.message_parts import read_content
 from muniment.store.ledger.messages import MessageEvent, read_messages
@@ -95,9 +95,8 @@ class Conversation:
         messages = dialect.messages(given)
         if messages is None:
             return Call(dialect, dict(given), [])
-        kept = dict(given)
-        if "messages" in kept:  # an iterator could be read only once
-            kept["messages"] = list(messages)
+        once = {name for name in ("messages", "input") if isinstance(given.get(name), Iterator)}
+        kept = {**given, **dict.fromkeys(once, messages)}  # an iterator was read just now, and can be no more
         call = Call(dialect, kept, messages, goes_on_from=dialect.goes_on_from(given))
         self.last_build = None
         with self._failing("its messages were not recorded"):
@@ -163,7 +162,8 @@ class Conversation:
         events = read_messages([*before, *plain])
         if answer:
             first = len(before) + len(messages)
-            new = Aligned([], [each for each in events if each.at >= first])
+            said = [each for each in events if each.at >= first]
+            new = Aligned([], [] if ends_with(known, said) else said)  # asked once more, answered the same
         elif call.goes_on_from is not None:
             new = Aligned([], [each for each in events if each.at >= len(before)])
         else:
