@@ -319,3 +319,13 @@ def test_what_is_to_be_left_out_is_checked(mem: muniment.Memory, given: dict[str
     with pytest.raises(InvalidInput) as caught:
         mem.run(user_id="ana", session_id="now").compose("responder", query="Berlin", **given)
     assert caught.value.path == path
+
+
+def test_an_answer_that_broke_off_says_so(mem: muniment.Memory) -> None:
+    """As Responses items say of themselves; whole ones say nothing."""
+    run = mem.run(user_id="ana", session_id="s1")
+    cut = {"role": "assistant", "content": "In Ber", "status": "incomplete"}
+    whole = {"type": "message", "role": "assistant", "content": "In Berlin.", "status": "completed"}
+    first, second = run.record([cut, whole])
+    assert (first.metadata, second.metadata) == ({"incomplete": True}, {})
+    assert run.record([cut, whole]) == []
