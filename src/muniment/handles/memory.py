@@ -385,8 +385,12 @@ class Memory:
     def diff(self, a: str, b: str, *, tenant_id: str = DEFAULT_TENANT) -> BuildDiff:
         """What changed between two builds, and why."""
         from muniment.packets.comparing import diff_builds
+        from muniment.rules.rulebook_reading import why_taken_out
 
-        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id))
+        def why_no_rule(rule_id: str) -> str | None:
+            return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))
+
+        return diff_builds(self.replay(a, tenant_id=tenant_id), self.replay(b, tenant_id=tenant_id), why_no_rule)
 
     def compare(
         self, build_id: str, policy: str | Policy | Mapping[str, Any], *, tenant_id: str = DEFAULT_TENANT

@@ -522,7 +522,8 @@ class Run:
 
         `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
         into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
-        and lets that decide. `event` is the id under which the output was observed.
+        and lets that decide. `event` is the id under which the output was observed; if with a build, the marks by which
+        it cites are no part of what it says.
         """
         from muniment.runs.citing import pointers_of
         from muniment.verify import verifying
@@ -538,6 +539,7 @@ class Run:
             policy=self._ctx.policy,
             files=files,
             trace_id=scope.run_id,
+            stated=verifying.stated_in(self._ctx, scope, given, event),
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 

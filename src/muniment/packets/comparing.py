@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from muniment.core.record import Items, Record
 from muniment.packets.builds import Build
 
 __all__ = ["BuildDiff", "Changed", "diff_builds"]
+
+_RULE_GIVEN = "it was selected for the run"
+_RULE_NOT_GIVEN = "it was not selected for the run"
 
 
 class Changed(Record):
@@ -32,8 +36,12 @@ class BuildDiff(Record):
     tokens_b: int
 
 
-def diff_builds(a: Build, b: Build) -> BuildDiff:
-    """What changed from `a` to `b`, each with the reason the explanations give."""
+def diff_builds(a: Build, b: Build, why_no_rule: Callable[[str], str | None] = lambda _: None) -> BuildDiff:
+    """What changed from `a` to `b`, each with the reason the explanations give.
+
+    Rules stand before the packet and are no part of it: `why_no_rule` says what became of one, by its id, where that is
+    known.
+    """
     left, right = _items(a), _items(b)
     changes = [Changed(what="removed", item=name, why=_why_not(b, name)) for name in left.keys() - right.keys()]
     changes += [Changed(what="added", item=name, why=_why(b, name)) for name in right.keys() - left.keys()]
@@ -42,6 +50,12 @@ def diff_builds(a: Build, b: Build) -> BuildDiff:
         for name in left.keys() & right.keys()
         if left[name] != right[name]
     ]
+    given, given_later = _rules(a), _rules(b)
+    changes += [
+        Changed(what="removed", item=f"rule:{id_}", why=_why_no_rule(b, id_, why_no_rule))
+        for id_ in given - given_later
+    ]
+    changes += [Changed(what="added", item=f"rule:{id_}", why=_RULE_GIVEN) for id_ in given_later - given]
     return BuildDiff(
         a=a.id,
         b=b.id,
@@ -71,6 +85,17 @@ def _items(build: Build) -> dict[str, Any]:
     if short["rolling_summary"]:
         items["summary"] = short["rolling_summary"]
     return items
+
+
+def _rules(build: Build) -> frozenset[str]:
+    """The rules that stand in its text."""
+    return frozenset() if build.rules is None or build.rules.omitted is not None else frozenset(build.rules.rule_ids)
+
+
+def _why_no_rule(build: Build, rule_id: str, told: Callable[[str], str | None]) -> str:
+    if build.rules is not None and build.rules.omitted is not None and rule_id in build.rules.rule_ids:
+        return build.rules.omitted
+    return told(rule_id) or _RULE_NOT_GIVEN
 
 
 def _why(build: Build, name: str) -> str:

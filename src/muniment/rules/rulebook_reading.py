@@ -17,7 +17,7 @@ from muniment.rules.projection import book_id, use_name
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport, RulebookRevision, RuleUse
 from muniment.rules.rule_cache import RuleCache
 from muniment.rules.rulebook.selection import Candidate, compile_rule
-from muniment.store.items import Item, digest_name, select_items
+from muniment.store.items import Item, digest_name, latest, select_items
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -37,6 +37,7 @@ __all__ = [
     "revision_of",
     "standing_rules",
     "versions_of",
+    "why_taken_out",
 ]
 
 Report = GateReport | ReplayReport | PromotionReport
@@ -90,6 +91,27 @@ def versions_of(reader: Reader, rule_id: str) -> Iterator[StoredMemory]:
     for item in select_items(reader, (("id", "=", rule_id),)):
         if item.body is not None:
             yield held_of(item).memory
+
+
+def why_taken_out(reader: Reader, tenant_id: str, rule_id: str) -> str | None:
+    """The revision that took a rule out of force, and its reason; None of one that is in force, or not there."""
+    newest = latest(reader, rule_id)
+    if newest is None or newest.kind != "rule" or newest.body is None or newest.user_id is None:
+        return None
+    rule = held_of(newest).memory
+    if rule.status not in ENDED and rule.stage in (None, "canary", "active"):
+        return None
+    changed = (
+        revision
+        for revision in reversed(list_revisions(reader, tenant_id, newest.user_id))
+        if rule_id in {change.rule_id for change in revision.changes}
+    )
+    last = next(changed, None)
+    if last is None:
+        return None
+    signed = f", signed by {last.signed_by}" if last.signed_by else ""
+    reason = f": {last.reason}" if last.reason else ""
+    return f"{last.action} in revision {last.revision} of the rulebook{signed}{reason}"
 
 
 # -- rules that may apply -----------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from muniment.contracts.run_records import VerifierResult
 from muniment.core.ports.engine import Condition
 from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
+from muniment.packets.page.answers import unmarked
 from muniment.runs.citing import owners_of
 from muniment.store.items import select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.store.ledger.secrets import redact_text
-from muniment.store.reading import content_in, resolve, source_row
+from muniment.store.reading import content_in, get_entry, resolve, source_row
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.outputs import Output
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
 
-__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "output_of", "verify_output"]
+__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "output_of", "stated_in", "verify_output"]
 
 OUTPUT_FILE = "output.txt"
 """Where the sandbox finds an output that is not given as files."""
@@ -59,18 +60,23 @@ def verify_output(
     files: Mapping[str, bytes] | None = None,
     trace_id: str = "verify",
     sandbox: Sandbox | None = None,
+    stated: str | None = None,
 ) -> Verified:
-    """What every layer that is asked says of an output, as one result. Keeps nothing."""
+    """What every layer that is asked says of an output, as one result. Keeps nothing.
+
+    `stated` is what the output says without the marks by which it cites, where that is known: a mark is no figure.
+    """
     ran: HarnessResult | None = None
     findings: list[Finding] | None = None
     facts: FGFCReport | None = None
     execution: Execution | None = None
+    said = output.text if stated is None else stated
     if constraints is not None:
         findings = evaluate(output, constraints.constraints)
     if documents is not None:
-        facts = check_facts(output.text, _as_kept(documents, policy), policy=policy.verify)
+        facts = check_facts(said, _as_kept(documents, policy), policy=policy.verify)
     if policy.ledger.redact_secrets:
-        findings, facts = _without_secrets(output.text, findings, facts)
+        findings, facts = _without_secrets(said, findings, facts)
     if harness is not None:
         from muniment.verify.sandbox.harness import Harness, check_files, run_harness
 
@@ -172,6 +178,16 @@ def list_results(ctx: Context, scope: Scope) -> list[VerifierResult]:
     own = [item for item in items if item.body is not None and item.user_id == scope.user_id]
     own.sort(key=lambda item: (item.created_at, item.id))
     return [VerifierResult.from_wire(item.plain()["result"]) for item in own]
+
+
+def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:
+    """What an output says, without the marks that name evidence of the build it was observed with, where it was."""
+    if event is None:
+        return output.text
+    named = text_of(event, "$.event")
+    ctx.engine.read(scope.tenant_id, lambda reader: read_evidence(reader, scope, [named], "$.event"))
+    cited = get_entry(ctx, scope.tenant_id, named, scope.user_id).cited
+    return output.text if cited is None else unmarked(output.text, cited.unknown_marks)
 
 
 # -- what callers give --------------------------------------------------------------------------------

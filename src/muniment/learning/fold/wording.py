@@ -21,6 +21,8 @@ Wording = Callable[[str], str]
 """Says a text in other words."""
 
 _SPACE = lazy_pattern(r"\s+")
+_ENDS = "?!…？！。"
+"""What ends a sentence without a full stop."""
 _FIGURE = lazy_pattern(r"\d+(?:[.,]\d+)*")
 
 
@@ -47,7 +49,7 @@ class Writer(NamedTuple):
 
     def join(self, sentences: Sequence[str]) -> str:
         """The sentences as far as they fit, the first at least in part; the last go first."""
-        kept = [f"{sentence}." for sentence in sentences if sentence]
+        kept = [sentence if sentence[-1] in _ENDS else f"{sentence}." for sentence in sentences if sentence]
         while len(kept) > 1 and not self.fits(" ".join(kept)):
             kept.pop()
         text = " ".join(kept)

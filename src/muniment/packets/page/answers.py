@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from muniment.core.text.sentences import sentence_spans
 
-__all__ = ["CitedSentence", "Resolution", "resolve"]
+__all__ = ["CitedSentence", "Resolution", "resolve", "unmarked"]
 
 _MARK = re.compile(r"\[\s*(\d{1,9}(?:\s*[-–,;]\s*\d{1,9})*)\s*\]")
 _LEADING = re.compile(rf"(?:\s*{_MARK.pattern})+[.!?。！？]*")
+_SPACED_MARK = re.compile(rf"[^\S\n]?{_MARK.pattern}")
 _RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
 _RANGE_MAX = 50
 """A longer range is not a citation: its ends count, not what lies between."""
@@ -59,6 +60,16 @@ def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
         if text:
             sentences.append(text)
     return Resolution(tuple(_cited(text, marks) for text in sentences))
+
+
+def unmarked(answer: str, unknown_marks: Container[str]) -> str:
+    """What an answer says, without the marks that name evidence. Those that name none stay: they are no citation."""
+
+    def left(found: re.Match[str]) -> str:
+        numbers = [number for part in re.split(r"[,;]", found[1]) for number in _numbers(part)]
+        return found[0] if any(f"[{number}]" in unknown_marks for number in numbers) else ""
+
+    return _SPACED_MARK.sub(left, answer)
 
 
 def _joins(answer: str, start: int) -> bool:

@@ -111,6 +111,7 @@ def explained(build: Build) -> dict[str, Any]:
         "found": build.found,
         "meta": packet["meta"],
         "budget_report": packet["budget_report"],
+        **({} if build.rules is None else {"rules": build.rules.to_wire()}),
         "selected": [each.to_dict() for each in taken(build)],
         "omitted": [each.to_dict() for each in left_out(build)],
         "filters": packet["explain"]["filters"],

@@ -236,10 +236,22 @@ def _explain(call: Call) -> Iterator[str]:
     if build.request.query:
         yield f"asked: {one_line(build.request.query)}"
     yield f"{report.used_tokens_est} of {report.max_tokens} tokens\n"
+    yield from _rule_lines(build)
     yield from _section_lines(build, taken(build))
     yield from _left_lines(left_out(build))
     yield from _rest_lines(build)
     yield from _titled("answers", map(_answered, call.memory.ledger.answers(build.id, tenant_id=call.tenant)))
+
+
+def _rule_lines(build: Build) -> Iterator[str]:
+    """The rules of the run: they stand before the packet, and take their room from it."""
+    rules = build.rules
+    if rules is None:
+        return
+    yield f"{strong('rules')}: {f'left out, {rules.omitted}' if rules.omitted else f'{rules.tokens} tokens'}"
+    yield from (f"  {id_}" for id_ in rules.rule_ids)
+    yield from (f"  + {one_line(line, 110)}" for line in rules.text.splitlines()[1:] if line)
+    yield ""
 
 
 def _answered(entry: LedgerEntry) -> str:
