@@ -163,7 +163,8 @@ class Conversation:
         if answer:
             first = len(before) + len(messages)
             said = [each for each in events if each.at >= first]
-            new = Aligned([], [] if ends_with(known, said) else said)  # asked once more, answered the same
+            asked = [each for each in events if each.at < first and not each.is_prompt][-1:]
+            new = Aligned([], [] if ends_with(known, [*asked, *said]) else said)  # asked once more, answered the same
         elif call.goes_on_from is not None:
             new = Aligned([], [each for each in events if each.at >= len(before)])
         else:
