@@ -210,7 +210,8 @@ def test_procedures_by_task_type_priority_and_usage() -> None:
     asked = composed(request, procedures=procedures, policy=ComposePolicy(procedures_max=9))
     names = [name.removeprefix("procedure:") for name in selected(asked)]
     assert names == ["top", "used", "conditioned", "low", "roled", "tagged"]
-    assert [each.procedure_id for each in asked.packet.long_term.procedures] == sorted(names)  # all as old
+    shown = [each.procedure_id for each in asked.packet.long_term.procedures]
+    assert shown == ["top", *sorted(set(names) - {"top"})]  # by priority, then age: use moves nothing on the page
     assert "## Procedures" not in composed(make_request("responder"), procedures=procedures).text
 
 

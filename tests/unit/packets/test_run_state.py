@@ -251,7 +251,8 @@ def test_what_was_patched_under_the_name_of_what_was_pinned_is_not_lost(mem: Mem
 def test_a_run_that_has_written_nothing_yet_knows_what_it_is_for(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="Ship it, password=hunter2hunter2")
     text = run.compose("planner").text
-    assert text.startswith("## Task\ngoal: Ship it")
+    assert "\n## Task\ngoal: Ship it" in text
+    assert text.index("## Task") == text.index("## ")
     assert "hunter2hunter2" not in text
     assert mem.runs() == []
 
