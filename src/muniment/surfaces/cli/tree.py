@@ -74,6 +74,7 @@ _MEMORY = _group(
     history=Entry("List everything that a key ever held.", "memory:history"),
     events=Entry("List a user's events, session by session, in order.", "memory:events"),
     content=Entry("Print the full text of an event, checked against its hash.", "memory:content"),
+    record=Entry("Record a conversation as a model's API has it; what is new is written.", "memory:record"),
 )
 _PACKET = _group(
     "Packets that were composed: replayed, compared, listed.",

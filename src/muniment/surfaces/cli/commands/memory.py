@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.reading import object_given
 from muniment.surfaces.cli.terminal import counted, one_line, strong, when
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
-__all__ += ["search", "source_line"]
+__all__ += ["record", "search", "source_line"]
 
 _EXTRACT_SESSION = "extract"
 """The session that the patches of `extract` stand in."""
@@ -266,4 +267,27 @@ content = Command(
         "start": Word("From this character on.", metavar="CHARACTER"),
         "length": Word("No more than so many characters.", metavar="COUNT"),
     },
+)
+
+
+def _show_recorded(call: Call) -> Iterator[str]:
+    for entry in call.answer:
+        yield entry_line(entry)
+    yield f"{counted(len(call.answer), 'event')} new in the session {call.handle.scope.session_id}"
+
+
+record = Command(
+    "run.record",
+    _show_recorded,
+    on="composing",
+    creates=True,
+    arguments={"messages": "FILE"},
+    document="recorded",
+    words={
+        "messages": Word(read=object_given("$", "a JSON list of messages")),
+        "build": Word("The packet that the last answer was given.", metavar="BUILD"),
+    },
+    about="FILE (`-` is stdin) is a JSON list: Chat Completions messages, Responses items or Anthropic messages. It is "
+    "the whole of the session's conversation: recorded again when it has grown, only what is new is written; one that "
+    "was edited writes nothing and says where.",
 )
