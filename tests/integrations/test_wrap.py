@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("openai", reason="no clients to wrap: pip install -e '.[integrations]'")
-pytest.importorskip("anthropic", reason="no clients to wrap: pip install -e '.[integrations]'")
-
 import muniment
 from model_server import DOORS, Chat, Door, Messages, Responses, Server, broken, serving
 from muniment.errors import AnswerNotRecorded, InvalidInput, StorageFailure
+
+openai = pytest.importorskip("openai", reason="no clients to wrap: pip install -e '.[integrations]'")
+anthropic = pytest.importorskip("anthropic", reason="no clients to wrap: pip install -e '.[integrations]'")
 
 DOOR = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 ASYNC = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -472,6 +472,19 @@ def test_responses_that_go_on_from_the_server(server: Server, mem: Any, is_async
     ]  # fmt: skip
 
 
+def test_a_conversation_that_the_server_holds(server: Server, mem: Any) -> None:
+    """The place in it is not named: the same words are a new turn, unless the last ones got no answer."""
+    door = Responses()
+    server.answers += [door.says("One."), door.says("Two."), 503, door.says("Three.")]
+    for number in range(4):
+        given: Any = "conv_1" if number % 2 else {"id": "conv_1"}
+        try:
+            door.ask(wrapped(door, server, mem), [user("Count on.")], conversation=given)
+        except openai.APIStatusError:
+            assert number == 2
+    assert [text for _role, text in turns(mem)] == ["Count on.", "One.", "Count on.", "Two.", "Count on.", "Three."]
+
+
 # -- failing ----------------------------------------------------------------------------------------------------
 
 
@@ -572,9 +585,6 @@ def test_a_stream_whose_answer_cannot_be_recorded(
 @DOOR
 @ASYNC
 def test_the_clients_own_error_is_the_callers(door: Door, server: Server, mem: Any, is_async: bool) -> None:
-    import anthropic
-    import openai
-
     server.answers += [503, door.says("In Berlin.")]
     with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)):
         door.ask(wrapped(door, server, mem, is_async=is_async), [user("Where do I live?")])

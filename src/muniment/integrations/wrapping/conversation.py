@@ -166,7 +166,8 @@ class Conversation:
             asked = [each for each in events if each.at < first and not each.is_prompt][-1:]
             new = Aligned([], [] if ends_with(known, [*asked, *said]) else said)  # asked once more, answered the same
         elif call.goes_on_from is not None:
-            new = Aligned([], [each for each in events if each.at >= len(before)])
+            sent = [each for each in events if each.at >= len(before)]
+            new = Aligned([], [] if ends_with(known, sent) else sent)  # sent again after a failure
         else:
             new = align(known, [each for each in events if each.at >= len(before)])
         prompts = [plain[each.at - len(before)] for each in events if each.at >= len(before) and each.is_prompt]

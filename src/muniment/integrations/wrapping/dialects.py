@@ -25,7 +25,9 @@ class Dialect(Protocol):
         """The caller's list; None where the call asks no model anything new."""
 
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:
-        """The id of what the server holds of the conversation already, where the list is only what comes after it."""
+        """Where the list is only what comes after what the server holds: the id of its last answer; empty where only
+        the conversation is named, and not the place in it. None where the list is all there is.
+        """
 
     def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
         """The call with the packet behind the caller's own system prompt."""
@@ -81,10 +83,9 @@ class _Responses:
 
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:
         held = given.get("previous_response_id")
-        if not isinstance(held, str):
-            held = given.get("conversation")
-            held = held.get("id") if isinstance(held, Mapping) else held
-        return held if isinstance(held, str) and held else None
+        if isinstance(held, str) and held:
+            return held
+        return "" if isinstance(given.get("conversation"), str | Mapping) else None
 
     def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
         packet = _context(build, cite)
