@@ -90,11 +90,16 @@ class StoredExtracts(NamedTuple):
     """Which state of the session they stand for."""
 
 
-def read_extracts(reader: Reader, user_id: str, session_id: str) -> StoredExtracts:
-    """At most so many rows of each level are read as one of the next has, whatever the length of the session."""
+def read_extracts(reader: Reader, user_id: str, session_id: str, last_seq: int) -> StoredExtracts:
+    """At most so many rows of each level are read as one of the next has, whatever the length of the session.
+
+    `last_seq` is the number of the session's last entry: a level that is longer than what is left has no row.
+    """
     found: list[tuple[int, Extract]] = []
     covered, hasher = 0, sha256()
     for level in reversed(range(LEVELS)):
+        if covered + size_of(level) > last_seq:
+            continue
         where = (*_of_session(user_id, session_id), ("level", "=", level), ("first", ">", covered))
         for row in select(reader, EXTRACTS, where, order=("user_id", "session_id", "level", "first")):
             extract = decode_extract(row.data)

@@ -55,7 +55,7 @@ def read_summary(
     session = get(reader, SESSIONS, (user_id, session_id))
     if session is None:
         return SessionSummary((), {})
-    stored = read_extracts(reader, user_id, session_id)
+    stored = read_extracts(reader, user_id, session_id, session.head_seq)
     first_recent = session.head_seq - RECENT_ENTRIES + 1
 
     def read() -> SessionSummary:

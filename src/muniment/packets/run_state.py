@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.memory_packet import OpenLoop, WorkingState
 from muniment.core.canonical import canonical_text
-from muniment.core.ports.rows import by_ids
-from muniment.core.ports.schema import ENTRIES
+from muniment.core.ports.rows import by_ids, texts
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.state_patching import read_state
 from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
 from muniment.packets.pool import RunBasis
 from muniment.runs.claim_reading import verified_claims
 from muniment.runs.state_reading import (
+    AskedQuestion,
+    Listed,
     failures_met,
     open_conflicts,
     open_questions,
@@ -78,29 +80,59 @@ def gather_run(
         known[OPEN_LOOPS] = rest
     task = _task(reader, scope, opening)
     _put_task(known, task)
+    log = _read_log(reader, scope, wanted, policy, is_meant)
+    for name, found in log.listed.items():
+        own = _with_patched(found.shown, known.pop(name, None), named)
+        known |= {name: own} if own else {}
+    known |= {part: values for part, values in ((CLAIMS, log.claims), (HINTS, log.hints)) if values}
+    state = WorkingState.from_wire({"state_version": 0} | known) if known else None
+    beyond = {name: found.beyond for name, found in log.listed.items()}
+    beyond |= {CLAIMS: log.claims_beyond, "questions": log.asked_beyond}
+    is_told = bool(task.objective or task.done_definition or task.constraints)
+    sources = {id_ for found in log.listed.values() for id_ in found.sources} | {each.item_id for each in log.asked}
+    basis = RunBasis(
+        sources=tuple(sorted(sources | ({scope.run_id} if is_told else set()))),
+        beyond={name: count for name, count in beyond.items() if count},
+        trust={str(each.loop.evidence_id): each.trust for each in log.asked},
+    )
+    questions = _distinct((*(each.loop for each in log.asked), *loops))
+    return GatheredRun(state, questions, basis if basis.sources or basis.beyond else None)
+
+
+# -- what its log tells -------------------------------------------------------------------------------
+
+
+class _Log(NamedTuple):
+    """What the entries of a run tell of it."""
+
+    listed: dict[str, Listed]
+    """By part of the state."""
+    claims: list[dict[str, Any]]
+    claims_beyond: int
+    hints: list[dict[str, Any]]
+    asked: list[AskedQuestion]
+    asked_beyond: int
+
+
+_LOGGED = ("claim", "conflict", "failure", "next_actions", "question", "recall")
+"""The kinds of items that a log is read from."""
+_NONE = Listed([], 0, ())
+
+
+def _read_log(
+    reader: Reader, scope: Scope, wanted: Wanted, policy: ComposePolicy, is_meant: Callable[[str], bool] | None
+) -> _Log:
+    """Most runs that only talk have none of these items, so that is asked first."""
+    if not texts(reader, ITEMS, "id", (("kind", "in", _LOGGED), ("run_id", "=", scope.run_id)), limit=1):
+        return _Log({NEXT_ACTIONS: _NONE, CONFLICTS: _NONE, FAILURES: _NONE}, [], 0, [], [], 0)
     claims, claims_beyond = verified_claims(reader, scope, wanted, policy.claims_max, is_meant)
     listed = {
         NEXT_ACTIONS: planned_actions(reader, scope),
         CONFLICTS: open_conflicts(reader, scope, policy.conflicts_max),
         FAILURES: failures_met(reader, scope, policy.failures_max),
     }
-    for name, found in listed.items():
-        own = _with_patched(found.shown, known.pop(name, None), named)
-        known |= {name: own} if own else {}
-    known |= {part: values for part, values in ((CLAIMS, claims), (HINTS, _recalled_hints(reader, scope))) if values}
     asked, asked_beyond = open_questions(reader, scope, policy.questions_max)
-    state = WorkingState.from_wire({"state_version": 0} | known) if known else None
-    beyond = {name: found.beyond for name, found in listed.items()}
-    beyond |= {CLAIMS: claims_beyond, "questions": asked_beyond}
-    is_told = bool(task.objective or task.done_definition or task.constraints)
-    sources = {id_ for found in listed.values() for id_ in found.sources} | {each.item_id for each in asked}
-    basis = RunBasis(
-        sources=tuple(sorted(sources | ({scope.run_id} if is_told else set()))),
-        beyond={name: count for name, count in beyond.items() if count},
-        trust={str(each.loop.evidence_id): each.trust for each in asked},
-    )
-    questions = _distinct((*(each.loop for each in asked), *loops))
-    return GatheredRun(state, questions, basis if basis.sources or basis.beyond else None)
+    return _Log(listed, claims, claims_beyond, _recalled_hints(reader, scope), asked, asked_beyond)
 
 
 # -- what the run is for ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
-__all__ = ["PacketDraft", "Placed", "Said", "Wall", "emitted_ts", "instant_order"]
+__all__ = ["PacketDraft", "Placed", "Said", "SummaryWords", "Wall", "emitted_ts", "instant_order"]
 
 _STATEMENT_WORDS_MIN = 3
 """A shorter statement is only recognised as a whole text, not inside one."""
@@ -113,6 +113,15 @@ class Said(NamedTuple):
     """Of a tool's long result: the stretches that `text` is made of."""
 
 
+class SummaryWords(NamedTuple):
+    """A line of the summary, written out."""
+
+    packet: str
+    """As `rolling_summary` has it, with evidence ids."""
+    page: str
+    """As it is priced, with typical marks."""
+
+
 class PacketDraft:
     """Everything the placing functions share."""
 
@@ -148,6 +157,8 @@ class PacketDraft:
         """Turns that stand on the page, by id, with as much of their text as is shown."""
         self.excerpts: dict[str, Said] = {}
         """What is shown of very long results where there is room, by their texts."""
+        self.summary_words: dict[int, SummaryWords] = {}
+        """The lines of the summary written out, by where they stand there."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
         self.lines = {
             line.evidence_id: line

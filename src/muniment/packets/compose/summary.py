@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from muniment.memory.turns import SessionLine
 from muniment.packets.compose.budget import cut_text, typical_mark
-from muniment.packets.compose.draft import PacketDraft, Placed
+from muniment.packets.compose.draft import PacketDraft, Placed, SummaryWords
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.page.lines import summary_evidence, summary_line, summary_text
 
@@ -44,18 +44,24 @@ class SummaryLines:
 
     def price_of_rest(self) -> int:
         """What is still to be placed, in tokens."""
-        return sum(self._draft.purse.price(self._shown(line, line.text.strip())) for _, _, line in self._left)
+        return sum([self._draft.purse.price(self._whole(at, line).page) for at, _, line in self._left])
 
     def prices(self) -> Iterator[int]:
         """What each line would cost."""
-        return (self._draft.purse.price(self._shown(line, line.text.strip())) for line in self._draft.pool.summary)
+        lines = enumerate(self._draft.pool.summary)
+        return (self._draft.purse.price(self._whole(at, line).page) for at, line in lines)
 
-    def _shown(self, line: SessionLine, text: str) -> str:
-        return summary_text(self._written(line, text), summary_evidence(line), typical_mark)
+    def _whole(self, at: int, line: SessionLine) -> SummaryWords:
+        """All of a line, which is looked at for its floor, for what it needs and when it is placed: written once."""
+        known = self._draft.summary_words.get(at)
+        if known is None:
+            known = self._draft.summary_words[at] = self._written(line, line.text.strip())
+        return known
 
-    def _written(self, line: SessionLine, text: str) -> str:
+    def _written(self, line: SessionLine, text: str) -> SummaryWords:
         note = self._draft.superseded.note_of(line) or ""
-        return summary_line(line, text + note, self._draft.who(line.evidence_id))
+        packet = summary_line(line, text + note, self._draft.who(line.evidence_id))
+        return SummaryWords(packet, summary_text(packet, summary_evidence(line), typical_mark))
 
     def _place(self, lines: Sequence[_Numbered], tokens_max: int, *, is_last: bool) -> list[_Numbered]:
         """Place what fits; answers what had no room, which is said of it where there is no other turn."""
@@ -66,16 +72,20 @@ class SummaryLines:
                 draft.tally.omit(name, reason[0], **reason[1])
                 continue
             room = min(tokens_max - spent, draft.purse.room("summary"))
-            shown, price = self._cut(line, text, room), draft.purse.price(self._shown(line, text))
+            whole = self._whole(at, line)
+            price = draft.purse.price(whole.page)
+            shown = text if price <= room else self._cut(line, text, room)
             if shown is None:
                 waiting.append((at, name, line))
                 if is_last:
                     draft.tally.omit(name, "over_budget", tokens=price)
                 continue
-            kept = draft.purse.price(self._shown(line, shown))
+            words = whole if shown is text else self._written(line, shown)
+            kept = draft.purse.price(words.page)
             spent += kept
-            said = self._written(line, shown)
-            draft.place(Placed(name, "summary", kept, (line, said), (at,)), line.weight, (line.kind or "weight",))
+            draft.place(
+                Placed(name, "summary", kept, (line, words.packet), (at,)), line.weight, (line.kind or "weight",)
+            )
             draft.said.add(shown, name)
             if kept < price:
                 draft.tally.step_down(name, "short_term_summary", "raw→summary", f"{kept} of {price} tokens kept")
@@ -101,9 +111,7 @@ class SummaryLines:
         return None if other is None else ("near_duplicate", {"of": other})
 
     def _cut(self, line: SessionLine, text: str, room: int) -> str | None:
-        """The text, as much of it as there is room for: only a caller's summary is cut, sentence by sentence."""
-        if self._draft.purse.price(self._shown(line, text)) <= room:
-            return text
+        """As much of the text as there is room for: only a caller's summary is cut, sentence by sentence."""
         if line.kind != "given" or room < self._draft.policy.cut_tokens_min:
             return None
-        return cut_text(text, lambda part: self._draft.purse.price(self._shown(line, part)) <= room)
+        return cut_text(text, lambda part: self._draft.purse.price(self._written(line, part).page) <= room)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -95,6 +95,10 @@ class _Sorted:
             return False
         index = bisect_left(self.entries, values)
         return index < len(self.entries) and self.entries[index][:-1] == values
+
+    def given(self, start: int, end: int, values: Mapping[str, Any]) -> Entry:
+        """The values of these columns, as entries have them."""
+        return tuple([self.wrap(name, values[name]) for name in self.columns[start:end]])
 
     def span(self, low: Entry, high: Entry) -> tuple[int, int]:
         return bisect_left(self.entries, low), bisect_left(self.entries, high)
@@ -225,21 +229,22 @@ class TableRows:
         wanted = [name for name in (*order, *rest) if name not in equal]
         best: tuple[tuple[float, bool], _Sorted, int] | None = None
         for path in self._paths:
-            led = 0
-            while led < len(path.columns) and path.columns[led] in equal:
-                led += 1
+            led = _led(path, 0, equal)
             more = led < len(path.columns) and path.columns[led] in among
+            behind = 0.1 * (_led(path, led + 1, equal) - led) if more else 0.0
             given = [name for name in dict.fromkeys((*path.columns[led:], *self.shape.spec.key)) if name not in equal]
-            score = (led + 0.5 * more, not more and given[: len(wanted)] == wanted)
+            score = (led + 0.4 * more + behind, not more and given[: len(wanted)] == wanted)
             if best is None or score > best[0]:
                 best = (score, path, led)
         assert best is not None
         (_, ordered), path, led = best
-        prefix = tuple([path.wrap(name, cast("Value", equal[name])) for name in path.columns[:led]])
+        prefix = path.given(0, led, equal)
         if led < len(path.columns) and path.columns[led] in among:
             name = path.columns[led]
             values = sorted({path.wrap(name, value) for value in cast("tuple[Value, ...]", among[name])})
-            spans = [path.span((*prefix, value), (*prefix, value, _TOP)) for value in values]
+            rest_given = path.given(led + 1, _led(path, led + 1, equal), equal)
+            starts = [(*prefix, value, *rest_given) for value in values]
+            spans = [path.span(start, (*start, _TOP)) for start in starts]
         else:
             spans = [self._narrow(path, prefix, where, order if ordered else (), equal, after, descending)]
         keys = [entry[-1] for low, high in spans for entry in path.entries[low:high]]
@@ -279,6 +284,13 @@ class TableRows:
                 else:
                     low = max(low, bisect_left(path.entries, (*bound, _TOP) if whole else bound))
         return low, high
+
+
+def _led(path: _Sorted, at: int, equal: Container[str]) -> int:
+    """How far the columns of a path are given, from this one on."""
+    while at < len(path.columns) and path.columns[at] in equal:
+        at += 1
+    return at
 
 
 def _meets(value: Any, comparison: str, other: Any) -> bool:
