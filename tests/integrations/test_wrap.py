@@ -402,6 +402,24 @@ def test_an_answer_asked_for_again_is_kept_beside_the_first(door: Door, server: 
     assert [text for _role, text in turns(mem)] == ["What shall I drink?", "Tea.", "Coffee.", "Good.", "Fine."]
 
 
+def test_a_place_that_another_call_takes_meanwhile(server: Server, mem: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two calls of a session look at once, and one writes first: the other is recorded all the same."""
+    from muniment.packets import recording
+
+    server.answers.append(Chat().says("Yes."))
+    client, new_drafts = wrapped(Chat(), server, mem), recording.new_drafts
+
+    def overtaken(*given: Any) -> Any:
+        monkeypatch.setattr(recording, "new_drafts", new_drafts)
+        found = new_drafts(*given)
+        mem.run(user_id="ana", session_id="s1").record([user("First!")])
+        return found
+
+    monkeypatch.setattr(recording, "new_drafts", overtaken)
+    Chat().ask(client, [user("Where do I live?")])
+    assert [text for _role, text in turns(mem)] == ["First!", "Where do I live?", "Yes."]
+
+
 @DOOR
 def test_the_same_answer_once_more_is_one_answer(door: Door, server: Server, mem: Any) -> None:
     """Of a whole list and of one that was cut."""

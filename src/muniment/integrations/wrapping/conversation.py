@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
-from muniment.errors import AnswerNotRecorded, InvalidInput, MessagesDiffer, MunimentError
+from muniment.errors import AnswerNotRecorded, IdempotencyMismatch, InvalidInput, MessagesDiffer, MunimentError
 from muniment.integrations.wrapping.alignment import Aligned, align, ends_with, missing_calls, recorded
 from muniment.packets.recording import plain_messages
 from muniment.store.ledger.message_parts import read_content
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Conversation", "Whose"]
 
 _LOG = logging.getLogger("muniment.wrap")
+_OTHERWISE = (MessagesDiffer, IdempotencyMismatch, InvalidInput)
+"""What says that a list does not go on from what was recorded: it was edited; another call took the place meanwhile; or
+it was cut, so that a result stands without its call.
+"""
 _QUERY_CHARS_MAX = 4_000
 """Of a longer message the end is asked about: what was pasted comes before the question."""
 
@@ -115,7 +119,7 @@ class Conversation:
         if call.goes_on_from is None:
             try:
                 run.record(call.messages)
-            except (MessagesDiffer, InvalidInput):  # edited; or cut, so that a result stands without its call
+            except _OTHERWISE:
                 pass
             else:
                 return {"exclude_session": True}
@@ -142,7 +146,7 @@ class Conversation:
         if call.goes_on_from is None:
             try:
                 run.record([*call.messages, *answer], build=call.build)
-            except (MessagesDiffer, InvalidInput):  # asked again, or after an edit
+            except _OTHERWISE:  # asked again, or after an edit
                 pass
             else:
                 return
