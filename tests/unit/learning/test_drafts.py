@@ -57,6 +57,16 @@ def test_a_failure_that_comes_back_is_a_guardrail_with_its_evidence() -> None:
     ]
 
 
+def test_where_to_look_is_not_said_of_the_answer_itself() -> None:
+    said = [step.model_copy(update={"action": "say", "kind": "say"}) for step in (call("say", 1),)]
+    runs = [one.model_copy(update={"steps": tuple(said)}) for one in failing(3)]
+    (draft,) = drafted(runs)
+    assert draft.proposed_rule.body == (
+        "Keep FORMAT:JSON_ONLY: one JSON document and nothing else. Seen in 3 of 3 runs."
+    )
+    assert draft.evidence["evidence_ids"] == ["e1", "e1", "e1"]
+
+
 def test_one_failure_is_no_cluster_unless_a_trigger_asks() -> None:
     assert drafted(failing(2)) == []
     assert [draft.proposed_rule.type for draft in drafted(failing(1), "fail_cluster")] == ["GuardrailRule"]

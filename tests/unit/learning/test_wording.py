@@ -42,6 +42,7 @@ def test_one_that_loses_figures_or_brings_others_or_is_too_long_or_unclean_is_no
 def test_sentences_are_dropped_from_the_end() -> None:
     assert WRITER.join(["one two three", "", "four five six", "seven eight nine"]) == "one two three. four five six."
     assert WRITER.join([]) == ""
+    assert WRITER.join(["Asked: where?", "Passed", "No!"]) == "Asked: where? Passed. No!"
 
 
 def test_quotes_are_one_line_cut_between_words_and_left_out_where_unclean() -> None:

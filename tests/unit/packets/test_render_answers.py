@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.packets.page.answers import unmarked
 from muniment.packets.rendering import resolve
 
 MARKS = {"1": "e1", "2": "e2", "3": "e3"}
@@ -65,3 +66,29 @@ def test_any_answer_resolves_and_names_only_what_exists(answer: str) -> None:
     assert all(mark.strip("[]") not in MARKS for mark in resolution.unknown_marks)
     kept = "".join("".join(each.text.split()) for each in resolution.sentences)
     assert sorted(kept) == sorted("".join(answer.split()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("It is 330 m tall [1].", "It is 330 m tall."),
+        ("It is 330 m tall. [1]", "It is 330 m tall."),
+        ("It is 330 m tall[1][2]. And old [2, 3].", "It is 330 m tall. And old."),
+        ("[1] says so, [1-3] too.", " says so, too."),
+        ("It is 330 m tall [7].", "It is 330 m tall [7]."),
+        ("It is 330 m tall [1, 7].", "It is 330 m tall [1, 7]."),
+        ("It is 330 m tall [1][7].", "It is 330 m tall[7]."),
+        ("One [1]\n[2] two", "One\n two"),
+        ("No marks: [a], [1.5], [ ].", "No marks: [a], [1.5], [ ]."),
+    ],
+)
+def test_what_an_answer_says_without_its_marks(answer: str, said: str) -> None:
+    assert unmarked(answer, resolve(answer, MARKS).unknown_marks) == said
+
+
+@given(st.lists(st.sampled_from(["Ana", " ", ".", "[1]", "[2, 3]", "[9]", "[1-9]", "[", "]", "7", "\n"]), max_size=12))
+def test_only_marks_that_name_evidence_are_taken_out(parts: list[str]) -> None:
+    answer = "".join(parts)
+    said = unmarked(answer, resolve(answer, MARKS).unknown_marks)
+    assert resolve(said, MARKS).unknown_marks == resolve(answer, MARKS).unknown_marks
+    assert [sign for sign in said if sign.isalpha()] == [sign for sign in answer if sign.isalpha()]

@@ -138,3 +138,28 @@ def test_a_result_is_of_the_event_it_names(mem: Memory) -> None:
         run.verify(SOURCE, documents=[SOURCE], event=other.id)
     assert caught.value.path == "$.event"
     assert run.verifications() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdicts"),
+    [
+        ("The Eiffel Tower is 330 metres tall {own}.", ["SUPPORTED"]),
+        ("The Eiffel Tower is 330 metres tall. {own} It was finished in 1889 {own}{own}.", ["SUPPORTED", "SUPPORTED"]),
+        ("The Eiffel Tower is 300 metres tall {own}.", ["REFUTED"]),
+        ("The Eiffel Tower is 330 metres tall [98].", ["NOT_ENOUGH_INFO"]),
+        ("It was finished in [1890] {own}.", ["NOT_ENOUGH_INFO"]),
+    ],
+)
+def test_the_marks_by_which_an_answer_cites_are_no_figures(mem: Memory, answer: str, verdicts: list[str]) -> None:
+    """Of an answer that was observed with its build; a number in brackets that is no mark of it is still a figure."""
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    found = run.observe_tool("search", content=SOURCE)
+    build = run.compose("responder", query="How tall is the Eiffel Tower?")
+    own = next(f"[{number}]" for number, named in build.marks.items() if named == found.id)
+    text = answer.format(own=own)
+    said = run.observe("assistant", text, build=build)
+    result: Any = run.verify(text, evidence=[found.id], event=said.id).fgfc
+    assert [unit["verdict"] for unit in result["units"]] == verdicts
+    alone = run.observe("assistant", text)
+    unknown: Any = run.verify(text, evidence=[found.id], event=alone.id).fgfc
+    assert {unit["verdict"] for unit in unknown["units"]} != {"SUPPORTED"}  # nobody knows what its numbers are

@@ -29,6 +29,8 @@ __all__ = ["cluster_of", "drafts"]
 
 _TRACES_MAX = 12
 _STEPS_MAX = 6
+_SAID = "say"
+"""The step of a run that is its own answer: to whoever is to follow a rule it says nothing."""
 _LISTED_MAX = 4
 _STRONG = 0.5
 """A strategy leaves half of the doubt that a tactic may leave."""
@@ -104,7 +106,7 @@ def _cluster_drafts(
     titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
     title = f"Against {', '.join(titles)}" if titles else f"Against the failure {cluster}"
     steps = _suspects(alike, writer)
-    where = sorted({step["action"] for step in steps if step["action"]})
+    where = sorted({step["action"] for step in steps} - {"", _SAID})
     lines = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]
     if where:
         lines.append(f"Look first at {', '.join(where[:_LISTED_MAX])}")
