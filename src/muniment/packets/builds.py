@@ -228,7 +228,8 @@ def _known_marks(reader: Reader, request: ComposeRequest, evidence_ids: Iterable
     held = read_marks(reader, request.scope, sorted(evidence_ids))
     if held.next_number == 1:
         return request
-    return request.model_copy(update={"marks": KnownMarks(numbers=held.numbers, next_number=held.next_number)})
+    known = KnownMarks.unchecked({"numbers": held.numbers, "next_number": held.next_number})
+    return request.model_copy(update={"marks": known})
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:

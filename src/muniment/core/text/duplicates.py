@@ -124,8 +124,13 @@ class Seen:
         return known
 
     def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:
-        small, large = sorted((len(one), len(other)))
-        if small < self._min * large - 1e-9 or len(one & other) < self._min * len(one | other) - 1e-9:
+        small, large = len(one), len(other)
+        if small > large:
+            small, large = large, small
+        if small < self._min * large - 1e-9:
+            return False
+        both = len(one & other)
+        if both < self._min * (small + large - both) - 1e-9:
             return False
         return not any(map(turns, one ^ other))
 

@@ -19,6 +19,10 @@ from muniment.store.ledger.records import INSTRUCTION_LIKE
 __all__ = ["best_lines", "best_sentences", "line_of"]
 
 
+_NAMED = set(SummaryLine.model_fields)
+_UNNAMED = _NAMED - {"speaker"}
+
+
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
     """The `count` sentences that say most of what the turns say, best first. Each is verbatim from its turn.
 
@@ -30,10 +34,9 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
 
 def line_of(turn: Turn, text: str, weight: float) -> SummaryLine:
     """A sentence of a turn as a line of a summary."""
-    named = {"speaker": turn.speaker} if turn.speaker else {}
-    return SummaryLine(
-        evidence_id=turn.id, text=text, ts=turn.ts, weight=weight, role=turn.role, trust=turn.trust, **named
-    )
+    fields = {"evidence_id": turn.id, "text": text, "ts": turn.ts, "weight": weight}
+    fields |= {"role": turn.role, "speaker": turn.speaker or None, "trust": turn.trust}
+    return SummaryLine.unchecked(fields, _NAMED if turn.speaker else _UNNAMED)
 
 
 def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[tuple[Turn, Sentence, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 from muniment.core.instants import parse_rfc3339
@@ -59,9 +60,14 @@ def superseded_among(
 
 
 def _told(name: str, turn: Stating) -> Told:
-    moment = parse_rfc3339(turn.ts)
-    at = (0, 0, "") if moment is None else (1, moment.seconds, moment.fraction)
-    return Told(name, turn.speaker or turn.role, turn.session_id, at, turn.seq, turn.statements)
+    return Told(name, turn.speaker or turn.role, turn.session_id, _moment(turn.ts), turn.seq, turn.statements)
+
+
+@lru_cache(maxsize=4096)
+def _moment(ts: str) -> tuple[int, int, str]:
+    """For sorting: what names no instant comes first."""
+    moment = parse_rfc3339(ts)
+    return (0, 0, "") if moment is None else (1, moment.seconds, moment.fraction)
 
 
 def _records(turns: Mapping[str, Stating], name: str, outdated: Iterable[Outdated]) -> tuple[SupersededStatement, ...]:

@@ -220,8 +220,6 @@ class Quotes:
         self._days: set[str] = set()
         self._left: list[Named] = []
         self._placed: dict[str, Placed] = {}
-        self._lines: dict[str, str] = {}
-        """Whole turns as they would stand on the page, by id: each is looked at several times."""
         self._too_little = 0
         """Room in which none of what is left out fits."""
         self._pending = self._newer_first(self._eligible())
@@ -252,7 +250,7 @@ class Quotes:
                 break
             if at % _BATCH == 0:
                 batch = self._pending[at : at + _BATCH]
-                draft.purse.price_many(self._line(whole_turn(draft, each.turn)) for _, each in batch)
+                draft.purse.price_many(said_line(draft, whole_turn(draft, each.turn)) for _, each in batch)
             turn = hit.turn
             if turn.id in draft.shown:
                 draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
@@ -295,7 +293,7 @@ class Quotes:
             return False
         draft = self._draft
         wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
-        short = ((hit, said) for hit, said in wholes if draft.purse.price(self._line(said)) <= room)
+        short = ((hit, said) for hit, said in wholes if draft.purse.price(said_line(draft, said)) <= room)
         if not any(self._price(hit, said) <= min(room, self._tokens_max(hit)) for hit, said in short):
             self._too_little = room
             return False
@@ -358,14 +356,6 @@ class Quotes:
 
     # -- placing ---------------------------------------------------------------------------------------
 
-    def _line(self, said: Said) -> str:
-        known = self._lines.get(said.turn.id) if said.text is said.turn.text else None
-        if known is None:
-            known = said_line(self._draft, said)
-            if said.text is said.turn.text:
-                self._lines[said.turn.id] = known
-        return known
-
     def _outdated_by(self, hit: HitCandidate) -> str | None:
         return self._draft.superseded.outdated_by(hit.turn.id)
 
@@ -381,9 +371,8 @@ class Quotes:
     def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)
         purse = self._draft.purse
-        if day in self._days:
-            return purse.price(self._line(said))
-        return purse.price(self._line(said)) + purse.price(day_heading(day))
+        price = purse.price(said_line(self._draft, said))
+        return price if day in self._days else price + purse.price(day_heading(day))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
         """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
@@ -413,9 +402,9 @@ class Quotes:
         if (other := draft.said.find(told_text(hit.turn, said.text), _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
-        whole = draft.purse.price(self._line(whole_turn(draft, hit.turn)))
+        whole = draft.purse.price(said_line(draft, whole_turn(draft, hit.turn)))
         self._place(name, hit, said, self._price(hit, said))
-        kept = draft.purse.price(self._line(said))
+        kept = draft.purse.price(said_line(draft, said))
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         return True
 

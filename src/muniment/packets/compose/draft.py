@@ -159,6 +159,8 @@ class PacketDraft:
         """What is shown of very long results where there is room, by their texts."""
         self.summary_words: dict[int, SummaryWords] = {}
         """The lines of the summary written out, by where they stand there."""
+        self.turn_lines: dict[tuple[str, str], str] = {}
+        """Whole turns as they would stand on the page, by id and text."""
         self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
         self.lines = {
             line.evidence_id: line

@@ -30,7 +30,20 @@ def whole_turn(draft: PacketDraft, turn: Turn) -> Said:
 
 
 def said_line(draft: PacketDraft, said: Said) -> str:
-    """The line of the page that shows it, with a typical mark: what it is priced at."""
+    """The line of the page that shows it, with a typical mark: what it is priced at.
+
+    That of a whole turn is looked at several times, and written once.
+    """
+    turn, text, _ = said
+    if text is not turn.text:
+        return _said_line(draft, said)
+    known = draft.turn_lines.get((turn.id, text))
+    if known is None:
+        known = draft.turn_lines[turn.id, text] = _said_line(draft, said)
+    return known
+
+
+def _said_line(draft: PacketDraft, said: Said) -> str:
     turn, text, excerpt = said
     note = draft.superseded.note_in(turn.id, text)
     who = draft.who(turn.id) or turn.role

@@ -242,6 +242,9 @@ class TableRows:
         if led < len(path.columns) and path.columns[led] in among:
             name = path.columns[led]
             values = sorted({path.wrap(name, value) for value in cast("tuple[Value, ...]", among[name])})
+            if path.columns == (name,) == self.shape.spec.key:
+                held = [row for value in values if (row := self.rows.get((value,))) is not None]
+                return (reversed(held) if ordered and descending else iter(held)), ordered
             rest_given = path.given(led + 1, _led(path, led + 1, equal), equal)
             starts = [(*prefix, value, *rest_given) for value in values]
             spans = [path.span(start, (*start, _TOP)) for start in starts]
