@@ -88,7 +88,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_tools_on_the_servers_port(memory: Memory, mode: str) -> None:
     async def talk(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 9
         event = structured(await client.call_tool("observe", {"role": "user", "content": "I moved to Berlin."}))
         assert memory.ledger.get(event["event_id"]).scope.user_id == "ana"
         composed = structured(await client.call_tool("compose", {"query": "Where did I move?"}))
@@ -134,7 +134,7 @@ def test_a_key_says_how_far_its_caller_may_go(memory: Memory, tmp_path: Path) ->
         assert CANARY in found.model_dump_json(), "a key of the tenant may say whose memory it wants"
 
     async def reading(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "explain"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "explain", "read"}
         assert "green tea" in said(await client.call_tool("search", {"query": "green tea"}))
         await protocol_failure(client.call_tool("observe", {"role": "user", "content": "x"}))
 
@@ -292,7 +292,7 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
                 time.sleep(0.1)
 
         async def talk(client: Client) -> None:
-            assert len((await client.list_tools()).tools) == 7
+            assert len((await client.list_tools()).tools) == 8
             structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))
 
         talk_to(f"{url}{PATH}", talk)

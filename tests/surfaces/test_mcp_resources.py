@@ -212,7 +212,10 @@ def test_prompts_carry_what_was_composed(memory: Memory, mode: str) -> None:
         assert [each.name for each in offered] == ["answer", "plan", "keep"]
         assert all(each.arguments and each.arguments[0].required for each in offered)
         question = "Where did I move?"
-        assert await prompt(client, "answer", {"query": question}) == question  # nothing is known yet
+        unknown = await prompt(client, "answer", {"query": question})  # nothing is known yet, and it says so
+        assert unknown.startswith(f"{question}\n\n{NOTICE}\n\n")
+        assert unknown.rstrip().endswith("answers this.")
+        assert "[1]" not in unknown.partition(NOTICE)[2]
         await client.call_tool("remember", {"key": "user.city", "value": "Berlin", "said": "I moved to Berlin."})
         text = await prompt(client, "answer", {"query": question})
         assert text.startswith(f"{question}\n\n{NOTICE}\n\n")

@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from muniment.core.policy.given import policy_named
-from muniment.core.record import JsonObject, ValidationError, issues_of
-from muniment.errors import InvalidInput, InvalidRecord, MunimentError, RunFinished
+from muniment.core.record import JsonObject
+from muniment.errors import InvalidInput, RunFinished
+from muniment.handles.given import check_stop_reason, event_given, opening_given, plain
 from muniment.store.items import latest
 from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
-from muniment.store.ledger.records import STOP_REASONS, EntryDraft, RunState
+from muniment.store.ledger.records import EntryDraft, RunState
 from muniment.store.ledger.run_events import RUN_FINISHED
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Run:
         }
         self._said = {key: value for key, value in said.items() if value is not None}
         if self._said != _SILENT:
-            self._opening = _opening(ctx, self._said)  # what is wrong with it is said now, not at the first write
+            self._opening = opening_given(ctx, self._said)  # what is wrong with it is said now, not at the first write
         if found is None:  # a store that was closed says so now, and not at the first write
             found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
@@ -236,7 +237,7 @@ class Run:
         """Record many at once: dicts of `observe`'s arguments, or drafts; one transaction, entries in order."""
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise InvalidInput("observe_many takes a list of events", path="$", hint="wrap a single event in a list")
-        drafts = drafts_of([self._read_event(event, index) for index, event in enumerate(events)])
+        drafts = drafts_of([event_given(event, index, self._cite) for index, event in enumerate(events)])
         for index, draft in enumerate(drafts):
             if draft.kind in ("system", "state_patch"):
                 refuse_reserved(draft, f"$[{index}]")
@@ -256,28 +257,8 @@ class Run:
         if build is not None:
             answers = [draft for draft in drafts if draft.role == "assistant"]
             said = answers[-1].content if answers else ""
-            cited = self._cite("assistant", said, build, "$.build")
-            drafts = last_answer(drafts, cited)
+            drafts = last_answer(drafts, self._cite("assistant", said, build, "$.build"))
         return self._append(drafts) if drafts else []
-
-    def _read_event(self, event: Any, index: int) -> Any:
-        """An event of many, with what it cites of its `build`."""
-        if isinstance(event, EntryDraft):
-            event = event if event.cited is None else event.to_wire()
-        if not isinstance(event, Mapping):
-            return event
-        if "cited" in event:
-            raise InvalidInput(
-                "what an answer cites is read from its marks", path=f"$[{index}].cited", hint="give its build instead"
-            )
-        if "build" not in event:
-            return event
-        plain = {key: value for key, value in event.items() if key != "build"}
-        if event["build"] is None:
-            return plain
-        return plain | {
-            "cited": self._cite(plain.get("role"), plain.get("content"), event["build"], f"$[{index}].build")
-        }
 
     # -- working state --------------------------------------------------------------------------------
 
@@ -309,7 +290,7 @@ class Run:
             "decisions": decisions,
             "risks": risks,
         }
-        given = {name: _real(value) for name, value in named.items() if value is not None}
+        given = {name: plain(value) for name, value in named.items() if value is not None}
         return states.patch_state(self._writer(), given | extra, expected_version)
 
     def working_state(self) -> WorkingState:
@@ -381,10 +362,10 @@ class Run:
 
         given = {
             "task_type": task_type,
-            "content": _real(content),
+            "content": plain(content),
             "priority": priority,
             "sources": sources,
-            "applicability": _real(applicability),
+            "applicability": plain(applicability),
         }
         return insights.write_procedure(self._writer(), given, scope_level)
 
@@ -528,18 +509,17 @@ class Run:
         from muniment.runs.citing import pointers_of
         from muniment.verify import verifying
 
-        scope = self._scope
         given = verifying.output_of(output)
         pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
         verified = verifying.verify_output(
             given,
             constraints=verifying.constraints_of(constraints),
-            documents=verifying.documents_of(self._ctx, scope, documents, pointers),
+            documents=verifying.documents_of(self._ctx, self._scope, documents, pointers),
             harness=harness,
             policy=self._ctx.policy,
             files=files,
-            trace_id=scope.run_id,
-            stated=verifying.stated_in(self._ctx, scope, given, event),
+            trace_id=self.run_id,
+            stated=verifying.stated_in(self._ctx, self._scope, given, event),
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 
@@ -587,12 +567,7 @@ class Run:
         """
         if verifier_result is None and learning:
             raise InvalidInput(f"{next(iter(learning))} is for learning", path="$", hint="give verifier_result as well")
-        if stop_reason not in STOP_REASONS:
-            is_text = isinstance(stop_reason, str)
-            shown = repr(stop_reason[:60]) if is_text else f"a value of type {type(stop_reason).__name__}"
-            raise InvalidInput(
-                f"{shown} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
-            )
+        check_stop_reason(stop_reason)
         folded = None if verifier_result is None else self._fold(verifier_result, learning)
         event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
         self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
@@ -609,7 +584,7 @@ class Run:
 
     @cached_property
     def _opening(self) -> Admitted:
-        return _opening(self._ctx, self._said)
+        return opening_given(self._ctx, self._said)
 
     def _writer(self) -> Writer:
         from muniment.memory.patches import Writer
@@ -625,31 +600,3 @@ class Run:
 
             extract_from(self._writer(), entries)
         return entries
-
-
-def _opening(ctx: Context, said: dict[str, Any]) -> Admitted:
-    """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
-    from muniment.store.ledger.admission import admit
-    from muniment.store.writing import opening_draft
-
-    try:
-        return admit(opening_draft(said), ctx.policy.ledger)
-    except ValidationError as error:
-        issues = [issue._replace(path=_said_path(issue.path)) for issue in issues_of(error)]
-        raise InvalidRecord("not a valid run", issues) from None
-    except MunimentError as error:
-        error.path = _said_path(error.path or "$")
-        raise
-
-
-def _said_path(path: str) -> str:
-    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
-
-
-def _real(given: Any) -> Any:
-    """Real dicts and lists of what callers give; what is neither is refused later, by the record."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes | list | tuple):
-        return list(given)
-    return given

@@ -279,9 +279,18 @@ def test_a_cue_lifts_the_window(cues: dict[str, Any]) -> None:
 def test_an_episode_goes_down_the_ladder() -> None:
     steps = []
     for cap in (90, 28, 14):
-        made = composed(make_request(episodes=cap), episodes=[_episode("new", "2026-04-30T12:00:00Z")])
+        tagged = _episode("new", "2026-04-30T12:00:00Z", tags=("trip",))
+        made = composed(make_request(episodes=cap), episodes=[tagged])
         steps += [(step.action, step.reason.partition(", ")[2]) for step in made.packet.budget_report.degradations]
     assert steps == [("raw→summary", "1 of 4 sentences kept"), ("raw→ref", "0 of 4 sentences kept")]
+    assert "2026-04-30: trip [" in made.text
+
+
+def test_a_day_of_which_nothing_can_be_told_is_left_out() -> None:
+    """Without a tag the last rung would be a date and no word."""
+    made = composed(make_request(episodes=14), episodes=[_episode("new", "2026-04-30T12:00:00Z")])
+    assert omitted(made) == {"episode:new": "over_budget"}
+    assert "2026-04-30" not in made.text
 
 
 def test_an_episode_that_is_quoted_already_is_not_told_again() -> None:

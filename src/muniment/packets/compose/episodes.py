@@ -143,7 +143,7 @@ def _place(draft: PacketDraft, known: _Known) -> bool:
     for count in range(_most(draft, best, room), -1, -1):
         episode = _episode(draft, known, level, best[:count])
         price = draft.purse.price(_text(draft, episode))
-        if price <= room:
+        if price <= room and (count or episode.tags):  # a day with neither sentence nor tag tells nothing
             break
     else:
         draft.tally.omit(known.name, "over_budget", tokens=price)

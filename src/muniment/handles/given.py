@@ -1,0 +1,73 @@
+"""What callers hand to a run, read before anything is written: its opening, events of many, stop reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.record import ValidationError, issues_of
+from muniment.errors import InvalidInput, InvalidRecord, MunimentError
+from muniment.store.ledger.records import STOP_REASONS, EntryDraft
+
+if TYPE_CHECKING:
+    from muniment.store.context import Context
+    from muniment.store.ledger.admission import Admitted
+    from muniment.store.ledger.records import Cited
+
+__all__ = ["check_stop_reason", "event_given", "opening_given", "plain"]
+
+
+def opening_given(ctx: Context, said: dict[str, Any]) -> Admitted:
+    """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    from muniment.store.ledger.admission import admit
+    from muniment.store.writing import opening_draft
+
+    try:
+        return admit(opening_draft(said), ctx.policy.ledger)
+    except ValidationError as error:
+        issues = [issue._replace(path=_said_path(issue.path)) for issue in issues_of(error)]
+        raise InvalidRecord("not a valid run", issues) from None
+    except MunimentError as error:
+        error.path = _said_path(error.path or "$")
+        raise
+
+
+def _said_path(path: str) -> str:
+    return "$" + path.removeprefix("$.metadata") if path.startswith("$.metadata.") else path
+
+
+def event_given(event: Any, index: int, cite: Callable[[Any, Any, Any, str], Cited]) -> Any:
+    """An event of many, with what it cites of its `build`; `cite` takes role, content, build and path."""
+    if isinstance(event, EntryDraft):
+        event = event if event.cited is None else event.to_wire()
+    if not isinstance(event, Mapping):
+        return event
+    if "cited" in event:
+        raise InvalidInput(
+            "what an answer cites is read from its marks", path=f"$[{index}].cited", hint="give its build instead"
+        )
+    if "build" not in event:
+        return event
+    bare = {key: value for key, value in event.items() if key != "build"}
+    if event["build"] is None:
+        return bare
+    return bare | {"cited": cite(bare.get("role"), bare.get("content"), event["build"], f"$[{index}].build")}
+
+
+def check_stop_reason(stop_reason: Any) -> None:
+    """Refuse what is not one of the reasons for which a run ends."""
+    if stop_reason not in STOP_REASONS:
+        is_text = isinstance(stop_reason, str)
+        shown = repr(stop_reason[:60]) if is_text else f"a value of type {type(stop_reason).__name__}"
+        raise InvalidInput(
+            f"{shown} is not a stop reason", path="$.stop_reason", hint=f"one of {', '.join(STOP_REASONS)}"
+        )
+
+
+def plain(given: Any) -> Any:
+    """Real dicts and lists of what callers give; what is neither is refused later, by the record."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | list | tuple):
+        return list(given)
+    return given
