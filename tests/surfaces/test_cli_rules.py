@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.cells import cell_len
 from rules_room import (  # noqa: F401
     ANA,
@@ -27,6 +28,7 @@ from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.arms import in_arm
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport, ReplayReport, RulebookRevision
 from muniment.surfaces.cli.hints import in_words_of_commands
+from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import bar, spanned, sparkline
 from muniment.testing.rule_story import RuleStory
 
@@ -385,3 +387,17 @@ def test_what_does_harm_is_taken_back_by_watch(at) -> None:
     assert f"{rule} was retired" in shown
     assert document("watch", *ANA) == {"rules": []}
     assert "retire" in text("show", rule)
+
+
+def test_explain_shows_the_rules_before_a_packet(at) -> None:
+    rule = at("active")
+    with muniment.open("muniment.db") as mem:
+        run = mem.run(user_id="ana", agent_id="counter", task_type="apples")
+        run.learning.select_rules(intent={"domain_tag": "count", "task_family": "apples"})
+        roomy = run.compose("responder", query="Count the apples.", max_tokens=512)
+        small = run.compose("responder", query="Count the apples.", max_tokens=256)
+        plain = mem.run(user_id="ana").compose("responder", query="Count the apples.")
+    shown = {build.id: CliRunner().invoke(cli, ["explain", build.id]).stdout for build in (roomy, small, plain)}
+    assert f"rules: {roomy.rules.tokens} tokens\n  {rule}\n  + Keep FORMAT:JSON_ONLY" in shown[roomy.id]
+    assert f"rules: left out, {small.rules.omitted}\n  {rule}\n\n" in shown[small.id]
+    assert "\nrules: " not in shown[plain.id]

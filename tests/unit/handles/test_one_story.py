@@ -197,6 +197,7 @@ def does_research(story: Story) -> None:
     for purpose in ("planner", "tool", "responder"):
         build = run.compose(purpose, query=ASKED)
         assert f"verified: {COP} {mark_of(build, found.evidence_id)}" in build.text
+        assert found.quote in story.mem.ledger.content(found.evidence_id)
         assert LAUNDERED not in build.text
         assert build.found
         assert is_sound(story, build)

@@ -250,7 +250,7 @@ def _rule_lines(build: Build) -> Iterator[str]:
         return
     yield f"{strong('rules')}: {f'left out, {rules.omitted}' if rules.omitted else f'{rules.tokens} tokens'}"
     yield from (f"  {id_}" for id_ in rules.rule_ids)
-    yield from (f"  + {one_line(line, 110)}" for line in rules.text.splitlines()[1:] if line)
+    yield from (f"  + {one_line(line.removeprefix('- '), 110)}" for line in rules.text.splitlines()[1:] if line)
     yield ""
 
 
