@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -16,7 +16,6 @@ from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
-from muniment.core.ports.tokens import TokenCounter, adds_lines
 from muniment.core.record import Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
 from muniment.core.scope import Scope
@@ -34,6 +33,7 @@ from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
+from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
@@ -47,10 +47,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 __all__ = [
-    "LINES_MAX",
-    "LINE_CHARS_MAX",
     "Build",
-    "LineCounts",
     "build_of",
     "builds_of_run",
     "compose_build",
@@ -58,57 +55,6 @@ __all__ = [
     "load_build",
     "recompose",
 ]
-
-LINES_MAX = 8192
-
-
-LINE_CHARS_MAX = 1000
-"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
-
-
-class LineCounts:
-    """A token counter that remembers lines: the turns of a scope are priced again for every packet. Thread-safe."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-        self._known: dict[str, int] = {}
-
-    @property
-    def name(self) -> str:
-        return self._counter.name
-
-    @property
-    def is_exact(self) -> bool:
-        return self._counter.is_exact
-
-    @property
-    def adds_lines(self) -> bool:
-        return adds_lines(self._counter)
-
-    def count(self, text: str) -> int:
-        known = self._known.get(text)
-        return self.count_many([text])[0] if known is None else known
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        known = self._known
-        fresh = [text for text in texts if text not in known]
-        if not fresh:
-            return [known[text] for text in texts]
-        counted = dict(zip(fresh, self._counter.count_many(fresh), strict=True))
-        if len(known) > LINES_MAX:
-            self.clear()
-        self._known.update((text, count) for text, count in counted.items() if len(text) <= LINE_CHARS_MAX)
-        return [known[text] if text in known else counted[text] for text in texts]
-
-    def clear(self) -> None:
-        """After a forget, and when there are too many: a new table, so that whoever reads the old one still can."""
-        self._known = {}
-
-
-def line_counts_of(ctx: Context) -> LineCounts:
-    """The store's own counter, with a memory for lines."""
-    return ctx.cache(LineCounts, lambda: LineCounts(ctx.counter))
-
 
 COMPOSER = 2
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from muniment.core.outside.token_counters import EstimateCounter
 from muniment.handles.memory import Memory
-from muniment.packets.builds import LINE_CHARS_MAX, LINES_MAX, LineCounts, line_counts_of
+from muniment.packets.line_counts import LINE_CHARS_MAX, LINES_MAX, LineCounts, line_counts_of
 
 
 class _Words:
@@ -52,6 +53,24 @@ def test_a_forget_leaves_no_line_in_memory(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")
     said = run.observe("user", "The spare key lies under the third flower pot.")
     run.compose("planner", query="spare key")
-    assert any("flower pot" in line for line in line_counts_of(mem._ctx)._known)
+    assert any("flower pot" in line for line in line_counts_of(mem._ctx).held())
     mem.forget(event=said.id)
-    assert not line_counts_of(mem._ctx)._known
+    assert not line_counts_of(mem._ctx).held()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["[7] Ana: I moved, last week (2024).", "[888] x", "- état: 3,5 km – déjà vu…", "東京 [12] 서울에 살아요."],
+        ["## Facts", "- diet: vegan [3]", "one\ntwo\n\n  three", '{"a": [1, 22, 4444]}\t', "trailing space "],
+        ["a", "-----", "…", "'quoted'", "(since 2024-05-01)", "emoji 🙂 end", "tab\tand\r\nbreak\r\n"],
+    ],
+)
+def test_what_lines_weigh_adds_up_to_the_page(lines: list[str]) -> None:
+    counter = EstimateCounter()
+    remembering = LineCounts(counter)
+    page = "".join(f"{line}\n" for line in lines)
+    for each in (counter, remembering):
+        weight = sum(each.weigh_many([f"{line}\n" for line in lines]))
+        assert each.tokens_of_weight(weight) == counter.count(page)
+    assert remembering.count_many([page, "", *lines]) == counter.count_many([page, "", *lines])

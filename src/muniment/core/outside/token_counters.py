@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from muniment.core.ports.tokens import TokenCounter
-from muniment.core.text.tokens import ESTIMATE_NAME, estimate_tokens
+from muniment.core.text.tokens import ESTIMATE_NAME, estimate_tokens, tokens_of_weight, weigh
 from muniment.errors import InvalidInput, MissingDependency
 
 __all__ = ["COUNTER_NAMES", "EstimateCounter", "ExactCounter", "load_token_counter"]
@@ -44,12 +44,19 @@ class EstimateCounter:
 
     name = ESTIMATE_NAME
     is_exact = False
+    weighs_lines = True
 
     def count(self, text: str) -> int:
         return estimate_tokens(text)
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         return [estimate_tokens(text) for text in texts]
+
+    def weigh_many(self, texts: Sequence[str]) -> list[int]:
+        return [weigh(text) for text in texts]
+
+    def tokens_of_weight(self, weight: int) -> int:
+        return tokens_of_weight(weight)
 
 
 class ExactCounter:

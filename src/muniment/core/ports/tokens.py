@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-__all__ = ["TokenCounter", "adds_lines"]
+__all__ = ["TokenCounter", "WeighingCounter", "adds_lines", "weighing"]
 
 
 class TokenCounter(Protocol):
@@ -30,6 +30,18 @@ class TokenCounter(Protocol):
         ...
 
 
+class WeighingCounter(TokenCounter, Protocol):
+    """One whose count follows from a weight, where the weights of lines add up as `adds_lines` says of tokens."""
+
+    def weigh_many(self, texts: Sequence[str]) -> list[int]:
+        """The weight of each, in order."""
+        ...
+
+    def tokens_of_weight(self, weight: int) -> int:
+        """The tokens of a text that weighs so much; 0 for none."""
+        ...
+
+
 def adds_lines(counter: TokenCounter) -> bool:
     """Does it say of itself that the tokens of lines, each with its line break, add up to those of the page?
 
@@ -37,3 +49,8 @@ def adds_lines(counter: TokenCounter) -> bool:
     digits in brackets counts for the same whatever the digits is part of it.
     """
     return getattr(counter, "adds_lines", False) is True
+
+
+def weighing(counter: TokenCounter) -> WeighingCounter | None:
+    """The counter, where it says of itself that it weighs lines."""
+    return cast("WeighingCounter", counter) if getattr(counter, "weighs_lines", False) is True else None

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from muniment.contracts.memory_packet import PacketBudget
-from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.core.ports.tokens import TokenCounter, adds_lines, weighing
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.packets.page.layout import Page, joined
@@ -196,9 +196,15 @@ def _shrunk(alone: dict[Section, int], whole: int) -> dict[Section, int]:
 
 def measure(page: Page, counter: TokenCounter) -> Usage:
     """Count each section and the whole of a page. No text costs nothing."""
-    if adds_lines(counter) and all(map(_starts_apart, chain.from_iterable(page.lines.values()))):
-        alone = {section: _sum_of(page.lines[section], counter) for section in SECTIONS}
-        return Usage(alone, sum(alone.values()) + _sum_of(page.opening, counter))
+    if all(map(_starts_apart, chain.from_iterable(page.lines.values()))):
+        if adds_lines(counter):
+            alone = {section: _sum_of(page.lines[section], counter.count_many) for section in SECTIONS}
+            return Usage(alone, sum(alone.values()) + _sum_of(page.opening, counter.count_many))
+        if (scales := weighing(counter)) is not None:
+            weights = {section: _sum_of(page.lines[section], scales.weigh_many) for section in SECTIONS}
+            whole = sum(weights.values()) + _sum_of(page.opening, scales.weigh_many)
+            alone = {section: scales.tokens_of_weight(weight) for section, weight in weights.items()}
+            return Usage(alone, scales.tokens_of_weight(whole))
     texts = [joined(page.lines[section]) for section in SECTIONS]
     held = [text for text in (*texts, page.text) if text]
     counts = dict(zip(held, counter.count_many(held), strict=True))
@@ -213,9 +219,9 @@ def _starts_apart(line: str) -> bool:
     return line != "" and line[0] != "/" and not line[0].isspace()
 
 
-def _sum_of(lines: Sequence[str], counter: TokenCounter) -> int:
-    """Tokens of lines of a page, most of them known since they were priced: with any mark they count for the same."""
-    return sum(counter.count_many([f"{_unmarked(line)}\n" for line in lines]))
+def _sum_of(lines: Sequence[str], count_many: Callable[[Sequence[str]], list[int]]) -> int:
+    """The sum over lines of a page, most of them known since they were priced: any mark counts for the same."""
+    return sum(count_many([f"{_unmarked(line)}\n" for line in lines]))
 
 
 def _unmarked(line: str) -> str:

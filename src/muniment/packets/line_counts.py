@@ -1,0 +1,99 @@
+"""A token counter that remembers lines: the turns of a scope are priced again for every packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from muniment.core.ports.tokens import adds_lines, weighing
+
+if TYPE_CHECKING:
+    from muniment.core.ports.tokens import TokenCounter
+    from muniment.store.context import Context
+
+__all__ = ["LINES_MAX", "LINE_CHARS_MAX", "LineCounts", "line_counts_of"]
+
+LINES_MAX = 8192
+LINE_CHARS_MAX = 1000
+"""A longer text is a page, or a turn that is seldom quoted whole: counted each time."""
+
+
+class _Lines:
+    """A number for each of many lines, read once. Thread-safe."""
+
+    def __init__(self, read: Callable[[Sequence[str]], list[int]]) -> None:
+        self._read = read
+        self.known: dict[str, int] = {}
+
+    def numbers(self, texts: Sequence[str]) -> list[int]:
+        known = self.known
+        fresh = [text for text in texts if text not in known]
+        if not fresh:
+            return [known[text] for text in texts]
+        found = dict(zip(fresh, self._read(fresh), strict=True))
+        if len(known) > LINES_MAX:
+            self.clear()
+        self.known.update((text, number) for text, number in found.items() if len(text) <= LINE_CHARS_MAX)
+        return [known[text] if text in known else found[text] for text in texts]
+
+    def clear(self) -> None:
+        """A new table, so that whoever reads the old one still can."""
+        self.known = {}
+
+
+class LineCounts:
+    """A counter as any other, and faster with lines that it has seen."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._scales = weighing(counter)
+        self._counts = _Lines(counter.count_many if self._scales is None else self._count_by_weight)
+        self._weights = _Lines(counter.count_many if self._scales is None else self._scales.weigh_many)
+
+    @property
+    def name(self) -> str:
+        return self._counter.name
+
+    @property
+    def is_exact(self) -> bool:
+        return self._counter.is_exact
+
+    @property
+    def adds_lines(self) -> bool:
+        return adds_lines(self._counter)
+
+    @property
+    def weighs_lines(self) -> bool:
+        return self._scales is not None
+
+    def count(self, text: str) -> int:
+        known = self._counts.known.get(text)
+        return self.count_many([text])[0] if known is None else known
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        return self._counts.numbers(texts)
+
+    def weigh_many(self, texts: Sequence[str]) -> list[int]:
+        return self._weights.numbers(texts)
+
+    def tokens_of_weight(self, weight: int) -> int:
+        return weight if self._scales is None else self._scales.tokens_of_weight(weight)
+
+    def _count_by_weight(self, texts: Sequence[str]) -> list[int]:
+        """What is weighed for its own count need not be weighed again as a line of a page."""
+        weights = self.weigh_many(texts)
+        return [self.tokens_of_weight(weight) or min(1, len(text)) for text, weight in zip(texts, weights, strict=True)]
+
+    def held(self) -> set[str]:
+        """The lines that are remembered."""
+        return {*self._counts.known, *self._weights.known}
+
+    def clear(self) -> None:
+        """After a forget."""
+        self._counts.clear()
+        self._weights.clear()
+
+
+def line_counts_of(ctx: Context) -> LineCounts:
+    """The store's own counter, with a memory for lines."""
+    return ctx.cache(LineCounts, lambda: LineCounts(ctx.counter))
