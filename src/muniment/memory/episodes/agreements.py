@@ -2,7 +2,8 @@
 
 A pure reading of one turn, sentence by sentence. It looks for the forms in which people settle things with whom they
 speak to, and lets everything else be: what somebody else does, what was only said so, what is asked. Constraints are
-the user's alone. In doubt something that was settled stands.
+the user's alone, and so are decisions: an assistant explains and drafts with the same words. A constraint says to the
+agent what it must or must not do, a decision names what was chosen, a commitment names an act. In doubt something that was settled stands.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ SENTENCE_CHARS_MAX = 300
 """A longer sentence settles nothing that could stand on a line."""
 _SHARE_MIN = 0.6
 """How much of what was settled must be named again by what ends it."""
+_BEYOND_DOUBT = 3
+"""The strength of a form that is not weighed against others."""
 _DAYS = frozenset(
     analyze("Monday Tuesday Wednesday Thursday Friday Saturday Sunday today tomorrow tonight week month noon")
 )
@@ -77,11 +80,13 @@ def _read(role: str, sentence: str) -> tuple[AgreementKind, int] | None:
     is_leave = role == "user" and has_form("permitted", plain) and not has_form("not for good", plain)
     if is_leave:
         return "end", 1
-    if role == "user" and (strength := strength_of("constraint", plain)):
+    strength = strength_of("constraint", plain) if role == "user" else 0
+    if strength == _BEYOND_DOUBT or (strength and not has_form("momentary", plain)):
         return "constraint", strength
-    if strength := strength_of("decision", plain):
+    is_own_word = not has_form("conditional", plain) and (role == "user" or not has_form("not said so", plain))
+    if is_own_word and role == "user" and (strength := strength_of("decision", plain)):
         return "decision", strength
-    if not plain.startswith("if ") and (strength := strength_of("commitment", plain)):
+    if is_own_word and (strength := strength_of("commitment", plain)):
         return "commitment", strength
     if has_form("done", plain) and not has_form("not done", plain):
         return "end", 1
