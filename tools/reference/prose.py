@@ -90,7 +90,8 @@ def member_fields(cls: type) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("muniment."):
-            found |= dict(_own_fields(base))
+            for name, field in _own_fields(base):  # a base may have said what a field is for
+                found[name] = field if field.said or name not in found else field._replace(said=found[name].said)
     return found
 
 
