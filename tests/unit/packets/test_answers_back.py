@@ -112,7 +112,7 @@ def test_why_goes_from_an_answer_to_its_lines(mem: muniment.Memory, asked: tuple
     entry = run.observe("assistant", f"You live in Berlin {home}. It rains there [77].", build=build)
     lives, rains = mem.why(entry.id)
     assert lives.sentence == f"You live in Berlin {home}."
-    assert "I moved to Berlin in May." in lives.line
+    assert "I moved to Berlin in May" in lives.line
     assert lives.line in build.text
     assert lives.evidence_ids == (build.marks[home[1:-1]],)
     assert (lives.answer_id, lives.build_id, lives.unknown_marks) == (entry.id, build.id, ())
