@@ -132,6 +132,16 @@ class SummaryLine(Record):
         speaks = self.role == "user" or (self.role == "assistant" and self.speaker is not None)
         return _statements(self.text, self.ts) if speaks else ()
 
+    @cached_property
+    def words(self) -> Words:
+        """The words of the sentence, for telling whether it was said already: read once, like a turn's."""
+        return read_words(self.text)
+
+    @cached_property
+    def written(self) -> Written:
+        """The line as canonical JSON: it stands in many pools, and is written once."""
+        return Written(canonical_text(self.to_wire()))
+
 
 SummaryKind = Literal["constraint", "commitment", "decision", "given"]
 

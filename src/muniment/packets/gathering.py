@@ -212,15 +212,17 @@ def match_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[F
     for item, stored in read_fact_items(items):
         fallen = fallen_of(reader, stored, known)
         found.append(
-            FactCandidate(
-                fact=stored.to_fact(fallen),
-                trust=stored.trust,
-                recorded_at=item.created_at,
-                version=item.version,
-                score=fact_match(wanted, stored.key, stored.value).score,
-                is_preference=stored.is_preference,
-                stale_dependency=bool(fallen),
-                since=stored.since,
+            FactCandidate.unchecked(
+                {
+                    "fact": stored.to_fact(fallen),
+                    "trust": stored.trust,
+                    "recorded_at": item.created_at,
+                    "version": item.version,
+                    "score": fact_match(wanted, stored.key, stored.value).score,
+                    "is_preference": stored.is_preference,
+                    "stale_dependency": bool(fallen),
+                    "since": stored.since,
+                }
             )
         )
     return _ordered(found, lambda each: each.score, lambda each: (each.recorded_at, each.fact.fact_id))

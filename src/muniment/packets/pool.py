@@ -222,12 +222,24 @@ class Pool(Record):
 
     @property
     def written(self) -> Written:
-        """The pool as canonical JSON: the text of `to_wire`, with its turns as they were written before."""
-        plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"hits", "window"})
-        window = [turn.written for turn in self.window]
-        return Written(canonical_text(plain | {"hits": Written(_write_hits(self.hits)), "window": window}))
+        """The pool as canonical JSON: the text of `to_wire`, with turns and lines as they were written before."""
+        plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude=_WRITTEN_APART)
+        plain["episodes"] = [
+            told | {"lines": [line.written for line in each.lines]}
+            for told, each in zip(plain["episodes"], self.episodes, strict=True)
+        ]
+        plain["summary"] = [line.written for line in self.summary]
+        plain["window"] = [turn.written for turn in self.window]
+        plain["hits"] = Written(_write_hits(self.hits))
+        return Written(canonical_text(plain))
 
 
+_WRITTEN_APART: dict[str, Any] = {
+    "hits": True,
+    "window": True,
+    "summary": True,
+    "episodes": {"__all__": {"lines"}},
+}
 _EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "side_a", "side_b", "sources"))
 
 

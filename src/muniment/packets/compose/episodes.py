@@ -155,7 +155,7 @@ def _place(draft: PacketDraft, known: _Known) -> bool:
         rung: Rung = "raw→summary" if count else "raw→ref"
         draft.tally.step_down(known.name, "episodes", rung, f"{count} of {len(best)} sentences kept")
     for line in best[:count]:
-        draft.said.add(line.text, known.name)
+        draft.said.add(line.text, known.name, line.words)
     return True
 
 
@@ -183,7 +183,7 @@ def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> 
             reason = reason or barred
         elif (
             text in draft.shown.get(line.evidence_id, "")
-            or draft.said.find(text) is not None
+            or draft.said.find(text, line.words) is not None
             or (line.role == "tool" and told_of(draft, line.evidence_id, text) is not None)
         ):
             reason = "duplicate"

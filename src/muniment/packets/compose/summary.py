@@ -86,7 +86,7 @@ class SummaryLines:
             draft.place(
                 Placed(name, "summary", kept, (line, words.packet), (at,)), line.weight, (line.kind or "weight",)
             )
-            draft.said.add(shown, name)
+            draft.said.add(shown, name, line.words if shown is text else None)
             if kept < price:
                 draft.tally.step_down(name, "short_term_summary", "raw→summary", f"{kept} of {price} tokens kept")
         return waiting
@@ -107,7 +107,7 @@ class SummaryLines:
             return reason, {}
         if text in draft.shown.get(line.evidence_id, ""):
             return "duplicate", {"of": f"quote:{line.evidence_id}"}
-        other = draft.said.find(text)
+        other = draft.said.find(text, line.words)
         return None if other is None else ("near_duplicate", {"of": other})
 
     def _cut(self, line: SessionLine, text: str, room: int) -> str | None:
