@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +152,8 @@ def find_turns(
     }
     wanted = list(dict.fromkeys([*ids, *later.values()]))
     turns = turns_by_id(ctx, reader, tenant_id, wanted, is_asked_later=is_asked_later)
-    since = [id_ for id_ in _stated_since(index, ranked, turns) if id_ not in turns]
+    found = [(hit.ordinal, turns[id_]) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns]
+    since = [id_ for id_ in _stated_since(index, found) if id_ not in turns]
     if since:
         turns = turns | turns_by_id(ctx, reader, tenant_id, since, is_asked_later=is_asked_later)
     outdated = superseded_among(turns, later)
@@ -168,16 +169,15 @@ _ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {
 _SINCE_MAX = 3
 
 
-def _stated_since(index: StoredIndex, ranked: Sequence[Ranked], turns: Mapping[str, LiveTurn]) -> list[str]:
+def _stated_since(index: StoredIndex, ranked: Sequence[tuple[int, LiveTurn]]) -> list[str]:
     """The newest turns that state what some found turn states of its speaker: it may be outdated by one that the query
     does not find.
     """
     stated: dict[tuple[int, str], None] = {}
-    for hit in ranked:
-        turn = turns.get(index.id(hit.ordinal))
-        for statement in () if turn is None else turn.statements:
+    for ordinal, turn in ranked:
+        for statement in turn.statements:
             if statement.who == ("", "") and statement.key in _ATTRIBUTES:
-                stated[int(index.speaker[hit.ordinal]), _ATTRIBUTES[statement.key]] = None
+                stated[int(index.speaker[ordinal]), _ATTRIBUTES[statement.key]] = None
     found: dict[str, None] = {}
     for speaker, attribute in stated:
         ordinals, _ = index.postings(term_hash(own(attribute)))

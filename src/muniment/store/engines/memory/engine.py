@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -187,13 +187,14 @@ class TableRows:
     # -- questions
 
     def matching(self, where: tuple[Condition, ...]) -> list[Row]:
-        return list(self._filter(self._candidates(where, (), ())[0], where))
+        candidates, _, left = self._candidates(where, (), ())
+        return list(self._filter(candidates, left))
 
     def select(self, select: Select) -> list[Row]:
         order, rest = self.shape.order_of(select)
         output = self.shape.output(select.columns)
-        candidates, ordered = self._candidates(select.where, order, rest, select.after, select.descending)
-        rows = self._filter(candidates, select.where)
+        candidates, ordered, left = self._candidates(select.where, order, rest, select.after, select.descending)
+        rows = self._filter(candidates, left)
         places = [self.shape.position[name] for name in order]
         if (after := select.after) is not None:
             if select.descending:
@@ -211,7 +212,9 @@ class TableRows:
         picked = [self.shape.position[name] for name in output]
         return [tuple([row[place] for place in picked]) for row in found]
 
-    def _filter(self, rows: Iterable[Row], where: tuple[Condition, ...]) -> Iterator[Row]:
+    def _filter(self, rows: Iterator[Row], where: Sequence[Condition]) -> Iterator[Row]:
+        if not where:
+            return rows
         tests = [(self.shape.position[name], comparison, value) for name, comparison, value in where]
         return (row for row in rows if all(_meets(row[place], how, value) for place, how, value in tests))
 
@@ -222,8 +225,10 @@ class TableRows:
         rest: tuple[str, ...],
         after: Row | None = None,
         descending: bool = False,
-    ) -> tuple[Iterator[Row], bool]:
-        """Rows that may meet `where`, by the path that leads nearest, and whether they come in order."""
+    ) -> tuple[Iterator[Row], bool, list[Condition]]:
+        """Rows that may meet `where`, by the path that leads nearest, whether they come in order, and the conditions that
+        are still to be looked at.
+        """
         equal = {name: value for name, comparison, value in where if comparison == "="}
         among = {name: value for name, comparison, value in where if comparison == "in"}
         wanted = [name for name in (*order, *rest) if name not in equal]
@@ -244,7 +249,8 @@ class TableRows:
             values = sorted({path.wrap(name, value) for value in cast("tuple[Value, ...]", among[name])})
             if path.columns == (name,) == self.shape.spec.key:
                 held = [row for value in values if (row := self.rows.get((value,))) is not None]
-                return (reversed(held) if ordered and descending else iter(held)), ordered
+                left = [each for each in where if each != (name, "in", among[name])]
+                return (reversed(held) if ordered and descending else iter(held)), ordered, left
             rest_given = path.given(led + 1, _led(path, led + 1, equal), equal)
             starts = [(*prefix, value, *rest_given) for value in values]
             spans = [path.span(start, (*start, _TOP)) for start in starts]
@@ -254,7 +260,9 @@ class TableRows:
         if ordered and descending:
             keys.reverse()
         rows = self.rows
-        return (rows[key] for key in keys), ordered
+        met = {(name, "=", equal[name]) for name in path.columns[:led]}
+        left = [each for each in where if each not in met]
+        return (rows[key] for key in keys), ordered, left
 
     def _narrow(
         self,
