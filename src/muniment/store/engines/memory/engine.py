@@ -226,8 +226,8 @@ class TableRows:
         after: Row | None = None,
         descending: bool = False,
     ) -> tuple[Iterator[Row], bool, list[Condition]]:
-        """Rows that may meet `where`, by the path that leads nearest, whether they come in order, and the conditions that
-        are still to be looked at.
+        """Rows that may meet `where`, by the path that leads nearest, whether they come in order, and the conditions
+        that are still to be looked at.
         """
         equal = {name: value for name, comparison, value in where if comparison == "="}
         among = {name: value for name, comparison, value in where if comparison == "in"}
