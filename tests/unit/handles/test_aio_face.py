@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 
 NAMES = [
     "EntryDraft", "LedgerEntry", "Memory", "MunimentError", "Policy", "Receipt", "Run", "__version__", "aio", "connect",
-    "errors", "open",
+    "errors", "open", "wrap",
 ]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_a_term_weighs_less_the_more_turns_have_it_and_never_nothing() -> None:
 def test_a_word_asked_for_more_than_once_counts_so_often_up_to_a_limit(repeats: int) -> None:
     index = index_of()
     query = NOTHING._replace(slots=(slot("appl"), slot("bridg", repeats), slot("zebra", 2)))
-    lexical, kinds = score_words(query, index, POLICY)
+    lexical, kinds, _ = score_words(query, index, POLICY)
     assert kinds is None
     assert np.allclose(lexical, expected_words(index, POLICY, {"appl": 1, "bridg": repeats}, {}))
 
@@ -117,13 +117,13 @@ def test_every_weight_of_the_policy_is_the_one_that_counts() -> None:
 def test_the_day_on_which_it_was_said_counts_as_if_it_were_said(word: str, days: Sequence[bool]) -> None:
     index = index_of()
     policy = RecallPolicy(session_date=0.6)
-    lexical, _ = score_words(NOTHING._replace(slots=(slot(word), slot("appl"))), index, policy)
+    lexical, _, _ = score_words(NOTHING._replace(slots=(slot(word), slot("appl"))), index, policy)
     assert np.allclose(lexical, expected_words(index, policy, {word: 1, "appl": 1}, {word: days}))
 
 
 @pytest.mark.parametrize("word", ["123", "12345", "20a3", "٢٠٢٣", "x#m5"])
 def test_what_is_no_date_is_none(word: str) -> None:
-    lexical, _ = score_words(NOTHING._replace(slots=(slot(word),)), index_of(), POLICY)
+    lexical, _, _ = score_words(NOTHING._replace(slots=(slot(word),)), index_of(), POLICY)
     assert not lexical.any()
 
 
@@ -149,7 +149,7 @@ def test_what_may_stand_for_a_word_counts_less_where_the_words_are_said_anyway()
     candles = Kind((0,), (term_hash("candl"), term_hash("bridg")))
     for asked in (("zebra",), ("zebra", "appl"), ("appl",)):
         for policy in (RecallPolicy(), RecallPolicy(kinds=0.8, kinds_damping=0.3, kinds_before=0.4, kinds_after=0.1)):
-            lexical, kinds = score_words(
+            lexical, kinds, _ = score_words(
                 NOTHING._replace(slots=tuple(map(slot, asked)), kinds=(candles,)), index, policy
             )
             plain = score_words(NOTHING._replace(slots=tuple(map(slot, asked))), index, policy)[0]
@@ -179,7 +179,7 @@ def test_where_nothing_may_stand_for_it_there_is_no_such_part() -> None:
     assert score_words(query._replace(slots=()), index, POLICY)[1] is None
     everywhere = NOTHING._replace(slots=(slot("2023"),), kinds=kinds)
     assert score_words(everywhere, index, RecallPolicy(kinds_damping=1.0))[1] is None
-    lexical, none = score_words(query, MemoryIndex([]), POLICY)
+    lexical, none, _ = score_words(query, MemoryIndex([]), POLICY)
     assert (len(lexical), none) == (0, None)
 
 
@@ -229,7 +229,7 @@ def test_all_that_is_looked_up_is_asked_for_at_once() -> None:
 def test_words_and_what_stands_for_them_are_measured_by_the_best() -> None:
     query = NOTHING._replace(slots=(slot("appl"),), kinds=(Kind((0,), (term_hash("candl"),)),))
     index = index_of()
-    lexical, kinds = score_words(query, index, POLICY)
+    lexical, kinds, _ = score_words(query, index, POLICY)
     assert kinds is not None
     best = (lexical + kinds).max()
     got = score(query, index, POLICY)

@@ -123,7 +123,7 @@ def test_everything_beside_the_content_has_a_limit_of_its_own(field: dict[str, A
     draft = EntryDraft.model_validate({"role": "user", "content": "x" * 3000} | field)
     with pytest.raises(TooLarge) as caught:
         admit(draft, LedgerPolicy(body_bytes_max=1000))
-    assert caught.value.path == "$.metadata"
+    assert caught.value.path == ("$.tool.args" if "tool" in field else "$.metadata")
     admit(draft, LedgerPolicy(body_bytes_max=4000))
 
 

@@ -1,9 +1,10 @@
 """What was settled in a conversation: constraints on the agent, commitments, decisions; and what ends one of them.
 
 A pure reading of one turn, sentence by sentence. It looks for the forms in which people settle things with whom they
-speak to, and lets everything else be: what somebody else does, what was only said so, what is asked. Constraints are
-the user's alone, and so are decisions: an assistant explains and drafts with the same words. A constraint says to the
-agent what it must or must not do, a decision names what was chosen, a commitment names an act. In doubt something that was settled stands.
+speak to, and lets everything else be: what somebody else does, what was only said so, what is asked. A constraint says
+to the agent what it must or must not do, a decision names what was chosen, a commitment names an act. Constraints and
+decisions are the user's alone: an assistant explains and drafts with the same words. In doubt something that was
+settled stands.
 """
 
 from __future__ import annotations

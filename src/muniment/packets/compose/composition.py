@@ -235,10 +235,10 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
 
 
 def _said_at(draft: PacketDraft) -> Callable[[str], str | None]:
-    """When what stands in episodes was said, as the citations of the packet will tell it."""
-    placed_episodes = draft.items("episodes")
-    times = _times(draft) if placed_episodes else {}
-    sources = [source for placed in placed_episodes for source in placed.item.sources]
+    """When what stands in episodes and the summary was said, as the citations of the packet will tell it."""
+    sources = [source for placed in draft.items("episodes") for source in placed.item.sources]
+    sources += [source for placed in draft.items("summary") for source in summary_evidence(placed.item[0])]
+    times = _times(draft) if sources else {}
     cited = [_citation(draft, source, times) for source in sources]
     return {each["id"]: each.get("ts") for each in cited if each["type"] == SAID}.get
 

@@ -30,8 +30,8 @@ __all__ = ["Quotes", "place_short_term", "short_term_prices"]
 
 
 def place_short_term(draft: PacketDraft) -> Quotes:
-    """What was settled has a share of its own; loops and tool results are short and come next; a share is kept for
-    summary and turns; quotes get the rest."""
+    """What was settled has a share of its own; loops and tool results are short and come next; then the rest of the
+    summary, in a share that no match changes; a share is kept for turns; quotes get what is left."""
     summary = SummaryLines(draft)
     summary.place_settled()
     if draft.purpose == "tool":
@@ -40,11 +40,10 @@ def place_short_term(draft: PacketDraft) -> Quotes:
     else:
         _place_loops(draft)
         _place_tools(draft)
-    summary_max = draft.share_beside_hits(draft.policy.summary_share)
+    summary.place_rest()
     window_max = draft.share_beside_hits(draft.policy.unmatched_share)
     quotes = Quotes(draft)
-    quotes.fill(reserve=_wanted(draft, summary, summary_max, window_max))
-    summary.place_rest(summary_max)
+    quotes.fill(reserve=_wanted(draft, window_max))
     _place_window(draft, window_max)
     quotes.fill()
     quotes.finish()
@@ -65,14 +64,12 @@ def short_term_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
             yield "window", price(said_line(draft, whole_turn(draft, turn)))
 
 
-def _wanted(draft: PacketDraft, lines: SummaryLines, summary_max: int, window_max: int) -> int:
-    """Tokens that the rest of the summary and the window could use, each within its share."""
-    summary = lines.price_of_rest()
+def _wanted(draft: PacketDraft, window_max: int) -> int:
+    """Tokens that the window could use within its share."""
     window = 0
     if may_show("window", draft.purpose) and draft.policy.window_turns:
         window = sum(draft.purse.price(said_line(draft, whole_turn(draft, turn))) for turn in draft.pool.window)
-    heads = draft.purse.opening("summary") * bool(summary) + draft.purse.opening("window") * bool(window)
-    return min(summary, summary_max) + min(window, window_max) + heads
+    return min(window, window_max) + draft.purse.opening("window") * bool(window)
 
 
 # -- open loops and tool results ----------------------------------------------------------------------
@@ -257,6 +254,9 @@ class Quotes:
                 continue
             if turn.kind == "tool_result" and (told := told_of(draft, turn.id, turn.text)) is not None:
                 draft.tally.omit(name, "duplicate", of=told.name)
+                continue
+            if (line := draft.summed_up(turn)) is not None:
+                draft.tally.omit(name, "duplicate", of=line)
                 continue
             whole = whole_turn(draft, turn)
             price, quote_max = self._price(hit, whole), self._tokens_max(hit)

@@ -155,6 +155,8 @@ class PacketDraft:
         self._ordered: dict[BlockName, list[Placed]] = {}
         self.shown: dict[str, str] = {}
         """Turns that stand on the page, by id, with as much of their text as is shown."""
+        self.summary_names: dict[tuple[str, str], str] = {}
+        """Lines of the summary on the page, by the turn they were said in and their words."""
         self.excerpts: dict[str, Said] = {}
         """What is shown of very long results where there is room, by their texts."""
         self.summary_words: dict[int, SummaryWords] = {}
@@ -262,6 +264,20 @@ class PacketDraft:
             return None
         return emitted_ts(said.ts)
 
+    def summed_up(self, turn: Turn) -> str | None:
+        """The line of the summary that tells all of a turn, word for word, where a quote would tell no more: the quote
+        has the day as well, which the page has of what was said today.
+        """
+        name = self.summary_names.get((turn.id, turn.text.strip()))
+        said_at = emitted_ts(turn.ts)
+        return name if said_at is None or said_at[:10] == self.request.now[:10] else None
+
+    def line_said_at(self, evidence_id: str) -> str | None:
+        """From when the days of a line of the summary are counted: as the citations of the packet will tell it."""
+        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        is_told = said is not None and self.who(evidence_id) and not self.is_result(evidence_id)
+        return emitted_ts(said.ts) if said is not None and is_told else None
+
     # -- placing ---------------------------------------------------------------------------------------
 
     def share(self, part: float) -> int:
@@ -288,6 +304,7 @@ class PacketDraft:
         self._ordered.pop(placed.block, None)
         if isinstance(placed.item, Said):
             self.shown.pop(placed.item.turn.id, None)
+        self.summary_names = {key: name for key, name in self.summary_names.items() if name != placed.name}
         self.purse.take_back(placed.block, placed.tokens)
         self.tally.withdraw(placed.name, reason, **detail)
 

@@ -1,14 +1,18 @@
-"""The session's summary in a packet: what was settled first, within a share of its own, then the best sentences."""
+"""The session's summary in a packet: what was settled first, within a share of its own, then the best sentences.
+
+It stands in the part of the page that a provider can keep: what is asked, and what else is quoted, does not change it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from muniment.core.text.duplicates import Seen
 from muniment.memory.turns import SessionLine
 from muniment.packets.compose.budget import cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, SummaryWords
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.page.lines import summary_evidence, summary_line, summary_text
+from muniment.packets.page.lines import flat, summary_evidence, summary_line, summary_text
 
 __all__ = ["SummaryLines"]
 
@@ -23,6 +27,8 @@ class SummaryLines:
 
     def __init__(self, draft: PacketDraft) -> None:
         self._draft = draft
+        self._said = Seen(draft.policy.near_duplicate)
+        """Words of the summary alone: no quote makes a line of it go."""
         names = names_of("summary", (line.evidence_id for line in draft.pool.summary))
         self._left = [(at, name, line) for at, (name, line) in enumerate(zip(names, draft.pool.summary, strict=True))]
 
@@ -33,23 +39,22 @@ class SummaryLines:
         """
         settled = [each for each in self._left if each[2].kind is not None]
         settled.sort(key=lambda each: (_SETTLED_FIRST.index(each[2].kind or ""), -each[2].weight, -each[0]))
-        tokens_max = self._draft.share_beside_hits(self._draft.policy.settled_share)
-        waiting = self._place(settled, tokens_max, is_last=False)
+        waiting = self._place(settled, self._share(self._draft.policy.settled_share), is_last=False)
         self._left = [*waiting, *(each for each in self._left if each[2].kind is None)]
 
-    def place_rest(self, tokens_max: int) -> None:
-        """What was settled and still waits, then the weightiest sentences; not what is quoted already."""
+    def place_rest(self) -> None:
+        """What was settled and still waits, then the weightiest sentences."""
         rest = sorted(self._left, key=lambda each: (each[2].kind is None, each[2].kind is None and -each[2].weight))
-        self._left = self._place(rest, tokens_max, is_last=True)
-
-    def price_of_rest(self) -> int:
-        """What is still to be placed, in tokens."""
-        return sum([self._draft.purse.price(self._whole(at, line).page) for at, _, line in self._left])
+        self._left = self._place(rest, self._share(self._draft.policy.summary_share), is_last=True)
 
     def prices(self) -> Iterator[int]:
         """What each line would cost."""
         lines = enumerate(self._draft.pool.summary)
         return (self._draft.purse.price(self._whole(at, line).page) for at, line in lines)
+
+    def _share(self, part: float) -> int:
+        """The same for every question, whatever is found; all there is where nothing is asked."""
+        return self._draft.share(part if self._draft.request.query.strip() else 1.0)
 
     def _whole(self, at: int, line: SessionLine) -> SummaryWords:
         """All of a line, which is looked at for its floor, for what it needs and when it is placed: written once."""
@@ -61,7 +66,8 @@ class SummaryLines:
     def _written(self, line: SessionLine, text: str) -> SummaryWords:
         note = self._draft.superseded.note_of(line) or ""
         packet = summary_line(line, text + note, self._draft.who(line.evidence_id))
-        return SummaryWords(packet, summary_text(packet, summary_evidence(line), typical_mark))
+        draft, cited = self._draft, summary_evidence(line)
+        return SummaryWords(packet, summary_text(packet, cited, typical_mark, draft.who, draft.line_said_at))
 
     def _place(self, lines: Sequence[_Numbered], tokens_max: int, *, is_last: bool) -> list[_Numbered]:
         """Place what fits; answers what had no room, which is said of it where there is no other turn."""
@@ -86,7 +92,9 @@ class SummaryLines:
             draft.place(
                 Placed(name, "summary", kept, (line, words.packet), (at,)), line.weight, (line.kind or "weight",)
             )
-            draft.said.add(shown, name, line.words if shown is text else None)
+            if flat(shown) == shown:
+                draft.summary_names[line.evidence_id, shown] = name
+            self._said.add(shown, name, line.words if shown is text else None)
             if kept < price:
                 draft.tally.step_down(name, "short_term_summary", "raw→summary", f"{kept} of {price} tokens kept")
         return waiting
@@ -105,9 +113,7 @@ class SummaryLines:
                 return reason, {}
         if (reason := draft.cues.bars(line.ts)) is not None:
             return reason, {}
-        if text in draft.shown.get(line.evidence_id, ""):
-            return "duplicate", {"of": f"quote:{line.evidence_id}"}
-        other = draft.said.find(text, line.words)
+        other = self._said.find(text, line.words)
         return None if other is None else ("near_duplicate", {"of": other})
 
     def _cut(self, line: SessionLine, text: str, room: int) -> str | None:

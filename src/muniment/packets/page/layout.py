@@ -229,7 +229,8 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
         case "procedures":
             return (procedure_line(procedure, mark) for procedure in sheet.procedures)
         case "summary":
-            return [summary_text(sheet.summary, sheet.cited, mark)] if sheet.summary else ()
+            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at)]
+            return said if sheet.summary else ()
         case "quotes":
             return _quotes(sheet, mark, dates)
         case "loops":

@@ -226,6 +226,7 @@ _OURS = frozenset((*STATE_LISTS.values(), OBJECTIVE, DONE))
 _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
 """Which key of an element of such a list holds its words."""
 
+_KINDS_SETTLED = ("constraint", "commitment", "decision")
 GIVEN = "summary given by the caller"
 """What stands before a summary that is not ours."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -486,13 +487,37 @@ def summary_evidence(line: SessionLine) -> tuple[str, ...]:
     return line.sources or (line.evidence_id,)
 
 
-def summary_text(rolling_summary: str, cited: Container[str], mark: Mark) -> str:
-    """The rolling summary with marks in place of the evidence ids that close its lines."""
+def summary_text(
+    rolling_summary: str,
+    cited: Container[str],
+    mark: Mark,
+    who: Callable[[str], str | None],
+    said_at: Callable[[str], str | None],
+) -> str:
+    """The rolling summary with marks in place of the evidence ids that close its lines, and the days resolved that a
+    line names: on small pages too, since what stands there is to be the same in the next packet."""
 
     def marked(found: re.Match[str]) -> str:
         return mark(found[1]) if found[1] in cited else found[0]
 
-    return _CITED.sub(lambda found: _CITED_ID.sub(marked, found[0]), rolling_summary)
+    lines = []
+    for line in rolling_summary.split("\n"):
+        closing = _CITED.search(line)
+        text, ids = (line[: closing.start()], _CITED_ID.findall(closing[0])) if closing else (line, [])
+        if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
+            named, said = _named(text, who(ids[0]))
+            text = named + dated(said, said_at(ids[0]))
+        lines.append(text + (_CITED_ID.sub(marked, closing[0]) if closing else ""))
+    return "\n".join(lines)
+
+
+def _named(text: str, who: str | None) -> tuple[str, str]:
+    """What stands before the sentence of a line, and the sentence: a name may be that of a day."""
+    if who is not None:
+        for opening in (f"{flat(who)}: ", *(f"{kind} ({flat(who)}): " for kind in _KINDS_SETTLED)):
+            if text.startswith(opening):
+                return opening, text[len(opening) :]
+    return "", text
 
 
 def loop_line(loop: OpenLoop, mark: Mark) -> str:
