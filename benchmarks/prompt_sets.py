@@ -4,7 +4,7 @@ A sample of each set's questions by a fixed seed, asked of whole histories throu
 plain BM25 with its best turns until the budget is full, in the same run. Used by `benchmarks.prompts`.
 
 - `gold_N`: the share of gold turns (`realmem`: gold sessions) that the packet of N tokens cites, quoted whole or cut;
-  `whole_1024`: that stand in it word for word, from the first to the last.
+  `whole_N`: that it quotes word for word, from the first to the last (days that the page resolves are not counted).
 - `tokens_N`: what the packets took on average. `bm25_N`, `bm25_tokens_N`: the same of the reference.
 - `unanswerable_recognised`: of the questions that nothing answers, those where `build.found` is false;
   `answerable_refused`: of the others, those where it is false as well.
@@ -29,7 +29,7 @@ from benchmarks.data import Question, Scope, Turn, pooled
 from benchmarks.reference import Plain
 from muniment.core.outside.token_counters import load_token_counter
 
-__all__ = ["BUDGETS", "measure_set"]
+__all__ = ["BUDGETS", "measure_set", "quotes_of"]
 
 BUDGETS = (256, 512, 1024, 2048)
 MAIN = 1024
@@ -161,7 +161,8 @@ def _answers(mem: muniment.Memory, question: Question, told: Sequence[Turn], ids
         else:
             gold = question.gold
             told_of = {each for each in gold if ids.get(each) in cited}
-            whole = {each for each in told_of if texts[each].text.strip() in build.text}
+            quotes = quotes_of(build)
+            whole = {each for each in told_of if texts[each].text.strip() in quotes.get(ids[each], "")}
             held = {turn.id for turn in taken}
         found[budget] = Asked(
             _part(gold, told_of),
@@ -172,6 +173,14 @@ def _answers(mem: muniment.Memory, question: Question, told: Sequence[Turn], ids
             spent,
         )
     return found
+
+
+def quotes_of(build: muniment.Build) -> dict[str, str]:
+    """What a packet quotes, by evidence: its own words, without the days that the page resolves in them."""
+    quotes: dict[str, str] = {}
+    for each in build.packet.short_term.key_quotes or ():
+        quotes[each.evidence_id] = f"{quotes.get(each.evidence_id, '')}{each.quote}\n"
+    return quotes
 
 
 def _part(gold: frozenset[str], held: Iterable[str]) -> float:
@@ -224,11 +233,11 @@ def _row(rows: Sequence[tuple[str, Question, Answers]]) -> dict[str, Any]:
     row: dict[str, Any] = {"questions": len(able), "scopes": len(means), "unanswerable": len(unable)}
     for budget in BUDGETS:
         row |= {f"gold_{budget}": mean("gold", budget), f"tokens_{budget}": round(mean("tokens", budget))}
+        row[f"whole_{budget}"] = mean("whole", budget)
         row |= {
             f"bm25_{budget}": mean("bm25_gold", budget),
             f"bm25_tokens_{budget}": round(mean("bm25_tokens", budget)),
         }
-    row["whole_1024"] = mean("whole", MAIN)
     row["spread_1024"] = round(statistics.stdev(means), 4) if len(means) > 1 else 0.0
     row["answerable_refused"] = round(1 - mean("found", MAIN), 4)
     if unable:

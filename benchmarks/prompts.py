@@ -4,7 +4,7 @@
                                  [--questions 100] [--sets locomo,realtalk,…] [--file NAME]
 
 Rows `words alone` and `with …`: all of LoCoMo through the public face, every question composed for a responder.
-`in_text` is the share of gold turns that stand verbatim in `build.text`, headings and marks counted; `search_R@10` is
+`in_text` is the share of gold turns that the packet quotes whole (the budget counts headings and marks too); `search_R@10` is
 that of `run.search`. Rows `set …`: a sample of every development set, explained in `benchmarks.prompt_sets`.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import muniment
 from benchmarks.data import POOL, Scope, default_data, locomo
 from benchmarks.harness import report
-from benchmarks.prompt_sets import measure_set
+from benchmarks.prompt_sets import measure_set, quotes_of
 
 
 def tell(mem: muniment.Memory, scope: Scope) -> dict[str, str]:
@@ -55,9 +55,10 @@ def measure(scopes: list[Scope], embedder: str | None, max_tokens: int) -> dict[
                 times.append(perf_counter() - start)
                 tokens_max = max(tokens_max, build.tokens)
                 hits = {hit.id for hit in run.search(question.text, k=10, now=question.now)}
-                told = sum(texts[gold] in build.text for gold in question.gold) / len(question.gold)
+                quotes = quotes_of(build)
+                told = sum(texts[gold].strip() in quotes.get(ids[gold], "") for gold in question.gold)
                 found = sum(ids[gold] in hits for gold in question.gold) / len(question.gold)
-                rows.append((scope.name, question.kind, told, found))
+                rows.append((scope.name, question.kind, told / len(question.gold), found))
     by_scope = [statistics.fmean(row[2] for row in rows if row[0] == scope.name) for scope in scopes]
     several = [row for row in rows if row[1] == "1"]
     return {

@@ -165,22 +165,24 @@ class ComposePolicy(Record):  # MP-18
     """The rolling summary may take this share of max_tokens before quotes do."""
     settled_share: Share = 0.12
     """Of the summary, what was settled (constraints, decisions, commitments) may take this share besides, and first."""
-    quote_share: Share = 0.3
+    quote_share: Share = 0.35
     """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16
     """With less room than this nothing is cut to fit: it is left out."""
-    evidence_min: Share = 0.006
-    """Quotes that are less likely evidence than this are left out, though there is room."""
-    evidence_tokens: Count = 2000
-    """Tokens for a quote that is evidence for sure: one that is so with a chance of 0.1 takes a tenth at most, and a
-    longer one is cut to the sentences that match best."""
-    evidence_tokens_min: Count = 96
-    """A quote of no more tokens than this is not cut for being weak."""
+    short_tokens: Annotated[int, Field(ge=1)] = 64
+    """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
+    length_discount: Share = 0.75
+    """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
+    evidence_share: Share = 0.01
+    """Quotes that are worth less than this share of the best one are left out, though there is room; half of
+    it where several things are asked for,"""
+    evidence_min: Share = 0.002
+    """and so are those that are less likely evidence than this."""
     found_min: Share = 0.1
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a verified claim, has this share of what is asked for."""
-    nearest_max: Count = 8
+    nearest_max: Count = 12
     """Where nothing was found, so many of the nearest quotes stand all the same."""
     confidence_min: Confidence = 0.2
     """Facts below are left out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash
@@ -14,7 +15,7 @@ from muniment.core.text.kinds import widen
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import Window, window_terms
 
-__all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "read_query"]
+__all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "gathers", "read_query"]
 
 QUERY_CHARS_MAX = 20_000
 """Characters of a query that are read: a longer one is a document, and its start says what it is about."""
@@ -180,6 +181,13 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
         quantity=quantity,
         likes=_LIKES.is_in(folded, words),
     )
+
+
+@lru_cache(maxsize=256)
+def gathers(text: str) -> bool:
+    """Does a query ask for several things, each of which holds?"""
+    text = text[:QUERY_CHARS_MAX]
+    return _GATHERS.is_in(text.casefold(), frozenset(ascii_words(text)) if text.isascii() else None)
 
 
 def _count_dates(counted: dict[str, int], window: Window) -> None:

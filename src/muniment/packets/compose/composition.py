@@ -101,6 +101,7 @@ def compose(
     place_insights(draft)
     draft.purse.served("insights")
     quotes.retry()  # what was kept for episodes and insights and is left
+    quotes.widen()
 
     page, usage = _trim(draft, counter)
     if _top_up(draft, quotes, usage):
@@ -151,7 +152,8 @@ def _give_back(draft: PacketDraft, section: Section | None, excess: int) -> None
 def _top_up(draft: PacketDraft, quotes: Quotes, usage: Usage) -> bool:
     """Lines counted together can cost less than one by one: was there room for another quote?"""
     draft.purse.settle(usage)
-    return quotes.retry()
+    has_more, is_wider = quotes.retry(), quotes.widen()
+    return has_more or is_wider
 
 
 def _report(draft: PacketDraft, usage: Usage) -> dict[str, Any]:

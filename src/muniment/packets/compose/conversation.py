@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.core.policy.compose import ComposePolicy
 from muniment.core.text.duplicates import Words
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
-from muniment.packets.compose.evidence import is_asked, is_found, quote_tokens_max, strong_ids
+from muniment.packets.compose.evidence import is_asked, is_found, strong_ids, worth_of
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
 from muniment.packets.compose.summary import SummaryLines
@@ -203,10 +204,10 @@ _BATCH = 24
 Named = tuple[str, HitCandidate]
 
 
-def _quote_worth(named: Named) -> tuple[float, float, str]:
-    """What a cue points at comes first, then what matches best."""
+def _quote_worth(named: Named, policy: ComposePolicy) -> tuple[float, float, str]:
+    """What a cue points at comes first, then what is likeliest evidence for the room it takes."""
     name, hit = named
-    return (-hit.parts.get(CUE_PART, 0.0), -hit.score, name)
+    return (-hit.parts.get(CUE_PART, 0.0), -worth_of(hit, policy), name)
 
 
 class Quotes:
@@ -217,6 +218,10 @@ class Quotes:
         self._days: set[str] = set()
         self._left: list[Named] = []
         self._placed: dict[str, Placed] = {}
+        self._cut: dict[str, HitCandidate] = {}
+        """What stands shortened, by name, best first."""
+        self._tokens_max = draft.share(draft.policy.quote_share)
+        """What one quote may take while others wait."""
         self._too_little = 0
         """Room in which none of what is left out fits."""
         self._pending = self._newer_first(self._eligible())
@@ -239,7 +244,7 @@ class Quotes:
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
-        draft, waiting = self._draft, []
+        draft, waiting, quote_max = self._draft, [], self._tokens_max
         room = draft.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
             if room < draft.policy.cut_tokens_min:
@@ -259,7 +264,7 @@ class Quotes:
                 draft.tally.omit(name, "duplicate", of=line)
                 continue
             whole = whole_turn(draft, turn)
-            price, quote_max = self._price(hit, whole), self._tokens_max(hit)
+            price = self._price(hit, whole)
             if price <= min(room, quote_max):
                 other = draft.said.find(told_text(turn, turn.text), turn.words)
                 if other is None or self._yields(other, hit, name):
@@ -281,7 +286,7 @@ class Quotes:
             if room < draft.policy.cut_tokens_min:
                 self._left += self._pending[at:]
                 break
-            if not self._place_cut(name, hit, min(room, self._tokens_max(hit))):
+            if not self._place_cut(name, hit, min(room, self._tokens_max)):
                 self._left.append((name, hit))
         self._pending = []
         self._leave_out()
@@ -294,7 +299,7 @@ class Quotes:
         draft = self._draft
         wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
         short = ((hit, said) for hit, said in wholes if draft.purse.price(said_line(draft, said)) <= room)
-        if not any(self._price(hit, said) <= min(room, self._tokens_max(hit)) for hit, said in short):
+        if not any(self._price(hit, said) <= min(room, self._tokens_max) for hit, said in short):
             self._too_little = room
             return False
         self._pending = self._left
@@ -304,6 +309,24 @@ class Quotes:
         self._left = self._pending
         self._leave_out()
         return True
+
+    def widen(self) -> bool:
+        """Give what was cut its whole text back, the best first, while there is room. Was there any?"""
+        draft, has_room = self._draft, False
+        for name, hit in list(self._cut.items()):
+            placed = self._placed.get(name)
+            if placed is None or hit.turn.id not in draft.shown:
+                del self._cut[name]
+                continue
+            whole = whole_turn(draft, hit.turn)
+            more = draft.purse.price(said_line(draft, whole)) - draft.purse.price(said_line(draft, placed.item))
+            if 0 < more <= draft.purse.room("quotes"):
+                self._placed[name] = placed._replace(tokens=placed.tokens + more, item=whole)
+                draft.swap(placed, self._placed[name])
+                draft.said.add(told_text(hit.turn, whole.text), name, _words(whole))
+                del self._cut[name]
+                has_room = True
+        return has_room
 
     def _leave_out(self) -> None:
         """Without room: an outdated turn says that it was outdated, any other that there was no room."""
@@ -317,10 +340,9 @@ class Quotes:
         fit: list[Named] = []
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
-        # Without a question nothing is evidence for one: what a cue points at stands.
-        strong = strong_ids(draft.pool.hits, draft.policy.evidence_min if is_asked(draft) else 0.0)
+        strong = strong_ids(draft)
         names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
-        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=_quote_worth)
+        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=lambda named: _quote_worth(named, draft.policy))
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         for name, hit in ranked:
             turn = hit.turn
@@ -364,10 +386,6 @@ class Quotes:
         found = self._draft.superseded.of(hit.turn.id)
         return found[-1].by if found else ""
 
-    def _tokens_max(self, hit: HitCandidate) -> int:
-        policy, share = self._draft.policy, self._draft.share(self._draft.policy.quote_share)
-        return quote_tokens_max(hit.score, policy, share) if is_asked(self._draft) else share
-
     def _price(self, hit: HitCandidate, said: Said) -> int:
         day = _day(hit.turn.ts)
         purse = self._draft.purse
@@ -406,6 +424,7 @@ class Quotes:
         self._place(name, hit, said, self._price(hit, said))
         kept = draft.purse.price(said_line(draft, said))
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
+        self._cut[name] = hit
         return True
 
     def _place(self, name: str, hit: HitCandidate, said: Said, price: int) -> None:

@@ -308,6 +308,17 @@ class PacketDraft:
         self.purse.take_back(placed.block, placed.tokens)
         self.tally.withdraw(placed.name, reason, **detail)
 
+    def swap(self, old: Placed, new: Placed) -> None:
+        """Let something stand whole that stood shortened: in its place, so that it is given back no sooner."""
+        for held in (self.placed, self._by_block[old.block]):
+            held[held.index(old)] = new
+        self._ordered.pop(old.block, None)
+        if isinstance(new.item, Said):
+            self.shown[new.item.turn.id] = new.item.text
+        self.purse.take_back(old.block, old.tokens)
+        self.purse.pay(new.block, new.tokens)
+        self.tally.step_up(new.name)
+
     def items(self, block: BlockName) -> list[Placed]:
         """What stands in a block, in reading order."""
         known = self._ordered.get(block)

@@ -95,6 +95,10 @@ class Tally:
     def step_down(self, name: str, section: Section, rung: Rung, detail: str) -> None:
         self._steps[name] = {"section": section, "action": rung, "reason": f"over_budget: {name}, {detail}"}
 
+    def step_up(self, name: str) -> None:
+        """Drop the note that something was shortened: there was room for all of it."""
+        self._steps.pop(name, None)
+
     def conflict(self, kind: str, detail: str, fact_ids: tuple[str, ...]) -> None:
         self.conflicts.append({"type": kind, "detail": detail, "fact_ids": fact_ids})
 
