@@ -328,7 +328,7 @@ def test_demo_tells_its_story(folder: Path) -> None:
     ):
         assert piece in result.stdout
     lines = result.stdout.splitlines()
-    assert len(lines) <= 100
+    assert len(lines) <= 110
     assert not list(folder.glob("*.db"))
 
 

@@ -141,6 +141,7 @@ function About({ build, place }: { build: Build; place: Place }) {
         </Field>
         <Field name="policy">{meta.policy_id}</Field>
         <Field name="citations">{build.packet.citations.length}</Field>
+        {build.found ? null : <Field name="in_memory">{w("nothing_known")}</Field>}
       </dl>
       <div class="bar">
         {bundle ? null : <Replay place={place} id={build.id} />}

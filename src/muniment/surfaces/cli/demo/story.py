@@ -125,9 +125,9 @@ def _compose(run: Run, said: dict[str, list[LedgerEntry]]) -> Build:
     _say(f"responder, {page.tokens} tokens:")
     for line in page.text.splitlines():
         _say(f"  │ {line}")
-    for name in ("planner", "tool"):
-        _say(f"{name}, {builds[name].tokens} tokens, the same and:")
-        for line in _changes(page.text, builds[name].text):
+    for name, other in (("planner", page), ("tool", builds["planner"])):
+        _say(f"{name}, {builds[name].tokens} tokens, beside the one above:")
+        for line in _changes(other.text, builds[name].text):
             _say(f"  {line}")
     return page
 
