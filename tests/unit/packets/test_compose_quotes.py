@@ -115,15 +115,15 @@ def test_what_is_superseded_stands_after_the_newer_with_a_mark() -> None:
 
 
 @pytest.mark.req("MP-05")
-def test_a_quoted_turn_is_not_repeated_in_summary_or_window() -> None:
+def test_a_quoted_turn_is_not_repeated_in_the_window_and_the_summary_stands_whatever_is_quoted() -> None:
     turn = make_turn("e1", "I live in Berlin. It is nice.", session_id="s1")
     made = composed(
         hits=[make_hit("e1", turn.text, session_id="s1")],
         window=[turn, make_turn("e2", "And you?", session_id="s1", seq=1)],
         summary=[make_line("e1", "It is nice."), make_line("e2", "And you?")],
     )
-    assert omitted(made) == {"turn:e1": "duplicate", "summary:e1": "duplicate"}
-    assert made.packet.short_term.rolling_summary == "user: And you? [e2]"
+    assert omitted(made) == {"turn:e1": "duplicate"}
+    assert made.packet.short_term.rolling_summary == "user: It is nice. [e1]\nuser: And you? [e2]"
     assert "And you? [2]\n" not in made.text.split("## Said")[1]
 
 
