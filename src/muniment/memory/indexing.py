@@ -22,7 +22,7 @@ from muniment.memory.recall.segments import (
     encode_segment,
     merge_segments,
 )
-from muniment.memory.tool_text import call_words, further_words, is_chunk, speaker_told
+from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row

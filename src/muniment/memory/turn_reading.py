@@ -15,7 +15,7 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES
 from muniment.memory.caches import TurnCache
-from muniment.memory.tool_text import calls_in, is_chunk, result_line, tell_call
+from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, entry_of_row
 from muniment.store.turns import blob_text, can_be_turn
@@ -139,7 +139,7 @@ class LiveTurn:
 
         text, excerpt = self.text[:TURN_CHARS_MAX], None
         if self.call is not None and len(self.text) > TURN_CHARS_MAX:
-            from muniment.memory.excerpts import excerpt_of
+            from muniment.memory.results.excerpts import excerpt_of
 
             excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
             text = excerpt.text

@@ -64,7 +64,7 @@ class Turn(Record):
     kind: Literal["message", "tool_result"]
     role: PacketRole
     speaker: str | None
-    """Who said it, where they have a name; of a tool's result, its call (`memory.tool_text`)."""
+    """Who said it, where they have a name; of a tool's result, its call (`memory.results.tool_text`)."""
     ts: str
     text: str
     trust: Trust

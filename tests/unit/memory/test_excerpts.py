@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import analyze
-from muniment.memory.excerpts import cut_excerpt, excerpt_of, gaps_of
+from muniment.memory.results.excerpts import cut_excerpt, excerpt_of, gaps_of
 from muniment.memory.turns import Excerpt
 
 _LINE = st.text(alphabet=st.sampled_from("ab é中한\t…>#[1]-😀İ"), max_size=400)

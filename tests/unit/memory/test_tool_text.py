@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.memory.tool_text import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
+from muniment.memory.results.tool_text import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
 from muniment.store.ledger.records import ToolCall
 
 _CALLS: list[tuple[dict[str, Any], str]] = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from muniment.contracts.memory_packet import ToolEvidence
-from muniment.memory.excerpts import cut_excerpt
+from muniment.memory.results.excerpts import cut_excerpt
 from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text
 from muniment.packets.compose.draft import PacketDraft, Placed, Said

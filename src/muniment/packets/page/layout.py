@@ -24,7 +24,7 @@ from muniment.contracts.memory_packet import (
 )
 from muniment.core.record import JsonObject, JsonValue
 from muniment.errors import InvalidRecord
-from muniment.memory.excerpts import gaps_of
+from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (

@@ -21,7 +21,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
-from muniment.memory.excerpts import Gap, gaps_of
+from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import dated, undated
 

@@ -90,7 +90,7 @@ def _fact_lines(call: Call, fact: Fact) -> Iterator[str]:
 
 def source_line(call: Call, event_id: str) -> str:
     """An event that something rests on: when, who and what."""
-    from muniment.memory.tool_text import speaker_told
+    from muniment.memory.results.tool_text import speaker_told
 
     entry = call.memory.ledger.get(event_id, tenant_id=call.tenant)
     who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
@@ -241,7 +241,7 @@ episodes = Command(
 
 def entry_line(entry: LedgerEntry) -> str:
     """An event on a line."""
-    from muniment.memory.tool_text import speaker_told
+    from muniment.memory.results.tool_text import speaker_told
 
     said = "(forgotten)" if entry.is_forgotten else one_line(entry.content or entry.kind, 120)
     who = speaker_told({} if entry.body is None else entry.body.to_wire(), entry.role)
