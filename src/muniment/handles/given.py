@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import Cited
 
-__all__ = ["check_stop_reason", "event_given", "opening_given", "plain"]
+__all__ = ["answer_given", "check_stop_reason", "event_given", "opening_given", "plain"]
 
 
 def opening_given(ctx: Context, said: dict[str, Any]) -> Admitted:
@@ -52,6 +52,16 @@ def event_given(event: Any, index: int, cite: Callable[[Any, Any, Any, str], Cit
     if event["build"] is None:
         return bare
     return bare | {"cited": cite(bare.get("role"), bare.get("content"), event["build"], f"$[{index}].build")}
+
+
+def answer_given(drafts: list[EntryDraft], build: Any, cite: Callable[[Any, Any, Any, str], Cited]) -> list[EntryDraft]:
+    """The drafts of a conversation; with a `build`, the last answer among them with what it cites of it."""
+    if build is None:
+        return drafts
+    from muniment.packets.recording import last_answer
+
+    answers = [draft for draft in drafts if draft.role == "assistant"]
+    return last_answer(drafts, cite("assistant", answers[-1].content if answers else "", build, "$.build"))
 
 
 def check_stop_reason(stop_reason: Any) -> None:

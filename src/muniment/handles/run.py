@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from muniment.core.policy.given import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
-from muniment.handles.given import check_stop_reason, event_given, opening_given, plain
+from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
 from muniment.store.items import latest
 from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
 from muniment.store.ledger.records import EntryDraft, RunState
@@ -251,13 +251,9 @@ class Run:
         id; pictures and files are kept as references. `build` is the packet that the last answer was given (see
         `observe`). System and developer messages are kept, and never quoted.
         """
-        from muniment.packets.recording import last_answer, new_drafts
+        from muniment.packets.recording import new_drafts
 
-        drafts = new_drafts(self._ctx, self._scope, messages)
-        if build is not None:
-            answers = [draft for draft in drafts if draft.role == "assistant"]
-            said = answers[-1].content if answers else ""
-            drafts = last_answer(drafts, self._cite("assistant", said, build, "$.build"))
+        drafts = answer_given(new_drafts(self._ctx, self._scope, messages), build, self._cite)
         return self._append(drafts) if drafts else []
 
     # -- working state --------------------------------------------------------------------------------
