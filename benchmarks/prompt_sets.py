@@ -28,6 +28,7 @@ import muniment
 from benchmarks.data import Question, Scope, Turn, pooled
 from benchmarks.reference import Plain
 from muniment.core.outside.token_counters import load_token_counter
+from muniment.packets.builds import Build
 
 __all__ = ["BUDGETS", "measure_set", "quotes_of"]
 
@@ -175,7 +176,7 @@ def _answers(mem: muniment.Memory, question: Question, told: Sequence[Turn], ids
     return found
 
 
-def quotes_of(build: muniment.Build) -> dict[str, str]:
+def quotes_of(build: Build) -> dict[str, str]:
     """What a packet quotes, by evidence: its own words, without the days that the page resolves in them."""
     quotes: dict[str, str] = {}
     for each in build.packet.short_term.key_quotes or ():

@@ -4,8 +4,8 @@
                                  [--questions 100] [--sets locomo,realtalk,…] [--file NAME]
 
 Rows `words alone` and `with …`: all of LoCoMo through the public face, every question composed for a responder.
-`in_text` is the share of gold turns that the packet quotes whole (the budget counts headings and marks too); `search_R@10` is
-that of `run.search`. Rows `set …`: a sample of every development set, explained in `benchmarks.prompt_sets`.
+`in_text` is the share of gold turns that the packet quotes whole, `search_R@10` that of `run.search`.
+Rows `set …`: a sample of every development set, explained in `benchmarks.prompt_sets`.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def _report(draft: PacketDraft, usage: Usage) -> dict[str, Any]:
 SORT_KEYS: JsonObject = {
     "facts": ["cue", "query_match", "confidence", "recorded_at", "fact_id"],
     "procedures": ["priority", "usage", "recorded_at", "procedure_id"],
-    "quotes": ["cue", "score", "id"],
+    "quotes": ["cue", "worth", "id"],
     "episodes": ["cue", "query_match", "recency_score", "episode_id"],
     "insights": ["validated", "confidence", "recorded_at", "id"],
 }
@@ -406,6 +406,7 @@ def _filters(draft: PacketDraft) -> JsonObject:
         "facts": {"status": "active", "valid": "now", "confidence_min": policy.confidence_min},
         "evidence": {
             "evidence_min": policy.evidence_min,
+            "evidence_share": policy.evidence_share,
             "found": draft.found if is_asked(draft) else bool(draft.placed),
             "found_min": policy.found_min,
             "says_not_found": draft.says_not_found,
