@@ -56,7 +56,7 @@ def test_weak_evidence_is_left_out_though_there_is_room() -> None:
         make_hit("e2", "The weather is nice.", LEAST),
         make_hit("e3", "I like tea.", LEAST * 0.99),
     ]
-    made = composed(hits=hits)
+    made = composed(hits=hits, policy=ComposePolicy(evidence_share=0.0))
     assert quoted(made) == {"e1", "e2"}
     assert omitted(made) == {"quote:e3": "weak_evidence"}
     assert quoted(composed(hits=hits, policy=ComposePolicy(evidence_min=0.0, evidence_share=0.0))) == {"e1", "e2", "e3"}

@@ -176,9 +176,9 @@ class ComposePolicy(Record):  # MP-18
     evidence_share: Share = 0.01
     """Quotes that are worth less than this share of the best one are left out, though there is room; half of
     it where several things are asked for,"""
-    evidence_min: Share = 0.002
+    evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
-    found_min: Share = 0.1
+    found_min: Share = 0.06
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a verified claim, has this share of what is asked for."""
