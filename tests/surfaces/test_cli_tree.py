@@ -32,7 +32,7 @@ _OWN = "the command has its own way there"
 UNREACHED: dict[str, str] = {
     **dict.fromkeys(
         (
-            "run.observe", "run.observe_tool", "run.record", "run.finish", "run.patch", "run.working_state",
+            "run.observe", "run.observe_tool", "run.finish", "run.patch", "run.working_state",
             "run.remember",
             "run.dispute", "run.retract", "run.procedure", "run.retire_procedure", "run.use_procedures", "run.insight",
             "run.judge_insight", "run.promote_insight", "run.propose", "run.decide", "run.used", "run.note",
