@@ -304,7 +304,7 @@ def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
     assert len(tries) == 2, "it was gathered again"
     assert "beagle" not in build.text
     assert "beagle" not in build.pool.to_bytes().decode()
-    assert not any("beagle" in line for line in line_counts_of(mem._ctx)._known), "nor in memory"
+    assert not any("beagle" in line for line in line_counts_of(mem._ctx).held()), "nor in memory"
 
 
 @pytest.mark.req("LG-08")
