@@ -294,7 +294,7 @@ GROWN: dict[str, tuple[str, str]] = {
     "schemas ToolCall": ("call_id", "a result is joined to its call"),
     "schemas Build": ("found stable_chars", "whether memory answers, and up to where a prompt cache reaches"),
     "schemas ComposePolicy": (
-        "conflicts_max failures_max questions_max evidence_min evidence_tokens evidence_tokens_min floor_tokens_min "
+        "conflicts_max failures_max questions_max evidence_min evidence_share length_discount short_tokens floor_tokens_min "
         "floors found_min match_min nearest_max settled_share",
         "floors of sections, cut-offs by strength of evidence, the state of a run",
     ),
@@ -310,7 +310,7 @@ INSIDE = {
     "schemas HitCandidate": "a candidate of a pool says what of it is outdated statement by statement, not of the turn",
     "schemas Pool": "a pool also holds the state of the run and what was not gathered; its summary covers the session",
 }
-"""What a build was made of. It is shown to people, nobody sends it, and pools of 0.1 are read as they are."""
+"""What a build was made of. It is shown to people and nobody sends it; a build of 0.1 is not composed from its pool again."""
 
 
 def test_the_http_surface_only_grew(tools: SimpleNamespace, manifest: dict[str, Any], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import ADDS, CHANGE, QUANTITY, ended, mine, newly, other, own
 from muniment.core.text.when import Window
 from muniment.memory.recall.index import QUESTION, Kept, role_number
-from muniment.memory.recall.newest import Order, newest_first, superseded
+from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Kind, Query, Slot
 from muniment.memory.recall.reasons import Said
 
@@ -87,7 +87,7 @@ def ends(query: Query, *turns: Turn, alike: Sequence[int] = (1, 0), policy: Reca
     """Which of the turns that answer alike, newest first, is superseded by which."""
     index = Turns(turns)
     said = Said(query, index, np.arange(len(turns)))
-    return superseded(query, index, policy, said, list(alike))
+    return restated(query, index, policy, said, list(alike))
 
 
 TOWER = asking("tower brick")
