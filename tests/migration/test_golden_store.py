@@ -294,8 +294,8 @@ GROWN: dict[str, tuple[str, str]] = {
     "schemas ToolCall": ("call_id", "a result is joined to its call"),
     "schemas Build": ("found stable_chars", "whether memory answers, and up to where a prompt cache reaches"),
     "schemas ComposePolicy": (
-        "conflicts_max failures_max questions_max evidence_min evidence_share length_discount short_tokens floor_tokens_min "
-        "floors found_min match_min nearest_max settled_share",
+        "conflicts_max failures_max questions_max evidence_min evidence_share length_discount short_tokens "
+        "floor_tokens_min floors found_min match_min nearest_max settled_share",
         "floors of sections, cut-offs by strength of evidence, the state of a run",
     ),
     "schemas ComposeRequest": ("exclude exclude_session marks", "marks keep their numbers through a session"),
@@ -310,7 +310,7 @@ INSIDE = {
     "schemas HitCandidate": "a candidate of a pool says what of it is outdated statement by statement, not of the turn",
     "schemas Pool": "a pool also holds the state of the run and what was not gathered; its summary covers the session",
 }
-"""What a build was made of. It is shown to people and nobody sends it; a build of 0.1 is not composed from its pool again."""
+"""What a build was made of. It is shown to people and nobody sends it; builds of 0.1 are not composed from theirs."""
 
 
 def test_the_http_surface_only_grew(tools: SimpleNamespace, manifest: dict[str, Any], tmp_path: Path) -> None:
