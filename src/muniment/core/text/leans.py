@@ -114,12 +114,12 @@ def _begins_leaning(said: Sequence[str], small: _Small, *, asks: bool) -> bool:
     if first in small.asking:  # "Which one?" leans, "Where do you live?" does not
         return len(said) < _ASKED_WHOLE and asks
     if first in small.pointing:
-        return not (first in _SHOWING and len(said) > 2 and said[1] in _IS and said[2] in small.subjects | _OWNERS)
+        brings_up = len(said) > 2 and said[1] in _IS and (first == "there" or (first == "this" and said[2] in _OWNERS))
+        return not brings_up
     return first in small.replies or first in small.joining
 
 
 _ASKED_WHOLE = 4
-_SHOWING = frozenset(("this", "there"))
 _IS = frozenset(("is", "was", "are", "were"))
 _OWNERS = frozenset(("my", "our", "a", "an"))
 """Whoever says "this is my …" or "there is a …" brings up something that was not spoken of."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.attributes import marks
 from muniment.core.text.leans import LEANS, leans
+from muniment.core.text.names import name_terms
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
@@ -119,8 +120,8 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), a mark if it asks and one if it leans on what was said before it. Only words count towards
-    the length.
+    (`core.text.attributes`), what the spellings of the names in it have in common, a mark if it asks and one if it
+    leans on what was said before it. Only words count towards the length.
     """
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
@@ -132,6 +133,7 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     if body.endswith(("?", "？")):
         terms += [QUESTION] if _SENTENCE_END.search(body, 0, len(body) - 1) else [QUESTION] * ONLY_ASKS
     terms += [LEANS] * leans(text)
+    terms += name_terms(text)
     return list(term_hashes(terms)), length
 
 

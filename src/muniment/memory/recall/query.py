@@ -14,6 +14,7 @@ from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import Window, window_terms
+from muniment.memory.recall.people import Holding, Named, names_unsaid, speakers_named
 
 __all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "gathers", "read_query"]
 
@@ -24,8 +25,6 @@ TERMS_MAX = 256
 
 ATTRIBUTE_REPEATS = 2
 """An attribute that is asked for counts as a word that is repeated: it tells more than the words it is asked with."""
-
-_NOBODY = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
 
 
 class _Sign(NamedTuple):
@@ -122,7 +121,7 @@ class Query(NamedTuple):
     kinds: tuple[Kind, ...]
     window: Window | None
     speaker: int | None
-    """The number of the one person named who speaks in this scope."""
+    """The number of the one person named who speaks in this scope; None where several do, or nobody."""
     asker: bool
     """The user asks about themselves."""
     addressed: bool
@@ -139,10 +138,16 @@ class Query(NamedTuple):
     """It asks for a number, or how often."""
     likes: bool
     """It asks for what somebody likes or cannot bear: one such thing does not end another."""
+    speakers: tuple[int, ...] = ()
+    """The numbers of all those named who speak in this scope, in their order."""
 
 
-def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
-    """Read a query against those who speak in a scope and the day it is asked on."""
+def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding | None = None) -> Query:
+    """Read a query against those who speak in a scope and the day it is asked on.
+
+    `holding` tells how many turns of the scope have a term: a name that none of them has is looked for as they spell
+    it.
+    """
     text = text[:QUERY_CHARS_MAX]
     folded = text.casefold()
     spelled = ascii_words(text) if text.isascii() else None
@@ -153,8 +158,8 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
         counted[term] = counted.get(term, 0) + 1
     if window is not None:
         _count_dates(counted, window)
-    named = _speakers_named(folded, words, speakers)
-    names = {term for number in named for term in analyze(speakers[number])}
+    named = speakers_named(text, speakers, holding)
+    names = {term for each in named for name in (speakers[each.number], *each.spelled) for term in analyze(name)}
     is_past = _PAST.is_in(folded, words)
     attributes: list[AskedAttribute] = []
     if not is_past or _MOVED.is_in(folded, words):
@@ -167,11 +172,12 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
     current = _CURRENT.is_in(folded, words)
     quantity = _QUANTITY.is_in(folded, words)
     is_present = asker and not is_past
+    kinds = _kinds(slots, names, attributes) + _name_kinds(slots, text, speakers, named, holding)
     return Query(
         slots=slots,
-        kinds=_kinds(slots, names, attributes),
+        kinds=kinds,
         window=window,
-        speaker=named[0] if len(named) == 1 else None,
+        speaker=named[0].number if len(named) == 1 else None,
         asker=asker,
         addressed=addressed,
         looks_back=_LOOKS_BACK.is_in(folded, words),
@@ -180,6 +186,7 @@ def read_query(text: str, speakers: Sequence[str], now: date) -> Query:
         gathers=_GATHERS.is_in(folded, words),
         quantity=quantity,
         likes=_LIKES.is_in(folded, words),
+        speakers=tuple([each.number for each in named]),
     )
 
 
@@ -215,16 +222,19 @@ def _kinds(slots: Sequence[Slot], names: Set[str], attributes: Sequence[AskedAtt
     return tuple(kinds)
 
 
-def _speakers_named(folded: str, words: Set[str] | None, speakers: Sequence[str]) -> list[int]:
-    """The speakers whose name, or first name, stands in the query."""
-    found = []
-    for number, name in enumerate(speakers):
-        name = name.casefold().strip()
-        if name in _NOBODY:
-            continue
-        if words is None:
-            words = frozenset(re.findall(r"[^\W_]+", folded))
-        first = re.split(r"[\W_]+", name, maxsplit=1)[0] or name
-        if (first in words and len(first) > 1) or (not name.isascii() and len(name) > 1 and name in folded):
-            found.append(number)
-    return found
+def _name_kinds(
+    slots: Sequence[Slot], text: str, speakers: Sequence[str], named: Sequence[Named], holding: Holding | None
+) -> tuple[Kind, ...]:
+    """How the scope spells a name that the query spells otherwise."""
+    places = {slot.word: place for place, slot in enumerate(slots)}
+    spellings: dict[str, Sequence[str]] = {
+        word: analyze(speakers[each.number]) for each in named for word in each.spelled
+    }
+    if holding is not None:
+        spellings = names_unsaid(text, holding) | spellings
+    kinds = []
+    for word, terms in spellings.items():
+        at = tuple(sorted({places[term] for term in analyze(word) if term in places}))
+        if at and terms:
+            kinds.append(Kind(at, tuple(sorted(map(term_hash, terms)))))
+    return tuple(kinds)

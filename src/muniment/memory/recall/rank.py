@@ -110,7 +110,7 @@ def _placed(
     reach: Reach | None = None,
 ) -> tuple[Query, Scores, Said, Order, npt.NDArray[np.float64]]:
     """The query as it was read, what every turn scores, what the best say, their order, what each place is worth."""
-    asked = read_query(query, index.speakers, now)
+    asked = read_query(query, index.speakers, now, lambda term: len(index.postings(term)[0]))
     scores = score(asked, index, policy, dense)
     if among is not None:
         scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
