@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from muniment.core.text import when
 from muniment.core.text.asked_when import query_window
-from muniment.core.text.when import Window, date_terms, resolve, window_terms
+from muniment.core.text.turn_dates import date_terms
+from muniment.core.text.when import Window, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
 
@@ -174,6 +175,8 @@ def test_odd_expressions_at_the_ends_of_the_calendar(text: str, said: date) -> N
                 "summer",
                 "fall",
                 "winter",
+                "half",
+                "fortnight",
                 "I",
                 "moved",
                 "dog",

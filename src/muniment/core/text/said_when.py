@@ -20,7 +20,7 @@ from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.stretches import Window, day_from, month_of, weekend_from
 from muniment.core.text.when import MONTH, WEEKDAY, Relative, find_spans, likely_ways, read_weekday
 
-__all__ = ["SaidTime", "said_times"]
+__all__ = ["SaidTime", "Tense", "said_times", "tense_of"]
 
 TEXT_CHARS_MAX = 20_000
 """A longer text is a document: its days are counted from when it was written, which nobody told."""
@@ -112,7 +112,7 @@ _NOT_SAID = lazy_pattern(r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|(?m:^[ \t]*>[^\n]*)")
 def _in_sentence(text: str, folded: str, start: int, end: int, said: date) -> Iterator[SaidTime]:
     sentence = folded[start:end]
     likely = likely_ways(sentence)
-    tense = _tense(sentence)
+    tense = tense_of(sentence)
     ways: Sequence[Relative] = (*_BY_TENSE[tense], *likely)
     for (first, last), window in find_spans(sentence, said, ways):
         if window.start <= said <= window.end or (window.grain == "week" and said.weekday() == _SUNDAY):
@@ -146,7 +146,8 @@ _PAST = lazy_pattern(
 )
 
 
-def _tense(sentence: str) -> Tense:
+def tense_of(sentence: str) -> Tense:
+    """Does a sentence in small letters tell of what was, or of what will be?"""
     ahead, back = _FUTURE.search(sentence) is not None, _PAST.search(sentence) is not None
     if ahead == back:
         return "unknown"

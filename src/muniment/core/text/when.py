@@ -1,6 +1,6 @@
 """Time in words: what "yesterday" meant when it was said.
 
-`resolve` reads the relative expressions of a text against the day it was said on; `date_terms` gives their index terms.
+`resolve` reads the relative expressions of a text against the day it was said on; `window_terms` gives their index terms.
 What a question asks about is read by `core.text.asked_when`. English, and the simple forms of Chinese and Korean; what
 cannot be read surely stays unread. Pure: the day is always an argument, and nothing here looks at a clock.
 """
@@ -36,17 +36,18 @@ __all__ = [
     "MONTH",
     "NUMBER",
     "PART",
+    "SEASONS",
     "WEEKDAY",
     "ZH_DAY",
     "Relative",
     "Window",
-    "date_terms",
     "find_spans",
     "likely_ways",
     "part_in",
     "read_number",
     "read_weekday",
     "resolve",
+    "season_of",
     "window_terms",
 ]
 
@@ -59,7 +60,7 @@ _SIGNS = {sign: place % 7 for place, sign in enumerate("一二三四五六日월
     "末": WEEKEND,
     "말": WEEKEND,
 }
-_SEASONS = {"spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12}
+SEASONS = {"spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12}
 _COUNTS = {
     word: value
     for value, words in {
@@ -232,14 +233,55 @@ def _from_month_name(match: re.Match[str], said: date) -> Window | None:
 
 
 def _from_season(match: re.Match[str], said: date) -> Window | None:
-    first, steps = _SEASONS[match["season"]], _STEPS[match["which"]]
+    first, steps = SEASONS[match["season"]], _STEPS[match["which"]]
     year = said.year
     if steps < 0 and first + 2 >= said.month:
         year -= 1
     elif steps > 0 and first <= said.month:
         year += 1
+    return season_of(year, match["season"])
+
+
+def season_of(year: int, name: str) -> Window | None:
+    """The season that begins in a year, by its English name."""
+    first = SEASONS[name]
     start, end = month_of(year, first), month_of(year, first + 2)
     return Window(start.start, end.end, "season") if start and end else None
+
+
+_CJK_SEASONS = dict(zip("春夏秋冬봄여가겨", ("spring", "summer", "autumn", "winter") * 2, strict=True))
+
+
+def _cjk_season(match: re.Match[str], said: date) -> Window | None:
+    """Of a year that is told; of last or next without one, as in English."""
+    name, which = _CJK_SEASONS[match["season"][0]], match["which"]
+    if which in _YEAR_STEPS:
+        return season_of(said.year + _YEAR_STEPS[which], name)
+    first, steps = SEASONS[name], _STEPS[which]
+    passed = first + 2 < said.month if steps < 0 else first <= said.month
+    return season_of(said.year + (0 if steps == 0 or passed == (steps < 0) else steps), name)
+
+
+_YEAR_STEPS = {
+    word: steps
+    for steps, words in {-2: "前年 재작년", -1: "去年 작년", 0: "今年 올해", 1: "明年 내년"}.items()
+    for word in words.split()
+}
+
+
+def _half_year(match: re.Match[str], said: date) -> Window | None:
+    back = match["back"] or match["back_zh"] or match["back_ko"]
+    return shifted(said, "month", -6 if back else 6)
+
+
+def _fortnight(match: re.Match[str], said: date) -> Window | None:
+    return shifted(said, "week", -2 if match["back"] else 2)
+
+
+def _week_from_day(match: re.Match[str], said: date) -> Window | None:
+    day = match["weekday"]
+    ahead = 1 if day == "tomorrow" else (_WEEKDAYS[day] - said.weekday()) % 7 or 7
+    return day_from(said, ahead + 7)
 
 
 def _unit_maker(match: re.Match[str], said: date) -> Window | None:
@@ -304,11 +346,16 @@ _WAYS: tuple[Relative, ...] = tuple(
         ("", r"大前天|그끄저께", _days(-3)),
         ("", r"大后天|글피", _days(3)),
         ("yesterday", r"\bday before yesterday\b|前天|그저께|그제", _days(-2)),
+        ("night + before + last", r"\bnight before last\b", _days(-2)),
         ("yesterday night", r"\byesterday\b|\blast night\b|昨[天晚日夜]|어제|어젯밤|어저께", _days(-1)),
         ("today tonight morning afternoon evening",
          r"\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今[天晚日早]|오늘", _days(0)),
         ("tomorrow", r"\bday after tomorrow\b|后天|(?:내일 ?)?모레", _days(2)),
         ("tomorrow", r"\btomorrow\b|明[天日晚早]|내일", _days(1)),
+        ("half + year",
+         r"\bhalf a year (?P<back>ago|back)\b|\bin half a year\b|半年(?:[之以])?(?:(?P<back_zh>前)|后)|반 ?년 ?(?:(?P<back_ko>전)|후|뒤)", _half_year),
+        ("fortnight", r"\b(?:a|one) fortnight (?P<back>ago|back)\b|\bin a fortnight\b", _fortnight),
+        (f"{_WEEKDAY_WORDS} tomorrow + from", r"\ba week from (?P<weekday>tomorrow|" + _DAY_NAMES + r")\b", _week_from_day),
         (f"{_UNIT_WORDS} + ago back before",
          rf"\b{_COUNT} {_UNIT} (?:ago|back|before)\b", lambda match, said: _from_count(match, said, -1)),
         (f"{_UNIT_WORDS} + in", rf"\bin {_COUNT} {_UNIT}\b", lambda match, said: _from_count(match, said, 1)),
@@ -326,7 +373,7 @@ _WAYS: tuple[Relative, ...] = tuple(
         ("weekend", rf"\b{_WHICH} weekend\b|\b(?:over )?the weekend\b", _from_weekend),
         (f"week month year + {_WHICH_WORDS}", rf"\b{_WHICH} (?P<unit>week|month|year)\b", _unit_maker),
         (f"{' '.join(MONTHS)} + {_WHICH_WORDS}", rf"\b{_WHICH} {MONTH}\b", _from_month_name),
-        (f"{' '.join(_SEASONS)} + {_WHICH_WORDS}",
+        (f"{' '.join(SEASONS)} + {_WHICH_WORDS}",
          rf"\b{_WHICH} (?P<season>spring|summer|fall|autumn|winter)\b", _from_season),
         ("", rf"{_ZH_WHICH}一?个?(?:周|星期|礼拜)(?P<weekday>末|{ZH_DAY})?", _cjk_week),
         ("", rf"{_KO_WHICH} ?주 ?(?:(?P<weekday>말|[월화수목금토일]요일)|{_KO_END})", _cjk_week),
@@ -334,6 +381,8 @@ _WAYS: tuple[Relative, ...] = tuple(
         ("", rf"{_ZH_WHICH}(?:一?个)?月(?:份|{CJK_PART}|(?P<day>{NUMBER})[日号])?", _cjk_month),
         ("", rf"(?:{_KO_WHICH} ?|(?<![가-힣])(?P<this>이))달(?: ?(?:{CJK_PART}|(?P<day>\d{{1,2}}) ?일)|{_KO_END})",
          lambda match, said: _cjk_month(match, said) if match["which"] else shifted(said, "month", 0)),
+        ("", r"(?P<which>前年|去年|今年|明年) ?的?(?P<season>[春夏秋冬])(?:天|季)?", _cjk_season),
+        ("", rf"(?P<which>재작년|(?<!재)작년|올해|(?<!내)내년|지난|이번|다음) ?해? ?(?P<season>봄|여름|가을|겨울){_KO_END}", _cjk_season),
         ("", r"前年|재작년", _years(-2)),
         ("", r"去年|(?<!재)작년|지난 ?해", _years(-1)),
         ("", r"今年|올해", _years(0)),
@@ -348,7 +397,7 @@ _WAYS: tuple[Relative, ...] = tuple(
 )  # fmt: skip
 """Earlier ones win where two would read the same words."""
 _ANY_RELATIVE = lazy_pattern(
-    r"yesterday|today|tonight|tomorrow|last |past |previous |this |next |coming |ago|back|before|from now|in \w+ \w|"
+    r"yesterday|today|tonight|tomorrow|last |past |previous |this |next |coming |ago|back|before|from now|in \w+ \w|half a year|fortnight|week from|"
     r"weekend|on [mtwfs]|(?:day|week|half) (?:of|in) |[前昨今明后上下去这本]|어제|어젯밤|어저께|그제|그저께|그끄저께|오늘"
     r"|내일|모레|글피|지난|다음|이번|저번|이달|작년|올해|내년|내후년|[전후뒤]"
 )
@@ -418,9 +467,3 @@ def window_terms(window: Window) -> list[str]:
             day = window.start + timedelta(days=offset)
             terms.append(day_term(day.month, day.day))
     return terms
-
-
-def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> list[str]:
-    """The index terms of a text's relative expressions; dates written out are the analyzer's."""
-    windows = resolve(text, said, words)
-    return [term for window in windows for term in window_terms(window)] if windows else []

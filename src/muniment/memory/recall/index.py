@@ -16,7 +16,7 @@ from muniment.core.text.attributes import marks
 from muniment.core.text.leans import LEANS, leans
 from muniment.core.text.names import name_terms
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.when import date_terms
+from muniment.core.text.turn_dates import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
 from muniment.memory.recall.segments import Segment, join_names
 

@@ -13,6 +13,7 @@ from muniment.core.text.asked_when import query_window
 from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.turn_dates import feast_terms
 from muniment.core.text.when import Window, window_terms
 from muniment.memory.recall.people import Holding, Named, names_unsaid, speakers_named
 
@@ -158,6 +159,9 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
         counted[term] = counted.get(term, 0) + 1
     if window is not None:
         _count_dates(counted, window)
+    for term in feast_terms(folded, now.year, words):
+        if term.startswith("#d"):  # the month alone would match whatever was said in it
+            counted.setdefault(term, 1)
     named = speakers_named(text, speakers, holding)
     names = {term for each in named for name in (speakers[each.number], *each.spelled) for term in analyze(name)}
     is_past = _PAST.is_in(folded, words)
