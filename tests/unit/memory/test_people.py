@@ -23,6 +23,7 @@ MEETING = (
     "Hon. Mélanie Joly",
     "Grad A",
     "Grad C",
+    "Professor B",
     "Project Manager",
     "Marketing",
     "Anna Lee",
@@ -56,6 +57,7 @@ def named(text: str, *speakers: str) -> list[str]:
         ("What did José cook?", "Jose", "Emi"),
         ("What did Zoe cook?", "Zoë", "Emi"),
         ("What did Melany say?", "Melanie", "Caroline"),
+        ("How long have Mel and her husband been married?", "Melanie", "Caroline"),
         ("What did Carloine say?", "Caroline", "Melanie"),
         ("What did Soren say?", "Søren", "Emi"),
         ("민수는 어디에 살아?", "Minsu", "Emi"),
@@ -100,6 +102,7 @@ def test_a_name_that_is_somebody_elses_or_could_be_two_names_nobody(text: str, s
     ("text", "expected"),
     [
         ("What did Grad C think of a new plan?", ["Grad C"]),
+        ("What did the professor think?", ["Professor B"]),
         ("What did the project manager say?", ["Project Manager"]),
         ("What did Marketing think?", ["Marketing"]),
         ("What did Mr. Genuis ask?", [MEETING[1]]),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import date
 from functools import cache
+from itertools import islice
 
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern
@@ -27,6 +28,8 @@ _ORDINALS = frozenset(f"{day}{end}" for day in range(1, 32) for end in ("st", "n
 _MONTH = "of the month"
 
 _FEASTS = WordList(__package__, "feasts.txt")
+DAYS_MAX = 64
+"""Days of the week, or days by their number, that are read in a text; of a longer list, as a timetable, the first."""
 _AROUND = 160
 """Characters to either side of a day in which its sentence is looked for."""
 _SENTENCE_END = lazy_pattern(r"[.!?;\n。！？；]")
@@ -125,9 +128,10 @@ def _further(folded: str, said: date, words: Set[str] | None) -> Iterator[Window
     """`words` are those of an ASCII text: what it cannot name is not looked for."""
     days = [_ON_DAY] if words is not None else [_ON_DAY, _ZH_DAY, _KO_DAY]
     for pattern in days if words is None or not _WEEKDAYS.isdisjoint(words) else ():
-        for match in pattern.finditer(folded):
+        for match in islice(pattern.finditer(folded), DAYS_MAX):
             yield from _either(match, said, _weekday_near)
-    for match in _NUMBERED.finditer(folded) if words is None or not _ORDINALS.isdisjoint(words) else ():
+    numbered = words is None or not _ORDINALS.isdisjoint(words)
+    for match in islice(_NUMBERED.finditer(folded), DAYS_MAX) if numbered else ():
         yield from _either(match, said, _numbered_near)
     for match in _SEASON.finditer(folded) if words is None or not SEASONS.keys().isdisjoint(words) else ():
         window = season_of(said.year, match["season"] or match["fall"])

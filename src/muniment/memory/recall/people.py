@@ -106,7 +106,7 @@ def _exact(
         ):
             whole[number] = Named(number)
             taken.update(words)
-        elif first in held and len(first) > 1 and (len(words) == 1 or _is_called_so(first, written)):
+        elif first in held and len(first) > 1 and _is_called_so(words, written):
             parts.setdefault(first, []).append(number)
         elif len(words) > 1 and len(last) > 2 and last in held:
             family.setdefault(last, []).append(number)
@@ -121,9 +121,10 @@ def _exact(
     return found, frozenset(taken | parts.keys())
 
 
-def _is_called_so(first: str, written: frozenset[str]) -> bool:
-    """Is the first word of a name what somebody is called, and not a word as in "Project Manager"?"""
-    return is_name(plain(first)) or first not in written
+def _is_called_so(words: Sequence[str], written: frozenset[str]) -> bool:
+    """Is the first word of a name what somebody is called ("Professor B"), or a word ("Project Manager")?"""
+    is_label = all(len(word) == 1 or word.isdecimal() for word in words[1:])
+    return is_label or is_name(plain(words[0])) or words[0] not in written
 
 
 # -- those only mentioned -----------------------------------------------------------------------------
