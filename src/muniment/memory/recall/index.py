@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.attributes import marks
+from muniment.core.text.measures import value_marks
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
@@ -118,12 +119,12 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), and a mark if it asks. Only words count towards the length.
+    (`core.text.attributes`), of what kind the values are that it states (`core.text.measures`), and a mark if it asks. Only words count towards the length.
     """
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
     length = len(terms)
-    told = marks(text, terms)
+    told = [*marks(text, terms), *value_marks(text, words or terms)]
     terms += date_terms(text, said, words)
     terms += told
     body = text.rstrip(" \t\r\n\"')]*”’")

@@ -8,7 +8,8 @@ A few dozen turns at most: plain numbers in lists, whose bits say what a turn sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
-from muniment.memory.recall.index import Ints, ScopeIndex
+from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
+from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS, Said
 from muniment.memory.recall.score import USER, held_by, idf
@@ -28,6 +30,7 @@ __all__ = ["Order", "newest_first", "restated"]
 Array = npt.NDArray[np.float64]
 
 _ADDS, _CHANGE, _QUANTITY = term_hash(ADDS), term_hash(CHANGE), term_hash(QUANTITY)
+_ASSISTANT = ROLES.index("assistant")
 
 ALIKE_SLOTS_MIN = 2
 """One word in common makes no two statements of the same thing, unless it is asked how that stands now."""
@@ -37,6 +40,8 @@ class Order(NamedTuple):
     ordinals: list[int]
     alike: list[int]
     """The candidates that answer alike, newest first; empty where fewer than two do."""
+    newer: Mapping[int, int] = MappingProxyType({})
+    """The candidates that state a later value than others, each with how many those are."""
 
 
 class _Scope(NamedTuple):
@@ -168,7 +173,45 @@ def newest_first(
         reach = changed[: policy.newest_reach]
         changed[: len(reach)], sessions = _newest_sessions_first(scope, reach, scores[: len(reach)].tolist(), anchor)
         found = list(dict.fromkeys([*sessions, *found]))
-    return Order(changed, found if len(found) > 1 else [])
+    newer: Mapping[int, int] = {}
+    if query.quantity or query.current or query.measures:
+        reach = changed[: policy.newest_reach]
+        changed[: len(reach)], newer = _newer_values_above(scope, reach)
+    return Order(changed, found if len(found) > 1 else [], newer)
+
+
+def _newer_values_above(scope: _Scope, reach: list[int]) -> tuple[list[int], Mapping[int, int]]:
+    """Who states a value later than another turn does comes to stand right above it; and above how many each came.
+
+    What stands between them keeps its order. The assistant repeats and suggests: its words change nothing, unless it
+    is asked what it said.
+    """
+    query, index, policy, said, moments = scope
+    passages = {
+        place: said.passages(turn)
+        for place, turn in enumerate(reach)
+        if query.addressed or index.role[turn] != _ASSISTANT
+    }
+    wanted = wanted_values(query, [each.values for turn in passages.values() for each in turn])
+    places = [place for place, turn in passages.items() if any([each.values & wanted for each in turn])]
+    if len(places) < 2:
+        return reach, {}
+    told = moments.of([reach[place] for place in places])
+    stating = {
+        place: Stating(int(index.speaker[reach[place]]), (*moment, reach[place]), passages[place])
+        for place, moment in zip(places, told, strict=True)
+    }
+    weigh = _Matches(scope, reach, kinds=False).weigh
+    above = newer_above(stating, wanted, weigh, policy.anchor_match, policy.restated_overlap)
+    order: dict[int, None] = {}
+    newer: dict[int, int] = {}
+    for place, turn in enumerate(reach):
+        for each in above.get(place, ()):
+            if place not in order and each not in order:
+                order[each] = None
+            newer[reach[each]] = newer.get(reach[each], 0) + 1
+        order.setdefault(place)
+    return [reach[place] for place in order], newer
 
 
 def _by_time(scope: _Scope, turns: Sequence[int], anchor: int) -> list[int]:

@@ -12,8 +12,10 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
+from muniment.core.text.measures import MEASURES, counted, stated
 from muniment.core.text.patterns import lazy_pattern
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.newer_values import Passage
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
 
 __all__ = [
@@ -59,8 +61,11 @@ class Said:
         found.append([index.kept("only asks", lambda: only_asking(index))])
         found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
         found.append([index.postings(_CHANGE)[0]] if query.state else [])
+        values = [] if query.looks_back else _value_marks(query)
+        found += [[index.postings(mark)[0]] for mark in values]
         self._slots = (1 << slots) - 1
         self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
+        self._values = slots + kinds + 3
         self._bits = _bits(found, index, pool)
         self._wide: dict[int, int] = {}
 
@@ -83,6 +88,14 @@ class Said:
     def tells_of_change(self, ordinal: int) -> bool:
         return bool(self._bits[ordinal] & self._change)
 
+    def passages(self, ordinal: int) -> Sequence[Passage]:
+        """What the passages of a turn of the pool say of the query, and which values they state.
+
+        The index knows a turn as one passage.
+        """
+        bits = self._bits[ordinal]
+        return (Passage(bits & self._slots, bits >> self._values),)
+
     def _widened(self, held: int) -> int:
         wide = self._wide.get(held)
         if wide is None:
@@ -93,6 +106,11 @@ class Said:
                         wide |= 1 << slot
             self._wide[held] = wide
         return wide
+
+
+def _value_marks(query: Query) -> list[int]:
+    """What marks the values that may answer: each kind, and each slot that is counted."""
+    return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
 
 
 def only_asking(index: ScopeIndex) -> Ints:
