@@ -13,10 +13,13 @@ leaves behind ("from 400 to 500") is not stated. Nothing here compares values, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
+from itertools import islice
 from typing import Literal, get_args
 
 from muniment.core.text.analyzer import MONTHS, analyze, stop_words
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.statement_table import KIN
 
 __all__ = ["MEASURES", "Measure", "asked_measures", "counted", "stated", "value_marks"]
 
@@ -29,6 +32,8 @@ COUNTED_WORDS = 3
 """So many words behind a number may say what is counted: "12 conditional probability problems"."""
 _BEFORE, _BEHIND = 72, 32
 """So many characters before and behind a value are looked at."""
+_SENTENCE_CHARS = 200
+"""So far behind a value the end of its sentence is looked for."""
 _NEAR_WORDS = 4
 """So many words before a value may say that it no longer holds."""
 
@@ -44,27 +49,28 @@ def counted(term: str) -> str:
 
 
 _STATED = {measure: stated(measure) for measure in MEASURES}
+_DIGIT = re.compile("[0-9]")
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
-_NUMBER = re.compile(r"[0-9]+(?:[.,:/-][0-9]+)*")
+_NUMBER = re.compile(r"(?<![^\W\d_vV])([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W\d_]+))?")
+"""A number, and the word behind it; none that is part of a word, as in `h264`."""
 _WORD = re.compile(r"[ -]?(%|[^\W\d_]+)")
 _COINS = "$€£¥₩"
-_UNITS: dict[str, Measure] = {
-    unit: measure
-    for measure, units in (
-        ("percent", "% percent pct"),
-        ("money", "dollar dollars euro euros bucks usd eur gbp cents yen francs rupees pesos 元 块 원"),
-        ("clock", "am pm o"),
-        ("duration", "ms millisecond milliseconds sec secs second seconds min mins minute minutes hr hrs hour hours day"),
-        ("duration", "days week weeks month months year years h"),
-        ("size", "kb mb gb tb kib mib gib bytes km mile miles meter meters metre metres m kg kilo kilos lb lbs pound"),
-        ("size", "pounds oz ounce ounces gram grams g liter liters litre litres l ml cm mm inch inches feet ft mmhg bpm"),
-        ("size", "mph kmh degrees acres"),
-    )
-    for unit in units.split()
-} | dict.fromkeys(MONTHS, "date")
+_UNIT_WORDS: dict[Measure, str] = {
+    "percent": "% percent pct",
+    "money": "dollar dollars euro euros bucks usd eur gbp cents yen francs rupees pesos 元 块 원",
+    "clock": "am pm o",
+    "duration": "ms millisecond milliseconds sec secs second seconds min mins minute minutes hr hrs hour hours day "
+    "days week weeks month months year years h",
+    "size": "kb mb gb tb kib mib gib bytes km mile miles meter meters metre metres m kg kilo kilos lb lbs pound pounds "
+    "oz ounce ounces gram grams g liter liters litre litres l ml cm mm inch inches feet ft mmhg bpm mph kmh degrees "
+    "acres",
+    "date": " ".join(MONTHS),
+}
+_UNITS: dict[str, Measure] = {unit: measure for measure, units in _UNIT_WORDS.items() for unit in units.split()}
+"""What stands behind a number → the kind of value that it makes it."""
 _NUMBERS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty"
+    "nineteen twenty thirty forty fifty third fourth fifth sixth seventh eighth ninth tenth"
 )
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _WRITTEN: dict[str, Measure] = {
@@ -80,93 +86,90 @@ _DOUBT = frozenset(
 )
 """What stands in the clause before a value that is only thought of."""
 _LEFT = frozenset(
-    "from than not isn't wasn't longer used old previous former original initial earlier previously formerly originally "
-    "initially replacing unlike".split()
+    "from than not isn't wasn't longer used old previous former original initial earlier previously formerly "
+    "originally initially replacing unlike".split()
 )
 """What stands right before a value that holds no more."""
 _LEFT_BEHIND = frozenset("before previously formerly originally initially ago".split())
 """What stands right behind one."""
-_UNSTATED = _DOUBT | _LEFT
-_JOINTS = (", ", "; ", ". ", "? ", "! ", "\n", " - ", "—", " but ", " so ", " now ", " since ", " considering i", " and i")
+_THEIRS = lazy_pattern(
+    rf"\b(?:he|she|his|her)\b|\b(?:my|our) (?:[a-z]+ )?{KIN}"
+    r"(?:'s?\b|,? [a-z]+ (?:has|had|is|was|[a-z]+ed)\b| (?:has|had|is|was|[a-z]+ed|got|set)\b)"
+)
+"""What makes the value of a clause somebody else's."""
+_OPENING = frozenset("Is Are Was Were Am Do Does Did Has Have Had Will".split())
+"""How a question begins that is answered by yes or no."""
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+_TELLING = _DOUBT | _LEFT | frozenset("he she his her my our".split())
+"""A value without one of these before it, and behind none that is asked for, is stated."""
+_JOINTS = re.compile(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considering|and) (?=i\b)")
 """Where the clause of a value may begin."""
 
 
-def value_marks(text: str, words: Sequence[str]) -> list[str]:
-    """The terms of the values that a text states, each once. `words` are its words in lower case."""
+def value_marks(text: str, words: Sequence[str] | None = None) -> list[str]:
+    """The terms of the values that a text states, each once. `words` are its words in lower case, where known."""
+    if words is None:
+        words = text.casefold().split()
     has_written = not _WRITTEN_WORDS.isdisjoint(words)
     if not has_written and _DIGIT.search(text) is None:
         return []
-    written = _WRITTEN_WORDS.intersection(words) if has_written else frozenset[str]()
     if "```" in text:
         text = _CODE.sub("\n", text)
     found: dict[str, None] = {}
-    looked_at = 0
-    for start, end, measure in _values(text, written):
-        looked_at += 1
-        if looked_at > VALUES_MAX:
-            break
-        marks = [_STATED[measure]]
-        if measure in ("number", "duration"):
-            marks += _counted(text, end)
-        fresh = [mark for mark in marks if mark not in found]
-        if fresh and _is_stated(text, start, end):
-            found.update(dict.fromkeys(fresh))
+    values = islice(_NUMBER.finditer(text), VALUES_MAX)
+    for match in values:
+        measure = _measure(text, match)
+        if measure is not None:
+            _add(found, text, match.start(), match.end(1), measure, match[2])
+    for word in sorted(_WRITTEN_WORDS.intersection(words)) if has_written else ():
+        for match in islice(re.finditer(rf"(?i)\b{word}\b(?:[ -]([^\W\d_]+))?", text), VALUES_MAX):
+            unit = _UNITS.get((match[1] or "").casefold())
+            measure = unit if unit == "duration" else _WRITTEN[word]
+            _add(found, text, match.start(), match.start() + len(word), measure, match[1])
     return list(found)
 
 
-_DIGIT = re.compile("[0-9]")
-
-
-def _values(text: str, written: Set[str]) -> Iterator[tuple[int, int, Measure]]:
-    """Where the values of a text begin and end, and of what kind each is."""
-    for match in _NUMBER.finditer(text):
-        start, end = match.span()
-        before = text[start - 1] if start else "\n"
-        if before.isalpha() and before not in "vV":
-            continue  # `utf8`, `h264`
-        if before == "\n" and text[end : end + 2] in (". ", ") "):
-            continue  # the number of an item of a list
-        measure = _measure(text, start, end, match[0], before)
-        if measure is not None:
-            yield start, end, measure
-    if written:
-        folded = text.lower()
-        for word in sorted(written):
-            at = folded.find(word)
-            while at >= 0:
-                end = at + len(word)
-                if not folded[at - 1 : at].isalnum() and not folded[end : end + 1].isalnum():
-                    follows = _WORD.match(folded, end)
-                    unit = None if follows is None else _UNITS.get(follows[1])
-                    yield at, end, unit if unit == "duration" else _WRITTEN[word]
-                at = folded.find(word, end)
-
-
-def _measure(text: str, start: int, end: int, number: str, before: str) -> Measure | None:
-    """Of what kind a number is that stands there; None for a year, and for what is part of a name."""
+def _measure(text: str, match: re.Match[str]) -> Measure | None:
+    """Of what kind a number is; None for a year, for the number of an item of a list and for part of a name."""
+    number, follows = match.groups()
+    start = match.start()
+    before = text[start - 1] if start else "\n"
     if before in _COINS:
         return "money"
     if before in "vV":
         return "version"
-    follows = _WORD.match(text, end)
-    unit = None if follows is None else _UNITS.get(follows[1].casefold())
-    if unit is not None:
+    if follows is not None and (unit := _UNITS.get(follows.casefold())) is not None:
         return unit
-    if ":" in number:
-        return "clock"
-    if "/" in number:
-        return "date" if number.count("/") == 2 else "ratio"
-    if "-" in number:
-        return "date" if number.count("-") == 2 else "ratio"
-    if number.count(".") > 1:
-        return "version"
     ahead = text[max(0, start - 14) : start].split()
     word = ahead[-1].strip(".,(").casefold() if ahead else ""
     if word in MONTHS:
         return "date"
+    if not number.isdecimal() and (measure := _measure_by_signs(number)) is not None:
+        return measure
     if word in ("version", "release"):
         return "version"
-    return None if len(number) == 4 and number.startswith(("19", "20")) else "number"
+    is_item = before == "\n" and text[match.end(1) : match.end(1) + 2] in (". ", ") ")
+    return None if is_item or (len(number) == 4 and number.startswith(("19", "20"))) else "number"
+
+
+def _measure_by_signs(number: str) -> Measure | None:
+    """Of what kind a number is by the signs between its digits."""
+    if ":" in number:
+        return "clock"
+    for sign in "/-":
+        if sign in number:
+            return "date" if number.count(sign) == 2 else "ratio"
+    return "version" if number.count(".") > 1 else None
+
+
+def _add(found: dict[str, None], text: str, start: int, end: int, measure: Measure, follows: str | None) -> None:
+    """Add the marks of a value, if it is stated. A mark that was found before tells no more."""
+    marks = [_STATED[measure]]
+    if follows is not None and measure in ("number", "duration"):
+        marks += _counted(text, end)
+    fresh = [mark for mark in marks if mark not in found]
+    if fresh and _is_stated(text, start, end):
+        found.update(dict.fromkeys(fresh))
 
 
 def _counted(text: str, at: int) -> list[str]:
@@ -183,36 +186,46 @@ def _counted(text: str, at: int) -> list[str]:
 
 
 def _is_stated(text: str, start: int, end: int) -> bool:
-    """Neither only thought of, nor past, nor left behind."""
+    """Neither only thought of, nor past, nor left behind, nor somebody else's."""
     behind = text[end : end + _BEHIND].partition(",")[0].lower().split()[:3]
     if any(word.rstrip(".;!?") in _LEFT_BEHIND for word in behind):
         return False
-    before = text[max(0, start - _BEFORE) : start].lower().replace("’", "'")
-    if _UNSTATED.isdisjoint(before.split()):
+    spelled = text[max(0, start - _BEFORE) : start]
+    if not _OPENING.isdisjoint(spelled.split()) and _is_asked(spelled, text, end):
+        return False
+    before = spelled.lower().replace("’", "'")
+    if _TELLING.isdisjoint(before.split()):
         return True
-    joints = [before.rfind(joint) + len(joint) for joint in _JOINTS if joint in before]
-    words = before[max(joints, default=0) :].split()
+    clause = before[max([joint.end() for joint in _JOINTS.finditer(before)], default=0) :]
+    words = clause.split()
     near = words[-_NEAR_WORDS:]
     left = [place for place, word in enumerate(near) if word in _LEFT]
-    return _DOUBT.isdisjoint(words) and (not left or "to" in near[left[-1] + 1 :])
+    is_left = bool(left) and (near[left[-1]] == "used" or "to" not in near[left[-1] + 1 :])
+    return not is_left and _DOUBT.isdisjoint(words) and _THEIRS.search(clause) is None
+
+
+def _is_asked(before: str, text: str, end: int) -> bool:
+    """Is a value in a question that is answered by yes or no? "What shall I do with $75?" takes it for given."""
+    opened = [found.end() for found in _SENTENCE_END.finditer(before)]
+    words = before[opened[-1] if opened else 0 :].split(maxsplit=1)
+    closed = _SENTENCE_END.search(text, end, end + _SENTENCE_CHARS)
+    return bool(words) and words[0] in _OPENING and (closed is None or closed[0] == "?")
 
 
 # -- what a question asks for -------------------------------------------------------------------------
 
-_ASKED: tuple[tuple[Measure, frozenset[str]], ...] = tuple(
-    (measure, frozenset(words.split()))
-    for measure, words in (
-        ("money", "budget cost costs price salary rent fee fees spend spent pay paid wage allowance amount expenses"),
-        ("percent", "percentage percent rate accuracy coverage share discount probability"),
-        ("date", "when deadline date day due scheduled"),
-        ("clock", "when time"),
-        ("duration", "long duration time"),
-        ("size", "weight height distance far size memory"),
-        ("ratio", "score record ratio reading"),
-        ("version", "version release"),
-        ("number", "many number count target goal quota limit level setting capacity"),
-    )
-)
+_ASKED_WORDS: dict[Measure, str] = {
+    "money": "budget cost costs price salary rent fee fees spend spent pay paid wage allowance amount expenses",
+    "percent": "percentage percent rate accuracy coverage share discount probability",
+    "date": "when deadline date day due scheduled",
+    "clock": "when time",
+    "duration": "long duration time",
+    "size": "weight height distance far size memory",
+    "ratio": "score record ratio reading",
+    "version": "version release",
+    "number": "many number count target goal quota limit level setting capacity",
+}
+_ASKED = [(measure, frozenset(words.split())) for measure, words in _ASKED_WORDS.items()]
 
 
 def asked_measures(words: Set[str]) -> frozenset[Measure]:

@@ -119,12 +119,13 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), of what kind the values are that it states (`core.text.measures`), and a mark if it asks. Only words count towards the length.
+    (`core.text.attributes`), the kinds of the values that it states (`core.text.measures`), and a mark if it asks. Only
+    words count towards the length.
     """
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
     length = len(terms)
-    told = [*marks(text, terms), *value_marks(text, words or terms)]
+    told = [*marks(text, terms), *value_marks(text, words)]
     terms += date_terms(text, said, words)
     terms += told
     body = text.rstrip(" \t\r\n\"')]*”’")

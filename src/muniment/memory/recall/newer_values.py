@@ -1,8 +1,8 @@
 """Of values that are stated of one matter, the later above the earlier: decided over passages, and over nothing else.
 
-A long turn is about many things, and words of a query stand all over it. So what is compared is a passage: it has to say
-much of what is asked *beside* a value of the kind that is asked for. Two such passages by one person, of one kind of
-value, are two states of the same matter, whatever else their turns say.
+A long turn is about many things, and words of a query stand all over it. So what is compared is a passage: it has to
+say much of what is asked *beside* a value of the kind that is asked for. Two such passages by one person, of one kind
+of value, are two states of the same matter, whatever else their turns say.
 """
 
 from __future__ import annotations
@@ -28,10 +28,18 @@ class Passage(NamedTuple):
 class Stating(NamedTuple):
     """A turn that was found, by the passages in which it states a value."""
 
+    ordinal: int
+    session: int
     speaker: int
-    when: tuple[int, ...]
-    """Sorts by time."""
+    when: tuple[int, int]
+    """Its second, and its place within that."""
     passages: Sequence[Passage]
+
+    def is_after(self, other: Stating) -> bool:
+        """Surely later: of one moment only within a session."""
+        if self.when == other.when:
+            return self.session == other.session and self.ordinal > other.ordinal
+        return self.when > other.when
 
 
 def wanted_values(query: Query, found: Sequence[int]) -> int:
@@ -60,14 +68,14 @@ def newer_above(
     best = {place: each for place, turn in stating.items() if (each := _best(turn.passages, wanted, weigh)) is not None}
     least = match * max([weigh(each.slots) for each in best.values()], default=0.0)
     places = [place for place, each in best.items() if 0 < least <= weigh(each.slots)]
-    newest = sorted(places, key=lambda place: stating[place].when, reverse=True)
+    newest = sorted(places, key=lambda place: (stating[place].when, stating[place].ordinal), reverse=True)
     found = {}
     for place in places:
         turn, older = stating[place], best[place]
         newer = [
             other
             for other in newest
-            if stating[other].when > turn.when
+            if stating[other].is_after(turn)
             and stating[other].speaker == turn.speaker
             and best[other].values & older.values & wanted
             and weigh(best[other].slots & older.slots) >= overlap * weigh(best[other].slots | older.slots)

@@ -52,6 +52,15 @@ class _Scope(NamedTuple):
     policy: RecallPolicy
     said: Said
     moments: Moments
+    wanted: int = 0
+    """The values that may answer (`newer_values`); 0 where none is asked for, or none of the kind is stated."""
+
+    def may_answer(self, turns: Sequence[int]) -> list[bool]:
+        """Who only asks does not answer; and, where a value is asked for that others state, who states none."""
+        may = self.said.may_answer(turns)
+        if not self.wanted:
+            return may
+        return [each and self.said.states(turn, self.wanted) for each, turn in zip(may, turns, strict=True)]
 
 
 class _Matches:
@@ -143,11 +152,12 @@ def newest_first(
     is_then = query.window is not None and not query.current  # asked for as it was at some time
     if query.looks_back or is_then or len(pool) < 2:
         return Order(changed, [])
-    scope = _Scope(query, index, policy, said, Moments(index, exact_moments))
+    wanted = _wanted(query, said, changed[: policy.newest_reach])
+    scope = _Scope(query, index, policy, said, Moments(index, exact_moments), wanted)
     exact = _Matches(scope, pool, kinds=False)
     if not exact.weights:
         return Order(changed, [])
-    may = said.may_answer(pool)
+    may = scope.may_answer(pool)
     at = _anchor(scope, pool, exact, may)
     anchor = pool[at]
     alike = exact.alike(at, policy.restated_match, policy.restated_match)
@@ -174,10 +184,19 @@ def newest_first(
         changed[: len(reach)], sessions = _newest_sessions_first(scope, reach, scores[: len(reach)].tolist(), anchor)
         found = list(dict.fromkeys([*sessions, *found]))
     newer: Mapping[int, int] = {}
-    if query.quantity or query.current or query.measures:
+    if wanted:
         reach = changed[: policy.newest_reach]
         changed[: len(reach)], newer = _newer_values_above(scope, reach)
     return Order(changed, found if len(found) > 1 else [], newer)
+
+
+def _wanted(query: Query, said: Said, reach: Sequence[int]) -> int:
+    """The values that may answer, where a value is asked for and stated; else 0."""
+    if not (query.quantity or query.measures):
+        return 0
+    found = [each.values for turn in reach for each in said.passages(turn)]
+    wanted = wanted_values(query, found)
+    return wanted if any(values & wanted for values in found) else 0
 
 
 def _newer_values_above(scope: _Scope, reach: list[int]) -> tuple[list[int], Mapping[int, int]]:
@@ -186,26 +205,25 @@ def _newer_values_above(scope: _Scope, reach: list[int]) -> tuple[list[int], Map
     What stands between them keeps its order. The assistant repeats and suggests: its words change nothing, unless it
     is asked what it said.
     """
-    query, index, policy, said, moments = scope
-    passages = {
-        place: said.passages(turn)
+    query, index, policy, said, moments, wanted = scope
+    places = [
+        place
         for place, turn in enumerate(reach)
-        if query.addressed or index.role[turn] != _ASSISTANT
-    }
-    wanted = wanted_values(query, [each.values for turn in passages.values() for each in turn])
-    places = [place for place, turn in passages.items() if any([each.values & wanted for each in turn])]
+        if said.states(turn, wanted) and (query.addressed or index.role[turn] != _ASSISTANT)
+    ]
     if len(places) < 2:
         return reach, {}
     told = moments.of([reach[place] for place in places])
     stating = {
-        place: Stating(int(index.speaker[reach[place]]), (*moment, reach[place]), passages[place])
-        for place, moment in zip(places, told, strict=True)
+        place: Stating(turn, int(index.session[turn]), int(index.speaker[turn]), when, said.passages(turn))
+        for place, when in zip(places, told, strict=True)
+        for turn in (reach[place],)
     }
     weigh = _Matches(scope, reach, kinds=False).weigh
     above = newer_above(stating, wanted, weigh, policy.anchor_match, policy.restated_overlap)
     order: dict[int, None] = {}
     newer: dict[int, int] = {}
-    for place, turn in enumerate(reach):
+    for place in range(len(reach)):
         for each in above.get(place, ()):
             if place not in order and each not in order:
                 order[each] = None
@@ -295,7 +313,7 @@ def _likely(
     same of what is asked; one that tells of a change need say less of it. A question answers none, and where a number
     is asked for, only a turn that has one answers. From farther down comes only what the newest session says.
     """
-    query, index, policy, said, moments = scope
+    query, index, policy, said, moments, _ = scope
     at = reach.index(anchor)
     likely = matches.states_as(at, policy.newest_overlap)
     if not any(likely):
@@ -313,7 +331,7 @@ def _likely(
             )
             for place, turn in enumerate(reach)
         ]
-    may = said.may_answer(reach)
+    may = scope.may_answer(reach)
     speaker = index.speaker
     found = [
         place

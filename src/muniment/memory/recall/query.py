@@ -60,7 +60,8 @@ _LOOKS_BACK = _sign(
     "previous previously before initial initially original originally first used earlier former formerly ago history "
     "when long date day year month",
     r"\b(?:previous(?:ly)?|before|initial(?:ly)?|original(?:ly)?|first|used to|earlier|former(?:ly)?|ago|history"
-    r"|when (?:did|was|were|had|has)|(?:how long|(?:what|which) (?:date|day|year|month))(?! (?:is|are|do|does|will|have|has|should|can)\b))\b"
+    r"|when (?:did|was|were|had|has)|(?:how long|(?:what|which) (?:date|day|year|month))"
+    r"(?! (?:is|are|do|does|will|have|has|should|can)\b))\b"
     r"|以前|之前|最初|原来|第一|原本|什么时候|哪天|何时|이전|예전|처음|원래|언제",
 )
 _CURRENT = _sign(

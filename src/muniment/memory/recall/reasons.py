@@ -96,6 +96,10 @@ class Said:
         bits = self._bits[ordinal]
         return (Passage(bits & self._slots, bits >> self._values),)
 
+    def states(self, ordinal: int, values: int) -> bool:
+        """Does some passage of a turn of the pool state one of these values?"""
+        return any(each.values & values for each in self.passages(ordinal))
+
     def _widened(self, held: int) -> int:
         wide = self._wide.get(held)
         if wide is None:
