@@ -13,7 +13,7 @@ leaves behind ("from 400 to 500") is not stated. Nothing here compares values, o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 from typing import Literal, get_args
 
@@ -51,8 +51,8 @@ def counted(term: str) -> str:
 _STATED = {measure: stated(measure) for measure in MEASURES}
 _DIGIT = re.compile("[0-9]")
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
-_NUMBER = re.compile(r"(?<![^\W\d_vV])([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W\d_]+))?")
-"""A number, and the word behind it; none that is part of a word, as in `h264`."""
+_NUMBER = re.compile(r"([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W\d_]+))?")
+"""A number, and the word behind it. It begins with what is seldom: a look behind would be taken at every sign."""
 _WORD = re.compile(r"[ -]?(%|[^\W\d_]+)")
 _COINS = "$€£¥₩"
 _UNIT_WORDS: dict[Measure, str] = {
@@ -116,17 +116,29 @@ def value_marks(text: str, words: Sequence[str] | None = None) -> list[str]:
     if "```" in text:
         text = _CODE.sub("\n", text)
     found: dict[str, None] = {}
-    values = islice(_NUMBER.finditer(text), VALUES_MAX)
-    for match in values:
+    for match in islice(_NUMBER.finditer(text), VALUES_MAX):
         measure = _measure(text, match)
         if measure is not None:
             _add(found, text, match.start(), match.end(1), measure, match[2])
-    for word in sorted(_WRITTEN_WORDS.intersection(words)) if has_written else ():
-        for match in islice(re.finditer(rf"(?i)\b{word}\b(?:[ -]([^\W\d_]+))?", text), VALUES_MAX):
-            unit = _UNITS.get((match[1] or "").casefold())
-            measure = unit if unit == "duration" else _WRITTEN[word]
-            _add(found, text, match.start(), match.start() + len(word), measure, match[1])
+    if has_written:
+        for start, word in islice(_written(text, words), VALUES_MAX):
+            follows = _WORD.match(text, start + len(word))
+            is_long = follows is not None and _UNITS.get(follows[1].casefold()) == "duration"
+            measure = "duration" if is_long else _WRITTEN[word]
+            _add(found, text, start, start + len(word), measure, None if follows is None else follows[1])
     return list(found)
+
+
+def _written(text: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Where values stand that are written as words."""
+    folded = text.lower()
+    for word in sorted(_WRITTEN_WORDS.intersection(words)):
+        at = folded.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if not folded[max(0, at - 1) : at].isalnum() and not folded[end : end + 1].isalnum():
+                yield at, word
+            at = folded.find(word, end)
 
 
 def _measure(text: str, match: re.Match[str]) -> Measure | None:
@@ -136,8 +148,8 @@ def _measure(text: str, match: re.Match[str]) -> Measure | None:
     before = text[start - 1] if start else "\n"
     if before in _COINS:
         return "money"
-    if before in "vV":
-        return "version"
+    if before.isalpha():
+        return "version" if before in "vV" else None  # `h264`
     if follows is not None and (unit := _UNITS.get(follows.casefold())) is not None:
         return unit
     ahead = text[max(0, start - 14) : start].split()
