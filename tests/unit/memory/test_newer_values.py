@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.measures import MEASURES
+from muniment.core.text.measures import MEASURES, stated, value_marks
 from muniment.memory.recall.index import MemoryIndex, Passage
 from muniment.memory.recall.newer_values import Passage as Said
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
@@ -192,6 +192,13 @@ def test_why_it_stands_there_is_told(matter: Matter) -> None:
     found = asked(matter.query, ("user", old), ("user", new))
     assert is_lifted(found[1])
     assert not is_lifted(found[0])
+
+
+@pytest.mark.parametrize("filler", range(60, 90))
+def test_a_word_that_the_window_cuts_is_not_misread(filler: int) -> None:
+    """"the" without its first letter is nobody."""
+    text = "the " * 40 + "x" * (filler % 5) + " deadline was extended to July 7, which is a relief"
+    assert value_marks(text[filler:]) == [stated("date")]
 
 
 # -- the decision by itself ---------------------------------------------------------------------------

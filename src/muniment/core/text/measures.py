@@ -102,7 +102,7 @@ _OPENING = frozenset("Is Are Was Were Am Do Does Did Has Have Had Will".split())
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 _TELLING = _DOUBT | _LEFT | frozenset("he she his her my our".split())
 """A value without one of these before it, and behind none that is asked for, is stated."""
-_JOINTS = re.compile(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considering|and) (?=i\b)")
+_JOINTS = re.compile(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considering|and) (?=(?:i|we|my|our|the)\b)")
 """Where the clause of a value may begin."""
 
 
@@ -202,7 +202,7 @@ def _is_stated(text: str, start: int, end: int) -> bool:
     behind = text[end : end + _BEHIND].partition(",")[0].lower().split()[:3]
     if any(word.rstrip(".;!?") in _LEFT_BEHIND for word in behind):
         return False
-    spelled = text[max(0, start - _BEFORE) : start]
+    spelled = text[start - _BEFORE : start].partition(" ")[2] if start > _BEFORE else text[:start]  # whole words
     if not _OPENING.isdisjoint(spelled.split()) and _is_asked(spelled, text, end):
         return False
     before = spelled.lower().replace("’", "'")
