@@ -55,6 +55,8 @@ _NUMBER = re.compile(r"([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W
 """A number, and the word behind it. It begins with what is seldom: a look behind would be taken at every sign."""
 _WORD = re.compile(r"[ -]?(%|[^\W\d_]+)")
 _COINS = "$€£¥₩"
+_AROUND = ".,;:!?…()[]\"'“”‘’*-–—"
+"""The signs around a word."""
 _UNIT_WORDS: dict[Measure, str] = {
     "percent": "% percent pct",
     "money": "dollar dollars euro euros bucks usd eur gbp cents yen francs rupees pesos 元 块 원",
@@ -109,7 +111,7 @@ _JOINTS = re.compile(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considerin
 def value_marks(text: str, words: Sequence[str] | None = None) -> list[str]:
     """The terms of the values that a text states, each once. `words` are its words in lower case, where known."""
     if words is None:
-        words = text.casefold().split()
+        words = [word.strip(_AROUND) for word in text.casefold().split()]
     has_written = not _WRITTEN_WORDS.isdisjoint(words)
     if not has_written and _DIGIT.search(text) is None:
         return []
