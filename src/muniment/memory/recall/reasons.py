@@ -45,7 +45,7 @@ def terms_of(query: Query) -> list[int]:
     terms = [slot.term for slot in query.slots]
     for kind in query.kinds:
         terms += kind.terms
-    return list(dict.fromkeys([*terms, *MARKS]))
+    return list(dict.fromkeys([*terms, *MARKS, *_value_marks(query)]))
 
 
 class Said:
@@ -61,8 +61,7 @@ class Said:
         found.append([index.kept("only asks", lambda: only_asking(index))])
         found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
         found.append([index.postings(_CHANGE)[0]] if query.state else [])
-        values = [] if query.looks_back else _value_marks(query)
-        found += [[index.postings(mark)[0]] for mark in values]
+        found += [[index.postings(mark)[0]] for mark in _value_marks(query)]
         self._slots = (1 << slots) - 1
         self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
         self._values = slots + kinds + 3
@@ -113,7 +112,9 @@ class Said:
 
 
 def _value_marks(query: Query) -> list[int]:
-    """What marks the values that may answer: each kind, and each slot that is counted."""
+    """What marks the values that may answer: each kind, and each slot that is counted; nothing where none is asked for."""
+    if query.looks_back or not (query.quantity or query.measures):
+        return []
     return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
 
 
