@@ -112,7 +112,7 @@ class Said:
 
 
 def _value_marks(query: Query) -> list[int]:
-    """What marks the values that may answer: each kind, and each slot that is counted; nothing where none is asked for."""
+    """What marks the values that may answer: each kind, each slot that is counted; nothing where none is asked for."""
     if query.looks_back or not (query.quantity or query.measures):
         return []
     return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
