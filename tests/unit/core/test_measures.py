@@ -71,6 +71,9 @@ def test_what_is_counted_is_marked_up_to_a_word_that_joins() -> None:
         "Do people play on 5 days?",
         "My sister's limit is 900.",
         "My brother raised his limit to 900.",
+        "My cousin swims 30 laps.",
+        "My aunt Rosa pays $900.",
+        "The bank offered 5% for the car.",
         "It began in 2019.",
         "The h264 codec is fine.",
         "```\nlimit = 500\n```",
@@ -90,6 +93,7 @@ def test_what_is_asked_thought_of_past_or_somebody_elses_is_not_stated(text: str
         "How can I use the 500 best?",
         "Should I worry? We have 500.",
         "My sister called, and I have 500.",
+        "With my wife we set it to 500.",
         "I should sleep, but we have 500.",
     ],
 )

@@ -83,8 +83,8 @@ _WRITTEN: dict[str, Measure] = {
 _WRITTEN_WORDS = frozenset(_WRITTEN)
 _DOUBT = frozenset(
     "should would could might if whether maybe perhaps suppose imagine wish hope hoping suggest suggests suggested "
-    "suggesting recommend recommends recommended proposed propose proposing let's lets want wants wanted planning "
-    "plan plans thinking considering rather instead".split()
+    "suggesting recommend recommends recommended proposed propose proposing offer offers offered let's lets want wants "
+    "wanted planning plan plans thinking considering rather instead".split()
 )
 """What stands in the clause before a value that is only thought of."""
 _LEFT = frozenset(
@@ -96,7 +96,7 @@ _LEFT_BEHIND = frozenset("before previously formerly originally initially ago".s
 """What stands right behind one."""
 _THEIRS = lazy_pattern(
     rf"\b(?:he|she|his|her)\b|\b(?:my|our) (?:[a-z]+ )?{KIN}"
-    r"(?:'s?\b|,? [a-z]+ (?:has|had|is|was|[a-z]+ed)\b| (?:has|had|is|was|[a-z]+ed|got|set)\b)"
+    r"(?:'s?\b|,? (?:(?!(?:i|we|you|they|and|to|for|in)\b)[a-z]+ )?(?:had|got|set|[a-z]+(?:ed|s))\b)"
 )
 """What makes the value of a clause somebody else's."""
 _OPENING = frozenset("Is Are Was Were Am Do Does Did Has Have Had Will".split())
