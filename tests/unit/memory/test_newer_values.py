@@ -196,7 +196,7 @@ def test_why_it_stands_there_is_told(matter: Matter) -> None:
 
 @pytest.mark.parametrize("filler", range(60, 90))
 def test_a_word_that_the_window_cuts_is_not_misread(filler: int) -> None:
-    """"the" without its first letter is nobody."""
+    """ "the" without its first letter is nobody."""
     text = "the " * 40 + "x" * (filler % 5) + " deadline was extended to July 7, which is a relief"
     assert value_marks(text[filler:]) == [stated("date")]
 
