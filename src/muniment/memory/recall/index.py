@@ -15,6 +15,7 @@ from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_ha
 from muniment.core.text.attributes import marks
 from muniment.core.text.leans import LEANS, leans
 from muniment.core.text.names import name_terms
+from muniment.core.text.measures import value_marks
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.turn_dates import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
@@ -120,13 +121,14 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), what the spellings of the names in it have in common, a mark if it asks and one if it
-    leans on what was said before it. Only words count towards the length.
+    (`core.text.attributes`), the kinds of the values that it states (`core.text.measures`), what the spellings of the
+    names in it have in common, a mark if it asks and one if it leans on what was said before it. Only words count
+    towards the length.
     """
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
     length = len(terms)
-    told = marks(text, terms)
+    told = [*marks(text, terms), *value_marks(text, words)]
     terms += date_terms(text, said, words)
     terms += told
     body = text.rstrip(" \t\r\n\"')]*”’")

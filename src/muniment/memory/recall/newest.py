@@ -8,7 +8,8 @@ A few dozen turns at most: plain numbers in lists, whose bits say what a turn sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
-from muniment.memory.recall.index import Ints, ScopeIndex
+from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
+from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS, Said
 from muniment.memory.recall.score import USER, held_by, idf
@@ -28,6 +30,7 @@ __all__ = ["Order", "newest_first", "restated"]
 Array = npt.NDArray[np.float64]
 
 _ADDS, _CHANGE, _QUANTITY = term_hash(ADDS), term_hash(CHANGE), term_hash(QUANTITY)
+_ASSISTANT = ROLES.index("assistant")
 
 ALIKE_SLOTS_MIN = 2
 """One word in common makes no two statements of the same thing, unless it is asked how that stands now."""
@@ -37,6 +40,8 @@ class Order(NamedTuple):
     ordinals: list[int]
     alike: list[int]
     """The candidates that answer alike, newest first; empty where fewer than two do."""
+    newer: Mapping[int, int] = MappingProxyType({})
+    """The candidates that state a later value than others, each with how many those are."""
 
 
 class _Scope(NamedTuple):
@@ -47,6 +52,15 @@ class _Scope(NamedTuple):
     policy: RecallPolicy
     said: Said
     moments: Moments
+    wanted: int = 0
+    """The values that may answer (`newer_values`); 0 where none is asked for, or none of the kind is stated."""
+
+    def may_answer(self, turns: Sequence[int]) -> list[bool]:
+        """Who only asks does not answer; and, where a value is asked for that others state, who states none."""
+        may = self.said.may_answer(turns)
+        if not self.wanted:
+            return may
+        return [each and self.said.states(turn, self.wanted) for each, turn in zip(may, turns, strict=True)]
 
 
 class _Matches:
@@ -138,11 +152,12 @@ def newest_first(
     is_then = query.window is not None and not query.current  # asked for as it was at some time
     if query.looks_back or is_then or len(pool) < 2:
         return Order(changed, [])
-    scope = _Scope(query, index, policy, said, Moments(index, exact_moments))
+    wanted = _wanted(query, said, changed[: policy.newest_reach])
+    scope = _Scope(query, index, policy, said, Moments(index, exact_moments), wanted)
     exact = _Matches(scope, pool, kinds=False)
     if not exact.weights:
         return Order(changed, [])
-    may = said.may_answer(pool)
+    may = scope.may_answer(pool)
     at = _anchor(scope, pool, exact, may)
     anchor = pool[at]
     alike = exact.alike(at, policy.restated_match, policy.restated_match)
@@ -168,7 +183,53 @@ def newest_first(
         reach = changed[: policy.newest_reach]
         changed[: len(reach)], sessions = _newest_sessions_first(scope, reach, scores[: len(reach)].tolist(), anchor)
         found = list(dict.fromkeys([*sessions, *found]))
-    return Order(changed, found if len(found) > 1 else [])
+    newer: Mapping[int, int] = {}
+    if wanted:
+        reach = changed[: policy.newest_reach]
+        changed[: len(reach)], newer = _newer_values_above(scope, reach)
+    return Order(changed, found if len(found) > 1 else [], newer)
+
+
+def _wanted(query: Query, said: Said, reach: Sequence[int]) -> int:
+    """The values that may answer, where a value is asked for and stated; else 0."""
+    if not (query.quantity or query.measures):
+        return 0
+    found = [each.values for turn in reach for each in said.passages(turn)]
+    wanted = wanted_values(query, found)
+    return wanted if any(values & wanted for values in found) else 0
+
+
+def _newer_values_above(scope: _Scope, reach: list[int]) -> tuple[list[int], Mapping[int, int]]:
+    """Who states a value later than another turn does comes to stand right above it; and above how many each came.
+
+    What stands between them keeps its order. The assistant repeats and suggests: its words change nothing, unless it
+    is asked what it said.
+    """
+    query, index, policy, said, moments, wanted = scope
+    places = [
+        place
+        for place, turn in enumerate(reach)
+        if said.states(turn, wanted) and (query.addressed or index.role[turn] != _ASSISTANT)
+    ]
+    if len(places) < 2:
+        return reach, {}
+    told = moments.of([reach[place] for place in places])
+    stating = {
+        place: Stating(turn, int(index.session[turn]), int(index.speaker[turn]), when, said.passages(turn))
+        for place, when in zip(places, told, strict=True)
+        for turn in (reach[place],)
+    }
+    weigh = _Matches(scope, reach, kinds=False).weigh
+    above = newer_above(stating, wanted, weigh, policy.anchor_match, policy.restated_overlap)
+    order: dict[int, None] = {}
+    newer: dict[int, int] = {}
+    for place in range(len(reach)):
+        for each in above.get(place, ()):
+            if place not in order and each not in order:
+                order[each] = None
+            newer[reach[each]] = newer.get(reach[each], 0) + 1
+        order.setdefault(place)
+    return [reach[place] for place in order], newer
 
 
 def _by_time(scope: _Scope, turns: Sequence[int], anchor: int) -> list[int]:
@@ -252,7 +313,7 @@ def _likely(
     same of what is asked; one that tells of a change need say less of it. A question answers none, and where a number
     is asked for, only a turn that has one answers. From farther down comes only what the newest session says.
     """
-    query, index, policy, said, moments = scope
+    query, index, policy, said, moments, _ = scope
     at = reach.index(anchor)
     likely = matches.states_as(at, policy.newest_overlap)
     if not any(likely):
@@ -270,7 +331,7 @@ def _likely(
             )
             for place, turn in enumerate(reach)
         ]
-    may = said.may_answer(reach)
+    may = scope.may_answer(reach)
     speaker = index.speaker
     found = [
         place

@@ -12,6 +12,7 @@ from muniment.core.text.analyzer import analyze, ascii_words, term_hash
 from muniment.core.text.asked_when import query_window
 from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
+from muniment.core.text.measures import Measure, asked_measures
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.turn_dates import feast_terms
 from muniment.core.text.when import Window, window_terms
@@ -59,7 +60,8 @@ _LOOKS_BACK = _sign(
     "previous previously before initial initially original originally first used earlier former formerly ago history "
     "when long date day year month",
     r"\b(?:previous(?:ly)?|before|initial(?:ly)?|original(?:ly)?|first|used to|earlier|former(?:ly)?|ago|history"
-    r"|when (?:did|was|were|had|has)|how long|what (?:date|day|year|month)|which (?:date|day|year|month))\b"
+    r"|when (?:did|was|were|had|has)|(?:how long|(?:what|which) (?:date|day|year|month))"
+    r"(?! (?:is|are|do|does|will|have|has|should|can)\b))\b"
     r"|以前|之前|最初|原来|第一|原本|什么时候|哪天|何时|이전|예전|처음|원래|언제",
 )
 _CURRENT = _sign(
@@ -141,6 +143,8 @@ class Query(NamedTuple):
     """It asks for what somebody likes or cannot bear: one such thing does not end another."""
     speakers: tuple[int, ...] = ()
     """The numbers of all those named who speak in this scope, in their order."""
+    measures: frozenset[Measure] = frozenset()
+    """The kinds of values that it asks for; empty where it does not say."""
 
 
 def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding | None = None) -> Query:
@@ -191,6 +195,7 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
         quantity=quantity,
         likes=_LIKES.is_in(folded, words),
         speakers=tuple([each.number for each in named]),
+        measures=asked_measures(frozenset(folded.split()) if words is None else words),
     )
 
 

@@ -83,6 +83,8 @@ def rank(
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
             reasons.append(f"newest of {len(order.alike)} that answer alike")
+        elif ordinal in order.newer:
+            reasons.append(f"states a later value than {order.newer[ordinal]} that answer alike")
         ranked.append(Ranked(ordinal, worths[place], parts, likely[place], later.get(ordinal), tuple(reasons)))
     return ranked
 

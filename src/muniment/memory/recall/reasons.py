@@ -13,8 +13,10 @@ from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
 from muniment.core.text.leans import LEANS
+from muniment.core.text.measures import MEASURES, counted, stated
 from muniment.core.text.patterns import lazy_pattern
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.newer_values import Passage
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
 
 __all__ = [
@@ -44,7 +46,7 @@ def terms_of(query: Query) -> list[int]:
     terms = [slot.term for slot in query.slots]
     for kind in query.kinds:
         terms += kind.terms
-    return list(dict.fromkeys([*terms, *MARKS]))
+    return list(dict.fromkeys([*terms, *MARKS, *_value_marks(query)]))
 
 
 class Said:
@@ -60,8 +62,10 @@ class Said:
         found.append([index.kept("only asks", lambda: only_asking(index))])
         found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
         found.append([index.postings(_CHANGE)[0]] if query.state else [])
+        found += [[index.postings(mark)[0]] for mark in _value_marks(query)]
         self._slots = (1 << slots) - 1
         self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
+        self._values = slots + kinds + 3
         self._bits = _bits(found, index, pool)
         self._wide: dict[int, int] = {}
 
@@ -84,6 +88,18 @@ class Said:
     def tells_of_change(self, ordinal: int) -> bool:
         return bool(self._bits[ordinal] & self._change)
 
+    def passages(self, ordinal: int) -> Sequence[Passage]:
+        """What the passages of a turn of the pool say of the query, and which values they state.
+
+        The index knows a turn as one passage.
+        """
+        bits = self._bits[ordinal]
+        return (Passage(bits & self._slots, bits >> self._values),)
+
+    def states(self, ordinal: int, values: int) -> bool:
+        """Does some passage of a turn of the pool state one of these values?"""
+        return any(each.values & values for each in self.passages(ordinal))
+
     def _widened(self, held: int) -> int:
         wide = self._wide.get(held)
         if wide is None:
@@ -94,6 +110,13 @@ class Said:
                         wide |= 1 << slot
             self._wide[held] = wide
         return wide
+
+
+def _value_marks(query: Query) -> list[int]:
+    """What marks the values that may answer: each kind, each slot that is counted; nothing where none is asked for."""
+    if query.looks_back or not (query.quantity or query.measures):
+        return []
+    return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
 
 
 def only_asking(index: ScopeIndex) -> Ints:
