@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.attributes import marks
+from muniment.core.text.leans import LEANS, leans
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
@@ -118,7 +119,8 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
 
     Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), and a mark if it asks. Only words count towards the length.
+    (`core.text.attributes`), a mark if it asks and one if it leans on what was said before it. Only words count towards
+    the length.
     """
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
@@ -129,6 +131,7 @@ def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
     body = text.rstrip(" \t\r\n\"')]*”’")
     if body.endswith(("?", "？")):
         terms += [QUESTION] if _SENTENCE_END.search(body, 0, len(body) - 1) else [QUESTION] * ONLY_ASKS
+    terms += [LEANS] * leans(text)
     return list(term_hashes(terms)), length
 
 

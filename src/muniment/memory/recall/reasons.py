@@ -12,6 +12,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
+from muniment.core.text.leans import LEANS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 _CHANGE, _QUANTITY, _QUESTION = term_hash(CHANGE), term_hash(QUANTITY), term_hash(QUESTION)
-MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION))
+MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION, term_hash(LEANS)))
 """What a turn is marked with and does not say."""
 
 
