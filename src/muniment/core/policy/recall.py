@@ -36,9 +36,14 @@ class RecallPolicy(Record):
     """How often the words of the turn after count."""
     after_2: Weight = 0.25
     """How often the words of the turn two after count."""
+    chat_context: Share = 0.5
+    """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
+    """
+    chat_length: Annotated[Number, Field(gt=0)] = 15.0
+    """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
-    saturation: Annotated[Number, Field(gt=0)] = 0.9
+    saturation: Annotated[Number, Field(gt=0)] = 1.2
     """BM25's k1: how soon more of the same word stops to help."""
     length: Share = 0.5
     """BM25's b: how much a long turn's words are worth less, 0 not at all."""

@@ -15,7 +15,7 @@ from muniment.core.text.kinds import widen
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.when import Window, window_terms
 
-__all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "gathers", "read_query"]
+__all__ = ["NAMELESS", "QUERY_CHARS_MAX", "Query", "Slot", "gathers", "read_query"]
 
 QUERY_CHARS_MAX = 20_000
 """Characters of a query that are read: a longer one is a document, and its start says what it is about."""
@@ -25,7 +25,8 @@ TERMS_MAX = 256
 ATTRIBUTE_REPEATS = 2
 """An attribute that is asked for counts as a word that is repeated: it tells more than the words it is asked with."""
 
-_NOBODY = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
+NAMELESS = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
+"""What those are called who have no name of their own."""
 
 
 class _Sign(NamedTuple):
@@ -220,7 +221,7 @@ def _speakers_named(folded: str, words: Set[str] | None, speakers: Sequence[str]
     found = []
     for number, name in enumerate(speakers):
         name = name.casefold().strip()
-        if name in _NOBODY:
+        if name in NAMELESS:
             continue
         if words is None:
             words = frozenset(re.findall(r"[^\W_]+", folded))
