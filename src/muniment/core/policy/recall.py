@@ -86,6 +86,10 @@ class RecallPolicy(Record):
     dense_english: Items[str] = ("wordllama", "minilm")
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
+    # -- what was learnt --
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = ""
+    """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
+
     # -- several answers --
     diversity: Weight = 0.03
     """Taken off a session's other turns for each one already taken, where the query asks for several things."""

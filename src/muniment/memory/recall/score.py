@@ -19,7 +19,18 @@ from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Int
 from muniment.memory.recall.query import NAMELESS, Query
 from muniment.memory.recall.reasons import terms_of
 
-__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "score_words", "spread", "stand_in"]
+__all__ = [
+    "USER",
+    "Dense",
+    "Scores",
+    "held_by",
+    "idf",
+    "nameless_assistant",
+    "score",
+    "score_words",
+    "spread",
+    "stand_in",
+]
 
 _CELLS_MAX = 1 << 20
 """Terms times turns that are scored at once."""
@@ -132,8 +143,8 @@ def _heard_words(index: ScopeIndex, policy: RecallPolicy, terms: Sequence[int]) 
     numbers = np.concatenate([numbers for numbers, _ in found])
     values = np.concatenate([counts for _, counts in found]) * _brevity(index, policy.length)[numbers]
     rows = np.arange(count).repeat(sizes)
-    own = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
-    heard: Array = own.reshape(count, len(parts.turn))
+    own: Array = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
+    heard = own.reshape(count, len(parts.turn)).astype(np.float64, copy=False)
     turns = parts.turn[numbers]
     cells = rows * size + turns
     starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))) if len(cells) else np.empty(0, np.int64)
@@ -191,8 +202,7 @@ def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
     """
 
     def work_out() -> tuple[Array | None]:
-        nameless = np.array([name.casefold().strip() in NAMELESS for name in index.speakers], bool)
-        speaks = nameless[index.speaker] & (index.role == _ASSISTANT)
+        speaks = nameless_assistant(index)
         if not speaks.any():
             return (None,)
         in_chat = np.isin(index.session, index.session[speaks])
@@ -200,6 +210,17 @@ def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
         return (np.where(in_chat, short, 1.0),)
 
     return index.kept(("leaning", policy.chat_context, policy.chat_length), work_out)[0]
+
+
+def nameless_assistant(index: ScopeIndex) -> npt.NDArray[np.bool_]:
+    """Which turns an assistant said that goes by no name of its own."""
+
+    def work_out() -> npt.NDArray[np.bool_]:
+        nameless = np.array([name.casefold().strip() in NAMELESS for name in index.speakers], bool)
+        found: npt.NDArray[np.bool_] = nameless[index.speaker] & (index.role == _ASSISTANT)
+        return found
+
+    return index.kept("nameless assistant", work_out)
 
 
 def spread(
