@@ -23,7 +23,7 @@ from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.score import Dense
 
@@ -84,7 +84,7 @@ def _best(scores: Array) -> list[int]:
 
 
 def index_of(turns: Iterable[Turn]) -> MemoryIndex:
-    return MemoryIndex(Passage(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
+    return MemoryIndex(SpokenTurn(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
 
 
 def systems(vectors: Vectors | None, policy: RecallPolicy) -> list[System]:

@@ -12,8 +12,9 @@ from muniment.core.ports.engine import Delete, Lock, Transaction
 from muniment.core.ports.rows import chunked, stream
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
-from muniment.memory.recall.index import passage_hashes
+from muniment.memory.recall.index import index_text
 from muniment.memory.recall.segments import (
+    IndexedPassage,
     IndexedTurn,
     Segment,
     build_segment,
@@ -108,15 +109,15 @@ def _voice(speaker: str) -> str:
 
 def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
     day, seconds = _moment(entry.ts)
-    terms, length = passage_hashes(text[:TEXT_CHARS_MAX], day)
+    passages = index_text(text[:TEXT_CHARS_MAX], day)
     if entry.tool is not None and not is_chunk(entry.tool, entry.metadata):  # TM-03
         more = analyze(call_words(entry.tool))
         if len(text) > TEXT_CHARS_MAX:
             more += analyze(further_words(text[TEXT_CHARS_MAX:]))
-        terms += term_hashes(more)
-        length += len(more)
+        length, terms = passages[0]
+        passages[0] = IndexedPassage(length + len(more), [*terms, *term_hashes(more)])
     voice = _voice(speaker_of(entry))
-    return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, length, terms)
+    return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
 
 
 def index_turns(

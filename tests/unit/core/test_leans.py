@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.leans import LEANS, WHOLLY, leans
-from muniment.memory.recall.index import passage_terms
+from muniment.memory.recall.index import index_text
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_a_turn_that_says_what_it_speaks_of_stands_by_itself(text: str) -> None:
 
 def test_the_index_holds_the_mark_and_does_not_count_it_as_a_word() -> None:
     said = date(2024, 3, 1)
-    replied, length = passage_terms("Yes, that one in Lisbon.", said)
-    stated, _ = passage_terms("My sister moved to Lisbon.", said)
-    assert replied[term_hash(LEANS)] == WHOLLY
-    assert term_hash(LEANS) not in stated
-    assert length == 1
+    (replied,) = index_text("Yes, that one in Lisbon.", said)
+    (stated,) = index_text("My sister moved to Lisbon.", said)
+    assert replied.terms.count(term_hash(LEANS)) == WHOLLY
+    assert term_hash(LEANS) not in stated.terms
+    assert replied.length == 1
 
 
 @given(st.text(max_size=500))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.names import NAME, also_called, called, is_slip, name_key, name_terms, plain
-from muniment.memory.recall.index import passage_terms
+from muniment.memory.recall.index import index_text
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_the_names_in_a_text() -> None:
 
 def test_a_turn_is_indexed_by_its_names_and_they_count_as_no_words() -> None:
     said = date(2024, 3, 1)
-    terms, length = passage_terms("I met Muhammad.", said)
-    assert terms[term_hash(NAME + name_key("Muhhamed"))] == 1
-    assert length == passage_terms("I met muhammad.", said)[1]
+    (passage,) = index_text("I met Muhammad.", said)
+    assert passage.terms.count(term_hash(NAME + name_key("Muhhamed"))) == 1
+    assert passage.length == index_text("I met muhammad.", said)[0].length
 
 
 def test_what_else_somebody_is_called_leaves_out_the_form_itself_and_everyday_words() -> None:

@@ -20,7 +20,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import InvalidInput
 from muniment.memory.recall import evidence
 from muniment.memory.recall.evidence import SIGNS, Calibration, calibration, chance_of_fact, chances
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank, signs_of
 
 TODAY = date(2026, 5, 1)
@@ -30,7 +30,7 @@ POLICY = RecallPolicy()
 
 def index_of(*texts: str, speakers: tuple[str, ...] = ("Ana", "Ben")) -> MemoryIndex:
     return MemoryIndex(
-        Passage(f"s{place // 6}", speakers[place % len(speakers)], "user", START + timedelta(hours=place), text)
+        SpokenTurn(f"s{place // 6}", speakers[place % len(speakers)], "user", START + timedelta(hours=place), text)
         for place, text in enumerate(texts)
     )
 

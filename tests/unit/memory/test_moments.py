@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.moments import Moments
 from muniment.memory.recall.rank import rank
 
@@ -17,7 +17,7 @@ START = datetime(2025, 1, 6, 9, tzinfo=UTC)
 
 def said(*turns: tuple[str, float, str]) -> MemoryIndex:
     return MemoryIndex(
-        [Passage(session, "user", "user", START + timedelta(seconds=at), text) for session, at, text in turns]
+        [SpokenTurn(session, "user", "user", START + timedelta(seconds=at), text) for session, at, text in turns]
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.measures import MEASURES, stated, value_marks
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.newer_values import Passage as Said
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import read_query
@@ -95,7 +95,7 @@ def told(*turns: tuple[str, str]) -> MemoryIndex:
         said += [turn, ("user", CHATTER[place % len(CHATTER)])]
     said += [("user", text) for text in CHATTER]
     return MemoryIndex(
-        Passage("one", role, role, START + timedelta(minutes=place), text) for place, (role, text) in enumerate(said)
+        SpokenTurn("one", role, role, START + timedelta(minutes=place), text) for place, (role, text) in enumerate(said)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
 from muniment.memory.recall.score import Dense
@@ -31,7 +31,7 @@ def sessions(*turns: str) -> MemoryIndex:
     for week, turn in enumerate(turns):
         said = [FILLERS[(2 * week) % 6], turn, FILLERS[(2 * week + 1) % 6]]
         passages += [
-            Passage(str(week), "user", "user", START + timedelta(weeks=week, minutes=place), text)
+            SpokenTurn(str(week), "user", "user", START + timedelta(weeks=week, minutes=place), text)
             for place, text in enumerate(said)
         ]
     return MemoryIndex(passages)
@@ -113,7 +113,7 @@ def test_what_does_not_answer_is_not_lifted_for_being_late(query: str, answer: s
 def test_a_change_within_one_session_counts_too() -> None:
     said = ("I live in Lisbon.", "It rained.", "I moved to Berlin.")
     passages = [
-        Passage("a", "user", "user", START + timedelta(seconds=10 * place), text) for place, text in enumerate(said)
+        SpokenTurn("a", "user", "user", START + timedelta(seconds=10 * place), text) for place, text in enumerate(said)
     ]
     found = ask(MemoryIndex(passages), "Where does she live?")
     assert [hit.ordinal for hit in found if hit.restated_by is not None] == [0]
@@ -122,7 +122,7 @@ def test_a_change_within_one_session_counts_too() -> None:
 
 def test_documents_of_one_moment_are_not_turned_round() -> None:
     texts = ("The tower has 3 floors of red brick.", "The tower has 3 floors of red brick and a bell of bronze.")
-    passages = [Passage(str(at), "", "document", START, text) for at, text in enumerate(texts)]
+    passages = [SpokenTurn(str(at), "", "document", START, text) for at, text in enumerate(texts)]
     assert ask(MemoryIndex(passages), "How many floors has the tower?")[0].ordinal == 0
 
 
@@ -157,9 +157,9 @@ def test_vectors_do_not_undo_it(nearest: int) -> None:
 def test_what_was_said_beside_it_is_as_old() -> None:
     """The pronoun's turn goes with the session that names whom it is about."""
     passages = [
-        Passage("a", "user", "user", START, "My friend Rachel moved to a new apartment in the city."),
-        Passage("a", "user", "user", START + timedelta(minutes=1), "She moved to Chicago."),
-        Passage("b", "user", "user", START + timedelta(weeks=2), "Rachel just moved back to the suburbs again."),
+        SpokenTurn("a", "user", "user", START, "My friend Rachel moved to a new apartment in the city."),
+        SpokenTurn("a", "user", "user", START + timedelta(minutes=1), "She moved to Chicago."),
+        SpokenTurn("b", "user", "user", START + timedelta(weeks=2), "Rachel just moved back to the suburbs again."),
     ]
     near = np.array([0.2, 1.0, 0.1])
     found = ask(MemoryIndex(passages), "Where did Rachel move to recently?", Dense(turn=near))

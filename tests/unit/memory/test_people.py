@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import analyze, term_hash
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.people import names_unsaid, speakers_named
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import rank
@@ -144,7 +144,7 @@ def test_a_speaker_spelled_otherwise_is_looked_for_as_they_are_spelled() -> None
 def scope(*texts: str) -> MemoryIndex:
     start = datetime(2024, 1, 1, tzinfo=UTC)
     return MemoryIndex(
-        Passage(f"s{place // 4}", ("Ana", "Ben")[place % 2], "user", start + timedelta(minutes=place), text)
+        SpokenTurn(f"s{place // 4}", ("Ana", "Ben")[place % 2], "user", start + timedelta(minutes=place), text)
         for place, text in enumerate(texts)
     )
 

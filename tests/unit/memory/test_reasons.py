@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
 
@@ -16,7 +16,9 @@ NOW = date(2026, 6, 12)
 
 
 def ask(query: str, *said: str) -> list[Ranked]:
-    passages = [Passage(str(at), "user", "user", START + timedelta(weeks=4 * at), text) for at, text in enumerate(said)]
+    passages = [
+        SpokenTurn(str(at), "user", "user", START + timedelta(weeks=4 * at), text) for at, text in enumerate(said)
+    ]
     return rank(query, MemoryIndex(passages), RecallPolicy(), NOW, 10)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, Passage
+from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, SpokenTurn
 from muniment.memory.recall.newest import newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.rank import rank
@@ -39,7 +39,7 @@ QUERIES = (
 
 def _index(texts: list[str]) -> MemoryIndex:
     ts = datetime(2025, 1, 6, 9, tzinfo=UTC)
-    return MemoryIndex([Passage(str(place % 3), "user", "user", ts, text) for place, text in enumerate(texts)])
+    return MemoryIndex([SpokenTurn(str(place % 3), "user", "user", ts, text) for place, text in enumerate(texts)])
 
 
 def _slots(query: Query, terms: frozenset[int], *, kinds: bool) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.memory.recall.index import MemoryIndex, Passage, passage_terms
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn, index_text
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import rank, top
 from muniment.memory.recall.score import Dense, Scores, score, spread
@@ -29,7 +29,7 @@ scopes = st.lists(
 
 def build(rows: list[tuple[int, list[str]]]) -> MemoryIndex:
     return MemoryIndex(
-        Passage(str(session), "Ann" if place % 2 else "Bob", "user", START + timedelta(hours=place), " ".join(words))
+        SpokenTurn(str(session), "Ann" if place % 2 else "Bob", "user", START + timedelta(hours=place), " ".join(words))
         for place, (session, words) in enumerate(rows)
     )
 
@@ -102,7 +102,7 @@ def test_the_best_k_are_the_head_of_a_full_sort(rows: list[tuple[float, bool]], 
 )
 def test_any_scope_and_any_query(rows: list[tuple[int, str]], query: str, k: int) -> None:
     index = MemoryIndex(
-        Passage(str(session), "Ann", "user", START + timedelta(minutes=place), text)
+        SpokenTurn(str(session), "Ann", "user", START + timedelta(minutes=place), text)
         for place, (session, text) in enumerate(rows)
     )
     found = rank(query, index, RecallPolicy(), NOW, k)
@@ -139,7 +139,66 @@ def test_one_scope_does_not_move_another() -> None:
 
 
 def test_what_is_indexed_holds_dates_and_a_mark_but_not_their_length() -> None:
-    counted, length = passage_terms("Did you paint yesterday?", date(2023, 5, 8))
-    assert term_hash("#d5-7") in counted
-    assert term_hash("#q") in counted
-    assert length == 2
+    (passage,) = index_text("Did you paint yesterday?", date(2023, 5, 8))
+    assert term_hash("#d5-7") in passage.terms
+    assert term_hash("#q") in passage.terms
+    assert passage.length == 2
+
+
+# -- long turns ---------------------------------------------------------------------------------------
+
+FILLER = "The report goes on about budgets, tables, rooms and the weather of the whole week. "
+
+
+def _long(said: str, before: int = 8, after: int = 8) -> str:
+    return FILLER * before + said + " " + FILLER * after
+
+
+def _chat(*texts: str, speaker: str = "") -> MemoryIndex:
+    roles = ("user", "assistant")
+    return MemoryIndex(
+        SpokenTurn(f"s{place // 2}", speaker, roles[place % 2], START + timedelta(hours=place), text)
+        for place, text in enumerate(texts)
+    )
+
+
+def test_a_long_turn_counts_by_its_best_passage() -> None:
+    together = _long("The passcode of the cellar door is heron.")
+    apart = "The passcode is long. " + FILLER * 6 + "The cellar is cold. " + FILLER * 6 + "A door creaks. " + FILLER * 4
+    index = MemoryIndex(
+        SpokenTurn(str(place), "Ana", "user", START + timedelta(days=place), text)
+        for place, text in enumerate((apart, together, FILLER * 20))
+    )
+    assert index.parts is not None
+    found = rank("What is the passcode of the cellar door?", index, RecallPolicy(), NOW, 3)
+    assert found[0].ordinal == 1
+
+
+def test_the_neighbour_of_the_right_turn_does_not_win_in_a_chat() -> None:
+    index = _chat(
+        "My sister Wilma adopted a greyhound called Bolt.",
+        _long("A greyhound is a fine choice for a sister. A greyhound needs walks, and a greyhound sleeps a lot."),
+        "Thank you! I also planted tomatoes.",
+        _long("Tomatoes need light."),
+    )
+    assert rank("What greyhound did my sister Wilma adopt?", index, RecallPolicy(), NOW, 2)[0].ordinal == 0
+    alone = score(read_query("the greyhound", index.speakers, NOW), index, RecallPolicy(chat_context=0.0))
+    assert alone.parts["words"][2] == 0, "a long answer is not heard by the turn behind it"
+
+
+def test_among_people_turns_lean_on_each_other_as_far_as_ever() -> None:
+    texts = ("Did you see the heron?", "Yes, by the lake.", "Which lake?", "The one behind the mill.")
+    for speakers, is_chat in ((("Ana", "Ben"), False), (("", ""), True)):
+        index = MemoryIndex(
+            SpokenTurn("s", speakers[place % 2], ("user", "assistant")[place % 2], START + timedelta(hours=place), text)
+            for place, text in enumerate(texts)
+        )
+        asked = read_query("heron", index.speakers, NOW)
+        whole, none = (score(asked, index, RecallPolicy(chat_context=share)).parts["words"][1] for share in (1.0, 0.0))
+        assert bool(none < whole) is is_chat
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_where_a_statement_stands_in_a_long_turn_does_not_matter(before: int, after: int) -> None:
+    passages = index_text(_long("The passcode of the cellar door is heron.", before, after), date(2023, 5, 8))
+    assert sum(term_hash("heron") in passage.terms for passage in passages) == 1

@@ -14,7 +14,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.when import Window
 from muniment.memory.recall import score as scoring
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import Kind, Query, Slot
 from muniment.memory.recall.score import Dense, held_by, idf, score, score_words, spread, stand_in
 
@@ -40,7 +40,7 @@ WORDS = (("appl", "bridg", "appl"), ("candl",), ("appl",), (), ("bridg",), ("can
 
 
 def index_of(turns: Sequence[tuple[str, str, str, int, str]] = TURNS) -> MemoryIndex:
-    return MemoryIndex(Passage(a, b, c, START + timedelta(hours=hours), text) for a, b, c, hours, text in turns)
+    return MemoryIndex(SpokenTurn(a, b, c, START + timedelta(hours=hours), text) for a, b, c, hours, text in turns)
 
 
 def slot(word: str, repeats: int = 1) -> Slot:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.errors import IntegrityFailure
 from muniment.memory.recall.segments import (
+    IndexedPassage,
     IndexedTurn,
     build_segment,
     decode_segment,
@@ -33,8 +34,7 @@ def turn_lists(draw: st.DrawFn) -> list[IndexedTurn]:
             speaker=draw(st.sampled_from(("", "0a", "0b"))),
             role=draw(st.sampled_from(("user", "assistant", "tool"))),
             ts=draw(st.integers(-(2**40), 2**40)),
-            length=draw(st.integers(0, 1000)),
-            terms=draw(terms),
+            passages=draw(st.lists(st.builds(IndexedPassage, st.integers(0, 1000), terms), min_size=1, max_size=3)),
         )
         for number in range(count)
     ]
@@ -53,18 +53,22 @@ def test_bytes_read_back(turns: list[IndexedTurn]) -> None:
     again = decode_segment(data)
     assert encode_segment(again) == data
     assert again.ids == tuple(turn.id for turn in turns)
+    assert again.parts.tolist() == [len(turn.passages) for turn in turns]
+    assert again.extents.tolist() == [passage.length for turn in turns for passage in turn.passages]
     for number, turn in enumerate(turns):
+        assert again.terms_of(number) == {term for passage in turn.passages for term in passage.terms}
+    for number, passage in enumerate(passage for turn in turns for passage in turn.passages):
         found = {
             int(hash_): int(again.terms.counts[place])
             for index, hash_ in enumerate(again.terms.hashes)
             for place in range(again.terms.offsets[index], again.terms.offsets[index + 1])
             if again.terms.docs[place] == number
         }
-        assert found == Counter(turn.terms)
+        assert found == Counter(passage.terms)
 
 
 def test_a_term_counts_as_far_as_its_number_can() -> None:
-    turn = IndexedTurn("evt_1", "s1", 1, "0a", "user", 0, 70_000, [7] * 70_000 + [8])
+    turn = IndexedTurn("evt_1", "s1", 1, "0a", "user", 0, [IndexedPassage(70_000, [7] * 70_000 + [8])])
     assert build_segment([turn]).terms.counts.tolist() == [65535, 1]
 
 

@@ -16,7 +16,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.errors import IntegrityFailure
 from muniment.memory.recall import index as stored
-from muniment.memory.recall.index import MemoryIndex, Passage, StoredIndex, passage_hashes
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn, StoredIndex, index_text
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.segments import (
     IndexedTurn,
@@ -52,7 +52,7 @@ class Said:
 
     id: str
     seq: int
-    passage: Passage
+    passage: SpokenTurn
 
 
 @st.composite
@@ -63,8 +63,8 @@ def conversations(draw: st.DrawFn) -> list[Said]:
     for number in range(draw(st.integers(0, 30))):
         session = draw(st.sampled_from(("s1", "s2", "s3", "세션")))
         heads[session] = heads.get(session, 0) + draw(st.integers(1, 3))
-        words = draw(st.lists(st.sampled_from(WORDS), max_size=6))
-        passage = Passage(
+        words = draw(st.lists(st.sampled_from(WORDS), max_size=6)) * draw(st.sampled_from((1, 1, 1, 30)))
+        passage = SpokenTurn(
             session=session,
             speaker=draw(st.sampled_from(("Ana", "Ben", "user", "assistant"))),
             role=draw(st.sampled_from(("user", "assistant", "tool"))),
@@ -77,7 +77,6 @@ def conversations(draw: st.DrawFn) -> list[Said]:
 
 def _indexed(said: Said) -> IndexedTurn:
     passage = said.passage
-    terms, length = passage_hashes(passage.text, passage.said_at.date())
     return IndexedTurn(
         id=said.id,
         session_id=passage.session,
@@ -85,8 +84,7 @@ def _indexed(said: Said) -> IndexedTurn:
         speaker=f"{term_hash(passage.speaker):016x}",
         role=passage.role,
         ts=int(passage.said_at.timestamp()),
-        length=length,
-        terms=terms,
+        passages=index_text(passage.text, passage.said_at.date()),
     )
 
 
@@ -120,12 +118,16 @@ def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
         ours, theirs = getattr(found, name), getattr(wanted, name)
         assert ours.dtype == theirs.dtype, name
         np.testing.assert_array_equal(ours, theirs, name)
+    assert (found.parts is None) == (wanted.parts is None)
+    for ours, theirs in zip(found.parts or (), wanted.parts or (), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
     assert tuple(found.speakers) == tuple(wanted.speakers)
     terms = {term for ordinal in range(len(ordered)) for term in wanted.terms(ordinal)} | {term_hash("nowhere")}
     for term in sorted(terms):
-        for ours, theirs in zip(found.postings(term), wanted.postings(term), strict=True):
-            assert ours.dtype == theirs.dtype
-            np.testing.assert_array_equal(ours, theirs)
+        for read in ("postings", "part_postings"):
+            for ours, theirs in zip(getattr(found, read)(term), getattr(wanted, read)(term), strict=True):
+                assert ours.dtype == theirs.dtype
+                np.testing.assert_array_equal(ours, theirs)
     for ordinal in range(len(ordered)):
         assert found.terms(ordinal) == wanted.terms(ordinal)
     for question in QUESTIONS:
@@ -163,7 +165,7 @@ def test_what_is_kept_of_lookups_is_bounded_and_answers_the_same(monkeypatch: py
     monkeypatch.setattr(stored, "POSTINGS_KEPT", 40)
     monkeypatch.setattr(stored, "TERMS_KEPT", 3)
     said = [
-        Said(f"evt_{number}", number + 1, Passage("s1", "Ana", "user", BEGIN, f"word{number} dog word{number % 3}"))
+        Said(f"evt_{number}", number + 1, SpokenTurn("s1", "Ana", "user", BEGIN, f"word{number} dog word{number % 3}"))
         for number in range(20)
     ]
     index = _stored(_segments(said, [7]), said)
@@ -185,7 +187,9 @@ def test_rows_kept_elsewhere_are_brought_into_ordinal_order(said: list[Said], da
 
 
 def test_a_damaged_segment_is_refused() -> None:
-    data = bytearray(encode_segment(build_segment([_indexed(Said("evt_1", 1, Passage("s", "a", "user", BEGIN, "x")))])))
+    data = bytearray(
+        encode_segment(build_segment([_indexed(Said("evt_1", 1, SpokenTurn("s", "a", "user", BEGIN, "x")))]))
+    )
     data[12] = 0
     with pytest.raises(IntegrityFailure):
         decode_segment(bytes(data))

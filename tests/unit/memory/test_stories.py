@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
 
@@ -21,7 +21,7 @@ def story(*turns: tuple[str, str, str], roles: dict[str, str] | None = None) -> 
     for day, speaker, text in turns:
         at[day] = at.get(day, -1) + 1
         said_at = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(minutes=at[day])
-        passages.append(Passage(day, speaker, (roles or {}).get(speaker, "user"), said_at, text))
+        passages.append(SpokenTurn(day, speaker, (roles or {}).get(speaker, "user"), said_at, text))
     return MemoryIndex(passages)
 
 

@@ -36,9 +36,14 @@ class RecallPolicy(Record):
     """How often the words of the turn after count."""
     after_2: Weight = 0.25
     """How often the words of the turn two after count."""
+    chat_context: Share = 0.5
+    """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
+    """
+    chat_length: Annotated[Number, Field(gt=0)] = 15.0
+    """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
-    saturation: Annotated[Number, Field(gt=0)] = 0.9
+    saturation: Annotated[Number, Field(gt=0)] = 1.2
     """BM25's k1: how soon more of the same word stops to help."""
     length: Share = 0.5
     """BM25's b: how much a long turn's words are worth less, 0 not at all."""
@@ -80,6 +85,10 @@ class RecallPolicy(Record):
     """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
     dense_english: Items[str] = ("wordllama", "minilm")
     """Embedders that know English alone: a question in another script is asked by its words only."""
+
+    # -- what was learnt --
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = ""
+    """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
     diversity: Weight = 0.03

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.attributes import marks
 from muniment.core.text.leans import LEANS, leans
-from muniment.core.text.names import name_terms
 from muniment.core.text.measures import value_marks
+from muniment.core.text.names import name_terms
+from muniment.core.text.passages import passage_spans
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.turn_dates import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
-from muniment.memory.recall.segments import Segment, join_names
+from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
 
 __all__ = [
     "ONLY_ASKS",
@@ -29,11 +30,11 @@ __all__ = [
     "Ints",
     "Kept",
     "MemoryIndex",
-    "Passage",
+    "Parts",
     "ScopeIndex",
+    "SpokenTurn",
     "StoredIndex",
-    "passage_hashes",
-    "passage_terms",
+    "index_text",
     "role_number",
 ]
 
@@ -62,6 +63,23 @@ def role_number(role: str) -> int:
     return ROLES.index(role) if role in ROLES else len(ROLES) - 1
 
 
+class Parts(NamedTuple):
+    """The passages of turns of which some have several, in ordinal order; those of a turn stand side by side."""
+
+    turn: Ints
+    """Whose passage it is, an ordinal."""
+    first: Ints
+    """For each turn, the number of its first passage."""
+    length: Ints
+    """How many terms it has, with repetitions."""
+
+    def of(self, turns: Ints) -> tuple[Ints, Ints]:
+        """The passages of some turns, turn by turn; and where those of each begin."""
+        sizes = np.append(self.first, len(self.turn))[turns + 1] - self.first[turns]
+        starts: Ints = np.cumsum(sizes) - sizes
+        return np.arange(int(np.add.reduce(sizes))) + (self.first[turns] - starts).repeat(sizes), starts
+
+
 class ScopeIndex(Protocol):
     """The turns of one scope, as arrays of equal length N in ordinal order, and their postings."""
 
@@ -83,7 +101,11 @@ class ScopeIndex(Protocol):
 
     @property
     def length(self) -> Ints:
-        """How many terms it has, with repetitions (`passage_terms` gives it)."""
+        """How many terms it has, with repetitions (`index_text` gives it)."""
+
+    @property
+    def parts(self) -> Parts | None:
+        """Their passages; None where each turn is one."""
 
     @property
     def speakers(self) -> Sequence[str]:
@@ -94,6 +116,9 @@ class ScopeIndex(Protocol):
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         """The ordinals whose own text has the term (hash), ascending, and how often each has it."""
+
+    def part_postings(self, term: int) -> tuple[Ints, Ints]:
+        """The numbers of the passages that have the term, ascending, and how often each has it."""
 
     def terms(self, ordinal: int) -> frozenset[int]:
         """The hashes of the turn's own terms; asked for a handful of turns of a query."""
@@ -117,35 +142,47 @@ class Kept:
         return cast("T", found)
 
 
-def passage_hashes(text: str, said: date) -> tuple[list[int], int]:
-    """What is indexed for a turn: the hashes of its terms, each as often as it counts, and its length.
+def index_text(text: str, said: date) -> list[IndexedPassage]:
+    """What is indexed for a turn: for each of its passages the hashes of its terms, each as often as it counts.
 
-    Its words, the dates that its "yesterday" and "last May" meant on the day it was said, what it states of a person
-    (`core.text.attributes`), the kinds of the values that it states (`core.text.measures`), what the spellings of the
-    names in it have in common, a mark if it asks and one if it leans on what was said before it. Only words count
-    towards the length.
+    The words of the passage, the dates that its "yesterday" and "last May" meant on the day it was said, what it states
+    of a person (`core.text.attributes`), the kinds of the values that it states (`core.text.measures`), what the
+    spellings of the names in it have in common; in the last one a mark if the turn asks, in the first one if it leans
+    on what was said before it. Only words count towards the length. An empty turn is one passage of nothing.
     """
+    spans = passage_spans(text)
+    if len(spans) < 2:
+        terms, length = _terms(text, said)
+        return [_passage([*terms, *_asks(text), *[LEANS] * leans(text)], length)]
+    read = [_terms(text[start:end], said) for start, end in spans]
+    read[0][0].extend([LEANS] * leans(text))
+    read[-1][0].extend(_asks(text))
+    return [_passage(terms, length) for terms, length in read]
+
+
+def _passage(terms: list[str], length: int) -> IndexedPassage:
+    return IndexedPassage(length, list(term_hashes(terms)))
+
+
+def _terms(text: str, said: date) -> tuple[list[str], int]:
     words = ascii_words(text) if text.isascii() else None
     terms = analyze(text, words)
     length = len(terms)
     told = [*marks(text, terms), *value_marks(text, words)]
     terms += date_terms(text, said, words)
     terms += told
-    body = text.rstrip(" \t\r\n\"')]*”’")
-    if body.endswith(("?", "？")):
-        terms += [QUESTION] if _SENTENCE_END.search(body, 0, len(body) - 1) else [QUESTION] * ONLY_ASKS
-    terms += [LEANS] * leans(text)
     terms += name_terms(text)
-    return list(term_hashes(terms)), length
+    return terms, length
 
 
-def passage_terms(text: str, said: date) -> tuple[dict[int, int], int]:
-    """`passage_hashes`, counted: hash → how often."""
-    hashes, length = passage_hashes(text, said)
-    return Counter(hashes), length
+def _asks(text: str) -> list[str]:
+    body = text.rstrip(" \t\r\n\"')]*”’")
+    if not body.endswith(("?", "？")):
+        return []
+    return [QUESTION] if _SENTENCE_END.search(body, 0, len(body) - 1) else [QUESTION] * ONLY_ASKS
 
 
-class Passage(NamedTuple):
+class SpokenTurn(NamedTuple):
     """A turn as it comes to be indexed."""
 
     session: str
@@ -156,52 +193,79 @@ class Passage(NamedTuple):
 
 
 class MemoryIndex(Kept):
-    """A scope's index in memory, built once from its passages; they are given in ordinal order."""
+    """A scope's index in memory, built once from its turns; they are given in ordinal order."""
 
-    def __init__(self, passages: Iterable[Passage]) -> None:
+    def __init__(self, turns: Iterable[SpokenTurn]) -> None:
         super().__init__()
         sessions: dict[str, int] = {}
         speakers: dict[str, int] = {}
         rows: list[tuple[int, int, int, int, int]] = []
+        extents: list[int] = []
         gathered: dict[int, tuple[list[int], list[int]]] = {}
         self._terms: list[frozenset[int]] = []
-        for ordinal, passage in enumerate(passages):
-            said_at = passage.said_at.astimezone(UTC)
-            counted, length = passage_terms(passage.text, said_at.date())
+        for turn in turns:
+            said_at = turn.said_at.astimezone(UTC)
+            passages = index_text(turn.text, said_at.date())
             rows.append(
                 (
-                    sessions.setdefault(passage.session, len(sessions)),
-                    speakers.setdefault(passage.speaker, len(speakers)),
-                    role_number(passage.role),
+                    sessions.setdefault(turn.session, len(sessions)),
+                    speakers.setdefault(turn.speaker, len(speakers)),
+                    role_number(turn.role),
                     int(said_at.timestamp()),
-                    length,
+                    len(passages),
                 )
             )
-            self._terms.append(frozenset(counted))
-            for term, count in counted.items():
-                ordinals, counts = gathered.setdefault(term, ([], []))
-                ordinals.append(ordinal)
-                counts.append(count)
+            self._terms.append(frozenset(term for passage in passages for term in passage.terms))
+            for passage in passages:
+                for term, count in Counter(passage.terms).items():
+                    numbers, counts = gathered.setdefault(term, ([], []))
+                    numbers.append(len(extents))
+                    counts.append(count)
+                extents.append(passage.length)
         table = np.array(rows, np.int64).reshape(-1, 5)
         self.session: Ints = table[:, 0].astype(np.int32)
         self.speaker: Ints = table[:, 1].astype(np.int32)
         self.role: Ints = table[:, 2].astype(np.int8)
         self.ts: Ints = np.ascontiguousarray(table[:, 3])
-        self.length: Ints = table[:, 4].astype(np.int32)
+        self.parts, self.length = _measured(table[:, 4], np.array(extents, np.int32))
         self.speakers: Sequence[str] = tuple(speakers)
         self._postings: dict[int, tuple[Ints, Ints]] = {
-            term: (np.array(ordinals, np.int32), np.array(counts, np.int32))
-            for term, (ordinals, counts) in gathered.items()
+            term: (np.array(numbers, np.int32), np.array(counts, np.int32))
+            for term, (numbers, counts) in gathered.items()
         }
 
     def prepare(self, terms: Sequence[int]) -> None:
         """Do nothing: the postings of all terms are at hand."""
 
-    def postings(self, term: int) -> tuple[Ints, Ints]:
+    def part_postings(self, term: int) -> tuple[Ints, Ints]:
         return self._postings.get(term, _EMPTY)
+
+    def postings(self, term: int) -> tuple[Ints, Ints]:
+        return _by_turn(self.parts, *self.part_postings(term))
 
     def terms(self, ordinal: int) -> frozenset[int]:
         return self._terms[ordinal]
+
+
+def _measured(counts: Ints, extents: Ints) -> tuple[Parts | None, Ints]:
+    """The passages of turns that have so many each, and the lengths of the turns."""
+    if len(counts) == len(extents):
+        return None, extents
+    first = np.zeros(len(counts), np.int64)
+    np.cumsum(counts[:-1], out=first[1:])
+    turn = np.arange(len(counts), dtype=np.int32).repeat(counts)
+    return Parts(turn, first, extents), np.add.reduceat(extents, first).astype(np.int32)
+
+
+def _by_turn(parts: Parts | None, numbers: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """The turns of some passages, each once, and how often it has what they have."""
+    if parts is None or not len(numbers):
+        return numbers, counts
+    turns = parts.turn[numbers]
+    starts = np.flatnonzero(np.concatenate(([True], turns[1:] != turns[:-1])))
+    if len(starts) == len(turns):
+        return turns, counts
+    return turns[starts], np.add.reduceat(counts, starts)
 
 
 POSTINGS_KEPT = 1 << 20
@@ -220,9 +284,10 @@ class StoredIndex(Kept):
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
         super().__init__()
         self._segments = segments
-        self._starts = [0]
+        self._starts, self._part_starts = [0], [0]
         for segment in segments:
             self._starts.append(self._starts[-1] + len(segment))
+            self._part_starts.append(self._part_starts[-1] + len(segment.extents))
         sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
         voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
         ts = _joined(segments, "ts").astype(np.int64, copy=False)
@@ -230,20 +295,19 @@ class StoredIndex(Kept):
         order = _order(rank, _joined(segments, "seq"))
         self._order = order
         self._place: Ints | None = None
-        """Ordinals by number in the order of writing; None where the two are the same."""
+        """Numbers of passages by their number in the order of writing; None where the two are the same."""
         if order is not None:
             rank, ts = rank[order], ts[order]
             voices, speaker = _by_first_turn(voices, speaker[order])
-            self._place = np.empty(len(order), np.int32)
-            self._place[order] = np.arange(len(order), dtype=np.int32)
         self.session: Ints = rank.astype(np.int32)
         self.ts: Ints = ts
         self.role: Ints = self._ordered("role").astype(np.int8)
-        self.length: Ints = self._ordered("length").astype(np.int32)
+        self.parts, self.length = self._measure()
         self.speaker: Ints = speaker.astype(np.int32)
         self.speakers: Sequence[str] = self._speaker_names(voices, names)
         self._directory = _Directory(segments)
-        self._postings: dict[int, tuple[Ints, Ints]] = {}
+        self._postings: dict[int, tuple[tuple[Ints, Ints], tuple[Ints, Ints]]] = {}
+        """Of passages, and of turns."""
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
         self._aligned: tuple[Hashable, Ints | slice | None] | None = None
@@ -271,6 +335,20 @@ class StoredIndex(Kept):
         """The ordinals of a session's turns: from the first up to before the second."""
         begin, end = self.session.searchsorted((number, number + 1))
         return int(begin), int(end)
+
+    def _measure(self) -> tuple[Parts | None, Ints]:
+        """The passages and the lengths of the turns; and where passages stand that were written in another order."""
+        counts = _joined(self._segments, "parts").astype(np.int64)
+        extents = _joined(self._segments, "extents").astype(np.int32)
+        if self._order is not None:
+            ends = np.cumsum(counts)
+            lasting = counts[self._order]
+            before = np.cumsum(lasting) - lasting
+            written = np.arange(len(extents)) + ((ends - counts)[self._order] - before).repeat(lasting)
+            self._place = np.empty(len(extents), np.int32)
+            self._place[written] = np.arange(len(extents), dtype=np.int32)
+            counts, extents = lasting, extents[written]
+        return _measured(counts, extents)
 
     def _ordered(self, name: str) -> Ints:
         joined = _joined(self._segments, name)
@@ -316,14 +394,19 @@ class StoredIndex(Kept):
 
     def postings(self, term: int) -> tuple[Ints, Ints]:
         found = self._postings.get(term)
-        return self._fetched([term])[0] if found is None else found
+        return (self._fetched([term])[0] if found is None else found)[1]
 
-    def _fetched(self, terms: Sequence[int]) -> list[tuple[Ints, Ints]]:
-        found = [self._looked_up(places) if places else _EMPTY for places in self._directory.places(terms)]
+    def part_postings(self, term: int) -> tuple[Ints, Ints]:
+        found = self._postings.get(term)
+        return (self._fetched([term])[0] if found is None else found)[0]
+
+    def _fetched(self, terms: Sequence[int]) -> list[tuple[tuple[Ints, Ints], tuple[Ints, Ints]]]:
+        passages = [self._looked_up(places) if places else _EMPTY for places in self._directory.places(terms)]
+        found = [(held, _by_turn(self.parts, *held)) for held in passages]
         if self._postings_kept > POSTINGS_KEPT:
             self._postings, self._postings_kept = {}, 0
         self._postings.update(zip(terms, found, strict=True))
-        self._postings_kept += sum([len(ordinals) + 16 for ordinals, _ in found])
+        self._postings_kept += sum([len(numbers) + 16 for numbers, _ in passages]) * (1 if self.parts is None else 2)
         return found
 
     def _looked_up(self, places: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
@@ -331,16 +414,16 @@ class StoredIndex(Kept):
         counts: list[Ints] = []
         for block, begin, end in places:
             terms = self._segments[block].terms
-            start = self._starts[block]
+            start = self._part_starts[block]
             docs.append(terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end])
             counts.append(terms.counts[begin:end])
         numbers = docs[0] if len(docs) == 1 else np.concatenate(docs)
         counted = (counts[0] if len(counts) == 1 else np.concatenate(counts)).astype(np.int32)
         if self._place is None:
             return numbers.view(np.int32), counted
-        ordinals = self._place[numbers]
-        sort = np.argsort(ordinals)
-        return ordinals[sort], counted[sort]
+        placed = self._place[numbers]
+        sort = np.argsort(placed)
+        return placed[sort], counted[sort]
 
     def terms(self, ordinal: int) -> frozenset[int]:
         found = self._terms.get(ordinal)

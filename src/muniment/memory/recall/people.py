@@ -27,7 +27,7 @@ from muniment.core.text.names import (
 )
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["Holding", "Named", "names_unsaid", "speakers_named"]
+__all__ = ["NAMELESS", "Holding", "Named", "names_unsaid", "speakers_named"]
 
 Holding = Callable[[int], int]
 """From a term's hash to the number of turns that have it."""
@@ -38,7 +38,8 @@ MENTIONED_MIN = 2
 """A name that so many turns mention is somebody's: it is no slip for another."""
 _CONSONANTS_MIN = 3
 
-_NOBODY = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
+NAMELESS = frozenset(("", "user", "assistant", "human", "ai", "bot", "system", "tool", "agent", "model", "me", "you"))
+"""What those are called who have no name of their own."""
 _TITLES = frozenset(("mr", "mrs", "ms", "miss", "mx", "dr", "prof", "sir", "madam", "hon", "rt", "the", "right"))
 _WORD = re.compile(r"[^\W_]+")
 _BESIDE = re.compile(r"[(\[,]")
@@ -81,7 +82,7 @@ def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None =
 def _names(speakers: Sequence[str]) -> Iterator[_Name]:
     for number, speaker in enumerate(speakers):
         whole = speaker.casefold().strip()
-        if whole in _NOBODY:
+        if whole in NAMELESS:
             continue
         words = _WORD.findall(_BESIDE.split(whole, maxsplit=1)[0]) or _WORD.findall(whole)
         without_title = [word for place, word in enumerate(words) if word not in _TITLES or place == len(words) - 1]

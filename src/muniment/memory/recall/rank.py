@@ -13,13 +13,14 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
 from muniment.memory.recall.index import Ints, ScopeIndex
+from muniment.memory.recall.learnt import POOL, apply_ranking, ranking, read_traits
 from muniment.memory.recall.moments import Exact
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.reasons import Reasons, Said
 from muniment.memory.recall.score import Dense, Scores, score
 
-__all__ = ["Ranked", "Reach", "rank", "signs_of", "top"]
+__all__ = ["Ranked", "Reach", "rank", "signs_of", "top", "traits_of"]
 
 
 class Reach:
@@ -100,6 +101,16 @@ def signs_of(
     return best[:k], read_signs(asked, index, policy, scores, said, best, places)[:k]
 
 
+def traits_of(
+    query: str, index: ScopeIndex, policy: RecallPolicy, now: date, dense: Dense | None = None
+) -> tuple[Ints, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The candidates that what was learnt is about, best first: their ordinals, base scores and traits."""
+    asked = read_query(query, index.speakers, now)
+    scores = score(asked, index, policy, dense)
+    best = top(scores, POOL)
+    return best, scores.total[best], read_traits(asked, index, scores, dense, best)
+
+
 def _placed(
     query: str,
     index: ScopeIndex,
@@ -118,10 +129,33 @@ def _placed(
         scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
     if reach is not None:
         reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
-    pool = top(scores, max(k, policy.newest_reach, policy.diversity_pool))
+    pool = top(scores, max(k, POOL, policy.newest_reach, policy.diversity_pool))
+    if policy.ranking:
+        pool, scores = _learnt(asked, index, policy, pool, scores, dense)
     pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)
     return asked, scores, said, newest_first(asked, index, policy, said, pool, places, exact_moments), places
+
+
+def _learnt(
+    query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, dense: Dense | None
+) -> tuple[Ints, Scores]:
+    """The pool with its best put in order by what was learnt, and the scores with what that adds."""
+    best, rest = pool[:POOL], pool[POOL:]
+    base = scores.total[best]
+    traits = read_traits(query, index, scores, dense, best)
+    worth = apply_ranking(ranking(policy.ranking), traits, base, has_vectors="dense_turn" in scores.parts)
+    order = np.lexsort((best, -worth))
+    total, added = scores.total.copy(), np.zeros(len(scores.total))
+    total[best] = worth
+    added[best] = worth - base
+    if len(rest):  # none of those that were not looked at stands above one that was
+        limit = float(worth.min())
+        over = np.maximum(total[rest] - limit, 0.0)
+        total[rest] -= over
+        added[rest] = -over
+    parts = {**scores.parts, "learnt": added}
+    return np.concatenate((best[order], rest)), scores._replace(total=total, parts=parts)
 
 
 def top(scores: Scores, k: int) -> Ints:

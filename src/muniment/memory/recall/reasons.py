@@ -15,7 +15,7 @@ from muniment.core.text.kinds import Group, widen
 from muniment.core.text.leans import LEANS
 from muniment.core.text.measures import MEASURES, counted, stated
 from muniment.core.text.patterns import lazy_pattern
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, Parts, ScopeIndex
 from muniment.memory.recall.newer_values import Passage
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
 
@@ -66,7 +66,9 @@ class Said:
         self._slots = (1 << slots) - 1
         self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
         self._values = slots + kinds + 3
-        self._bits = _bits(found, index, pool)
+        self._bits = _bits(found, len(index.ts), pool)
+        self._index, self._pool = index, pool
+        self._passages: dict[int, list[Passage]] | None = None
         self._wide: dict[int, int] = {}
 
     def held(self, ordinal: int) -> int:
@@ -89,12 +91,25 @@ class Said:
         return bool(self._bits[ordinal] & self._change)
 
     def passages(self, ordinal: int) -> Sequence[Passage]:
-        """What the passages of a turn of the pool say of the query, and which values they state.
+        """What the passages of a turn of the pool say of the query, and which values they state."""
+        if self._index.parts is None:
+            bits = self._bits[ordinal]
+            return (Passage(bits & self._slots, bits >> self._values),)
+        if self._passages is None:
+            self._passages = self._read_passages(self._index.parts)
+        return self._passages[ordinal]
 
-        The index knows a turn as one passage.
-        """
-        bits = self._bits[ordinal]
-        return (Passage(bits & self._slots, bits >> self._values),)
+    def _read_passages(self, parts: Parts) -> dict[int, list[Passage]]:
+        terms = [*[slot.term for slot in self._query.slots], *_value_marks(self._query)]
+        numbers, starts = parts.of(self._pool)
+        bits = _bits([[self._index.part_postings(term)[0]] for term in terms], len(parts.turn), numbers)
+        width = len(self._query.slots)
+        read = [Passage(bits[number] & self._slots, bits[number] >> width) for number in numbers.tolist()]
+        ends = [*starts.tolist()[1:], len(read)]
+        return {
+            ordinal: read[start:end]
+            for ordinal, start, end in zip(self._pool.tolist(), starts.tolist(), ends, strict=True)
+        }
 
     def states(self, ordinal: int, values: int) -> bool:
         """Does some passage of a turn of the pool state one of these values?"""
@@ -125,17 +140,17 @@ def only_asking(index: ScopeIndex) -> Ints:
     return asking[counts >= ONLY_ASKS]
 
 
-def _bits(found: list[list[Ints]], index: ScopeIndex, pool: Ints) -> dict[int, int]:
-    """For each turn of the pool, the rows of ordinals in which it stands."""
+def _bits(found: list[list[Ints]], size: int, pool: Ints) -> dict[int, int]:
+    """For each turn or passage of the pool, of `size` in all, the rows in which its number stands."""
     bits: dict[int, int] = dict.fromkeys(pool.tolist(), 0)
     flat = np.concatenate([each for row in found for each in row])
-    is_best = np.zeros(len(index.ts), bool)
+    is_best = np.zeros(size, bool)
     is_best[pool] = True
     (inside,) = is_best[flat].nonzero()
     ends = np.array(list(accumulate([sum([len(each) for each in row]) for row in found])))
     rows = ends.searchsorted(inside, side="right")
-    for ordinal, row in zip(flat[inside].tolist(), rows.tolist(), strict=True):
-        bits[ordinal] |= 1 << row
+    for number, row in zip(flat[inside].tolist(), rows.tolist(), strict=True):
+        bits[number] |= 1 << row
     return bits
 
 

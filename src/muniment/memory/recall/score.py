@@ -15,11 +15,23 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.attributes import QUANTITY
 from muniment.core.text.when import Window
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, ScopeIndex
+from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, Parts, ScopeIndex
+from muniment.memory.recall.people import NAMELESS
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import terms_of
 
-__all__ = ["USER", "Dense", "Scores", "held_by", "idf", "score", "score_words", "spread", "stand_in"]
+__all__ = [
+    "USER",
+    "Dense",
+    "Scores",
+    "held_by",
+    "idf",
+    "nameless_assistant",
+    "score",
+    "score_words",
+    "spread",
+    "stand_in",
+]
 
 _CELLS_MAX = 1 << 20
 """Terms times turns that are scored at once."""
@@ -38,35 +50,54 @@ def idf(total: int, holding: int) -> float:
 def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[Array, Array | None, float]:
     """For every turn, what of the query's terms it says; what may stand for them, where anything may; and the most that
     a turn could have that says all of them, over and over.
+
+    A turn of several passages has what the best of them has.
     """
     size = len(index.length)
-    lexical, covered, whole = np.zeros(size), np.zeros(size), 0.0
     if not size:
-        return lexical, None, 0.0
+        return np.zeros(0), None, 0.0
+    parts = index.parts
+    count = size if parts is None else len(parts.turn)
+    lexical, covered, whole = np.zeros(count), np.zeros(count), 0.0
     has_kinds = bool(query.kinds and policy.kinds)
-    weights = {0: policy.own, 1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
-    for slots in _portions(query.slots, size):
+    for slots in _portions(query.slots, count):
         dated = [_said_on(index, slot.word) for slot in slots]
         rows = [row for row, slot in enumerate(slots) if dated[row] is not None or len(index.postings(slot.term)[0])]
-        heard = _heard(index, policy.length, [(slots[row].term,) for row in rows], weights)
+        heard = _heard_words(index, policy, [slots[row].term for row in rows])
         for place, row in enumerate(rows):
             said = dated[row]
             if said is not None:
-                heard[place] += policy.session_date * said
-        places, got, holding = _where_heard(heard)
+                heard[place] += policy.session_date * (said if parts is None else said[parts.turn])
+        places, got, each = _where_heard(heard)
+        holding = each if parts is None else _turns_of(parts, places, each)
         held = dict(zip(rows, holding.tolist(), strict=True))
         worth = [
             min(slot.repeats, policy.term_repeats_max) * idf(size, held.get(row, 0)) for row, slot in enumerate(slots)
         ]
-        for each in worth:
-            whole += each
-        weight: Array = np.array([worth[row] for row in rows], np.float64).repeat(holding)
+        for one in worth:
+            whole += one
+        weight: Array = np.array([worth[row] for row in rows], np.float64).repeat(each)
         np.add.at(lexical, places, weight * (policy.saturation + 1) * got / (got + policy.saturation))
         if has_kinds:
             np.add.at(covered, places, weight)
     damped = policy.kinds * (1 - policy.kinds_damping * float(covered.max()) / whole) if has_kinds and whole else 0.0
     most = whole * (policy.saturation + 1)
+    if parts is not None:
+        lexical = np.maximum.reduceat(lexical, parts.first)
     return lexical, _score_kinds(query, index, policy, damped) if damped else None, most
+
+
+def _turns_of(parts: Parts, places: Ints, each: Ints) -> Ints:
+    """Of passages row by row, so many in each: how many turns they are of."""
+    turns = parts.turn[places]
+    is_first = np.ones(len(turns), bool)
+    is_first[1:] = turns[1:] != turns[:-1]
+    ends = np.cumsum(each)
+    begins = ends - each
+    is_first[begins[each > 0]] = True
+    counted = np.concatenate(([0], np.cumsum(is_first)))
+    found: Ints = counted[ends] - counted[begins]
+    return found
 
 
 def _score_kinds(query: Query, index: ScopeIndex, policy: RecallPolicy, damped: float) -> Array:
@@ -89,7 +120,7 @@ def _portions(asked: Sequence[S], size: int) -> Iterator[Sequence[S]]:
 
 
 def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
-    """Row by row: the turns that hear something, what they hear, and how many they are in each row."""
+    """Row by row: the places that hear something, what they hear, and how many they are in each row."""
     count, size = heard.shape
     flat = heard.ravel()
     (cells,) = flat.nonzero()
@@ -99,7 +130,39 @@ def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
     return cells - starts[:-1].repeat(holding), flat[cells], holding
 
 
-def _heard(index: ScopeIndex, share: float, rows: Sequence[Sequence[int]], weights: Mapping[int, float]) -> Array:
+def _heard_words(index: ScopeIndex, policy: RecallPolicy, terms: Sequence[int]) -> Array:
+    """For each term, how much every passage hears of it: from itself, and from the turns around its own."""
+    context = {1: policy.before_1, 2: policy.before_2, -1: policy.after_1, -2: policy.after_2}
+    leaning = _leaning(index, policy)
+    if index.parts is None:
+        return _heard(index, policy.length, [(term,) for term in terms], {0: policy.own, **context}, leaning)
+    parts, size, count = index.parts, len(index.length), len(terms)
+    if not count:
+        return np.zeros((0, len(parts.turn)))
+    found = [index.part_postings(term) for term in terms]
+    sizes = [len(numbers) for numbers, _ in found]
+    numbers = np.concatenate([numbers for numbers, _ in found])
+    values = np.concatenate([counts for _, counts in found]) * _brevity(index, policy.length)[numbers]
+    rows = np.arange(count).repeat(sizes)
+    own: Array = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
+    heard = own.reshape(count, len(parts.turn)).astype(np.float64, copy=False)
+    turns = parts.turn[numbers]
+    cells = rows * size + turns
+    starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))) if len(cells) else np.empty(0, np.int64)
+    if len(starts):  # what a turn passes on is what its best passage says
+        best = np.maximum.reduceat(values, starts)
+        around = spread(index, turns[starts], best, context, rows[starts] * size, count, leaning)
+        heard += around.reshape(count, size)[:, parts.turn]
+    return heard
+
+
+def _heard(
+    index: ScopeIndex,
+    share: float,
+    rows: Sequence[Sequence[int]],
+    weights: Mapping[int, float],
+    leaning: Array | None = None,
+) -> Array:
     """For each row of terms, how much every turn hears of them, from itself and its neighbours."""
     size = len(index.length)
     if not rows:
@@ -107,21 +170,58 @@ def _heard(index: ScopeIndex, share: float, rows: Sequence[Sequence[int]], weigh
     found = [[index.postings(term) for term in row] for row in rows]
     flat = [each for row in found for each in row]
     ordinals = np.concatenate([ordinals for ordinals, _ in flat])
-    values = np.concatenate([counts for _, counts in flat]) * _brevity(index, share)[ordinals]
+    values = np.concatenate([counts for _, counts in flat]) * _turn_brevity(index, share)[ordinals]
     sizes = [sum([len(ordinals) for ordinals, _ in row]) for row in found]
     starts = np.arange(0, len(rows) * size, size).repeat(sizes)
-    return spread(index, ordinals, values, weights, starts, len(rows)).reshape(len(rows), size)
+    return spread(index, ordinals, values, weights, starts, len(rows), leaning).reshape(len(rows), size)
+
+
+def _turn_brevity(index: ScopeIndex, share: float) -> Array:
+    """What a word of each turn counts: the longer a turn, the less each of its words."""
+    return index.kept(("turn brevity", share), lambda: _brief(index.length, share))
 
 
 def _brevity(index: ScopeIndex, share: float) -> Array:
-    """What a word of each turn counts: the longer a turn, the less each of its words."""
+    """What a word of each passage counts."""
+    if index.parts is None:
+        return _turn_brevity(index, share)
+    length = index.parts.length
+    return index.kept(("brevity", share), lambda: _brief(length, share))
 
-    def work_out() -> Array:
-        length = np.maximum(index.length, 1)
-        mean = int(np.add.reduce(length)) / len(length)
-        return np.asarray(1 / (1 - share + share * length / mean))
 
-    return index.kept(("brevity", share), work_out)
+def _brief(length: Ints, share: float) -> Array:
+    length = np.maximum(length, 1)
+    mean = int(np.add.reduce(length)) / len(length)
+    return np.asarray(1 / (1 - share + share * length / mean))
+
+
+def _leaning(index: ScopeIndex, policy: RecallPolicy) -> Array | None:
+    """How much each turn leans on those around it; None where all do in full, as among people.
+
+    An assistant repeats what it answers, at length: its words say little of the turns beside it, and theirs of it. In a
+    session where one speaks, a turn leans only as far as it is short.
+    """
+
+    def work_out() -> tuple[Array | None]:
+        speaks = nameless_assistant(index)
+        if not speaks.any():
+            return (None,)
+        in_chat = np.isin(index.session, index.session[speaks])
+        short = policy.chat_context / (1 + (index.length / policy.chat_length) ** 2)
+        return (np.where(in_chat, short, 1.0),)
+
+    return index.kept(("leaning", policy.chat_context, policy.chat_length), work_out)[0]
+
+
+def nameless_assistant(index: ScopeIndex) -> npt.NDArray[np.bool_]:
+    """Which turns an assistant said that goes by no name of its own."""
+
+    def work_out() -> npt.NDArray[np.bool_]:
+        nameless = np.array([name.casefold().strip() in NAMELESS for name in index.speakers], bool)
+        found: npt.NDArray[np.bool_] = nameless[index.speaker] & (index.role == _ASSISTANT)
+        return found
+
+    return index.kept("nameless assistant", work_out)
 
 
 def spread(
@@ -131,8 +231,10 @@ def spread(
     weights: Mapping[int, float],
     starts: Ints | None = None,
     count: int = 1,
+    leaning: Array | None = None,
 ) -> Array:
-    """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later.
+    """Values and their neighbours', over all ordinals: `weights[d]` of a value goes to the turn d places later, so far
+    as that turn is `leaning` on others.
 
     `starts` says where each value's row begins, of `count` rows that are spread side by side and answered end to end.
     """
@@ -143,6 +245,9 @@ def spread(
     there = ordinals + offsets
     received = values * shares
     received *= index.kept("fenced", lambda: _fenced(index.session))[there] == index.session[ordinals]
+    if leaning is not None:
+        others = offsets[:, 0] != _REACH_MAX
+        received[others] *= leaning[np.clip(there[others] - _REACH_MAX, 0, size - 1)]
     if starts is not None:
         there += starts
     gathered = np.bincount(there.ravel(), received.ravel(), minlength=size * count + 2 * _REACH_MAX)

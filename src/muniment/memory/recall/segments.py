@@ -1,9 +1,9 @@
 """Segments: immutable blocks of the index over consecutive turns of one user, as arrays and as bytes.
 
-A turn is indexed once, by the hashes of its own terms; what its neighbours add is spread at query time. Segments are
-only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
+A turn is indexed once, by the hashes of its own terms, passage by passage; what its neighbours add is spread at query
+time. Segments are only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
 
-    bytes = magic · length of the head · head (canonical JSON) · arrays, little-endian, in the order of `_LAYOUT`
+    bytes = magic · length of the head · head (canonical JSON) · arrays, little-endian: `_LAYOUT`, extents, `_POSTINGS`
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = [
     "ARRAY_BYTES",
     "NAME_BYTES",
     "ROLES",
+    "IndexedPassage",
     "IndexedTurn",
     "Postings",
     "Segment",
@@ -37,15 +38,23 @@ __all__ = [
 
 ROLES = ("user", "assistant", "tool")
 COUNT_MAX = 65535
-_MAGIC = b"MSEG1\n"
+_MAGIC = b"MSEG2\n"
 NAME_BYTES, ARRAY_BYTES = 96, 160
 """About what an id and an array take in memory beside what is in them."""
 
 Ints = npt.NDArray[Any]
 
 
+class IndexedPassage(NamedTuple):
+    """A passage of a turn as the index knows it."""
+
+    length: int
+    terms: Sequence[int]
+    """What `memory.recall.index.index_text` says of its own text: hashes, each as often as it counts."""
+
+
 class IndexedTurn(NamedTuple):
-    """A turn as the index knows it: where it stands, who said it, and the hashes of its terms."""
+    """A turn as the index knows it: where it stands, who said it, and its passages."""
 
     id: str
     session_id: str
@@ -55,13 +64,12 @@ class IndexedTurn(NamedTuple):
     role: str
     ts: int
     """Seconds since 1970."""
-    length: int
-    terms: Sequence[int]
-    """What `memory.recall.index.passage_hashes` says of its own text: hashes, each as often as it counts."""
+    passages: Sequence[IndexedPassage]
+    """One or more."""
 
 
 class Postings(NamedTuple):
-    """Which documents hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
+    """Which passages hold which term: hashes sorted, `offsets[i]:offsets[i+1]` are the places of term i."""
 
     hashes: Ints
     offsets: Ints
@@ -81,7 +89,10 @@ class Segment:
     speaker: Ints
     role: Ints
     ts: Ints
-    length: Ints
+    parts: Ints
+    """How many passages each turn has."""
+    extents: Ints
+    """How many terms each passage has; those of a turn stand side by side."""
     terms: Postings
 
     def __len__(self) -> int:
@@ -90,13 +101,15 @@ class Segment:
     @property
     def nbytes(self) -> int:
         """What it takes in memory, about: ids are short strings, and each array costs something however small."""
-        arrays = (self.session, self.seq, self.speaker, self.role, self.ts, self.length, *self.terms)
+        arrays = (self.session, self.seq, self.speaker, self.role, self.ts, self.parts, self.extents, *self.terms)
         names = len(self.ids) + len(self.sessions) + len(self.speakers)
         return sum(array.nbytes + ARRAY_BYTES for array in arrays) + names * NAME_BYTES
 
     def terms_of(self, number: int) -> frozenset[int]:
         """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
-        places = np.flatnonzero(self.terms.docs == number)
+        begin = int(self.parts[:number].sum(dtype=np.int64))
+        docs = self.terms.docs
+        places = np.flatnonzero((docs >= begin) & (docs < begin + int(self.parts[number])))
         return frozenset(self.terms.hashes[self.terms.offsets.searchsorted(places, side="right") - 1].tolist())
 
 
@@ -106,14 +119,16 @@ _LAYOUT: tuple[tuple[str, str], ...] = (
     ("speaker", "<u4"),
     ("role", "<u1"),
     ("ts", "<i8"),
-    ("length", "<u4"),
+    ("parts", "<u2"),
 )
+_EXTENT = "<u4"
 _POSTINGS: tuple[tuple[str, str], ...] = (("hashes", "<u8"), ("offsets", "<u4"), ("docs", "<u4"), ("counts", "<u2"))
 
 
 def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
     """A segment over these turns, in this order."""
-    ids, session_ids, seq, voices, roles, ts, length, terms = zip(*turns, strict=True)
+    ids, session_ids, seq, voices, roles, ts, passages = zip(*turns, strict=True)
+    flat = [*chain.from_iterable(passages)]
     sessions, session = _numbered(session_ids)
     speakers, speaker = _numbered(voices)
     return Segment(
@@ -125,8 +140,9 @@ def build_segment(turns: Sequence[IndexedTurn]) -> Segment:
         speaker=speaker,
         role=np.array([*map(ROLES.index, roles)], "<u1"),
         ts=np.array(ts, "<i8"),
-        length=np.array(length, "<u4"),
-        terms=_postings(terms),
+        parts=np.array([*map(len, passages)], "<u2"),
+        extents=np.array([passage.length for passage in flat], _EXTENT),
+        terms=_postings([passage.terms for passage in flat]),
     )
 
 
@@ -136,10 +152,10 @@ def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     return tuple(places), np.array([*map(places.__getitem__, names)], "<u4")
 
 
-def _postings(of_turns: Sequence[Sequence[int]]) -> Postings:
-    """A term that stands in a turn several times is a run of equal pairs (term, document), once they are sorted."""
-    hashes = np.array([*chain.from_iterable(of_turns)], "<u8")
-    docs = np.repeat(np.arange(len(of_turns), dtype="<u4"), [*map(len, of_turns)])
+def _postings(of_passages: Sequence[Sequence[int]]) -> Postings:
+    """A term that stands in a passage several times is a run of equal pairs (term, passage), once they are sorted."""
+    hashes = np.array([*chain.from_iterable(of_passages)], "<u8")
+    docs = np.repeat(np.arange(len(of_passages), dtype="<u4"), [*map(len, of_passages)])
     order = hashes.argsort(kind="stable")
     hashes, docs = hashes[order], docs[order]
     first = _changes(hashes, docs)
@@ -156,7 +172,7 @@ def _changes(*columns: Ints) -> Ints:
 
 
 def _grouped(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
-    """Postings from (term, document, count) triples whose documents ascend."""
+    """Postings from (term, passage, count) triples whose passages ascend."""
     order = hashes.argsort(kind="stable")
     return _collected(hashes[order], docs[order], counts[order])
 
@@ -172,7 +188,7 @@ def _collected(hashes: Ints, docs: Ints, counts: Ints) -> Postings:
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:
     """One segment over the turns of several, in their order."""
-    starts = np.cumsum([0, *(len(segment) for segment in segments)])
+    starts = np.cumsum([0, *(len(segment.extents) for segment in segments)])
     sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
     speakers, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
     return Segment(
@@ -184,7 +200,8 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
         speaker=speaker,
         role=np.concatenate([segment.role for segment in segments]),
         ts=np.concatenate([segment.ts for segment in segments]),
-        length=np.concatenate([segment.length for segment in segments]),
+        parts=np.concatenate([segment.parts for segment in segments]),
+        extents=np.concatenate([segment.extents for segment in segments]),
         terms=_merged([segment.terms for segment in segments], starts),
     )
 
@@ -215,6 +232,7 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
     ids = tuple(id_ for id_ in segment.ids if id_ not in lost)
     sessions, session = _pruned(segment.sessions, segment.session[kept])
     speakers, speaker = _pruned(segment.speakers, segment.speaker[kept])
+    stays = kept.repeat(segment.parts)
     return Segment(
         ids=ids,
         sessions=sessions,
@@ -224,8 +242,9 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
         speaker=speaker,
         role=segment.role[kept],
         ts=segment.ts[kept],
-        length=segment.length[kept],
-        terms=_masked(segment.terms, kept),
+        parts=segment.parts[kept],
+        extents=segment.extents[stays],
+        terms=_masked(segment.terms, stays),
     )
 
 
@@ -248,6 +267,7 @@ def _masked(postings: Postings, kept: Ints) -> Postings:
 
 def encode_segment(segment: Segment) -> bytes:
     arrays = [np.ascontiguousarray(getattr(segment, name), kind).tobytes() for name, kind in _LAYOUT]
+    arrays.append(np.ascontiguousarray(segment.extents, _EXTENT).tobytes())
     arrays += [np.ascontiguousarray(getattr(segment.terms, name), kind).tobytes() for name, kind in _POSTINGS]
     sizes = [len(segment.terms.hashes), len(segment.terms.docs)]
     head = canonical_bytes(
@@ -272,6 +292,8 @@ def decode_segment(data: bytes) -> Segment:
     for name, kind in _LAYOUT:
         values[name] = np.frombuffer(data, kind, count, place)
         place += values[name].nbytes
+    values["extents"] = np.frombuffer(data, _EXTENT, int(values["parts"].sum(dtype=np.int64)), place)
+    place += values["extents"].nbytes
     terms, places = head["sizes"]
     parts: list[Ints] = []
     for (_, kind), size in zip(_POSTINGS, (terms, terms + 1, places, places), strict=True):

@@ -1,0 +1,172 @@
+"""What the traits of a candidate are worth in ranking: fitted on many sets, judged on the one left out.
+
+    python -m benchmarks.learn_ranking [--data DIR] [--embedder wordllama] [--write]
+
+For every question of the pool, the best candidates as they are ranked without what was learnt, their traits
+(`muniment.memory.recall.learnt`) and which are gold. What each trait is worth is fitted so that gold stands above the
+rest (the likelihood of the gold turns under a softmax over the candidates, with a ridge), on every set but one; the two
+of BEAM are one. It is measured on that one, before and after, at 5, 10 and 20. Every set counts the same, but those
+that are easy, which count a third; `realmem` marks sessions and no turns, and is left out. Nothing is drawn at random:
+the same data gives the same numbers. `--write` fits on all sets and writes the data file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import muniment
+from benchmarks.data import POOL as SETS
+from benchmarks.data import Scope, default_data, pooled
+from benchmarks.harness import report
+from benchmarks.learn_evidence import EASY, group_of
+from benchmarks.recall import Near, Vectors, index_of
+from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.dense import weigh_dense
+from muniment.memory.recall.learnt import TRAITS
+from muniment.memory.recall.rank import traits_of
+from muniment.memory.recall.score import Dense
+
+Array = npt.NDArray[np.float64]
+
+RIDGE = 0.1
+"""Of the ridge that keeps what a trait is worth small; the base score is free of it."""
+DEPTHS = (5, 10, 20)
+
+
+class Sample(NamedTuple):
+    """A question: its candidates' base scores and traits, which are gold, and how many gold turns there are."""
+
+    base: Array
+    traits: Array
+    gold: Array
+    count: int
+
+
+def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
+    found = []
+    policy = RecallPolicy(ranking="")
+    for scope in scopes:
+        index = index_of(scope.turns)
+        near = None if vectors is None else Near(scope.turns, vectors)
+        places = {turn.id: place for place, turn in enumerate(scope.turns)}
+        for question in scope.questions:
+            gold = {places[each] for each in question.gold if each in places}
+            if not gold:
+                continue
+            weighed, dense = policy, None
+            if vectors is not None and near is not None:
+                weighed = weigh_dense(policy, vectors.identity, question.text)
+                dense = Dense(*near.to(question.text)) if weighed.dense_turn else None
+            order, base, traits = traits_of(question.text, index, weighed, question.now.date(), dense)
+            is_gold = np.array([each in gold for each in order.tolist()], np.float64)
+            found.append(Sample(base, traits, is_gold, len(gold)))
+    return found
+
+
+def fit(pool: dict[str, list[Sample]]) -> Array:
+    """What each trait is worth in the unit of the base score, by Newton's method."""
+    sizes: dict[str, int] = {}
+    for name, held in pool.items():
+        sizes[group_of(name)] = sizes.get(group_of(name), 0) + len(held)
+    rows, gold, weights, starts, place = [], [], [], [], 0
+    for name, held in pool.items():
+        share = (1 / 3 if name in EASY else 1.0) / sizes[group_of(name)]
+        for sample in held:
+            if sample.gold.any():
+                columns = np.column_stack((sample.base, sample.traits))
+                rows.append(columns - columns.mean(axis=0))
+                gold.append(sample.gold / sample.gold.sum())
+                weights.append(share)
+                starts.append(place)
+                place += len(sample.gold)
+    every, target, first = np.concatenate(rows), np.concatenate(gold), np.array(starts)
+    lasting = np.diff(first, append=len(every))
+    weight = (np.array(weights) / np.sum(weights)).repeat(lasting)
+    spread = every.std(axis=0)
+    spread[spread == 0] = 1.0
+    every = every / spread
+    ridge = np.full(every.shape[1], 2 * RIDGE)
+    ridge[0] = 1e-9
+    found = np.zeros(every.shape[1])
+    found[0] = 1.0
+    for _ in range(60):
+        score = every @ found
+        score -= np.maximum.reduceat(score, first).repeat(lasting)
+        chance = np.exp(score)
+        chance /= np.add.reduceat(chance, first).repeat(lasting)
+        slope = every.T @ (weight * (chance - target)) + ridge * found
+        mean = np.add.reduceat(every * chance[:, np.newaxis], first, axis=0)
+        single = np.add.reduceat(weight, first) / lasting
+        bend = (every * (weight * chance)[:, np.newaxis]).T @ every - (mean * single[:, np.newaxis]).T @ mean
+        step = np.linalg.solve(bend + np.diag(ridge), slope)
+        found -= step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        if float(np.abs(step).max()) < 1e-9:
+            break
+    plain = found / spread
+    return np.asarray(plain[1:] / plain[0])
+
+
+def recalls(held: Sequence[Sample], worth: Array | None) -> list[float]:
+    """The share of gold among the first 5, 10 and 20."""
+    found = []
+    for sample in held:
+        score = sample.base if worth is None else sample.base + sample.traits @ worth
+        ranked = sample.gold[np.argsort(-score, kind="stable")]
+        found.append([float(ranked[:depth].sum()) / sample.count for depth in DEPTHS])
+    return [round(float(each), 4) for each in np.mean(found, axis=0)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, default=default_data())
+    parser.add_argument("--embedder", default="wordllama", help="whose vectors the second ranking is fitted with")
+    parser.add_argument("--write", action="store_true", help="write the data file of the package")
+    arguments = parser.parse_args()
+    if not (arguments.data / "retrieval").exists():
+        sys.exit(f"no data at {arguments.data}: nothing was fitted")
+    scopes = {name: pooled(arguments.data, name) for name in SETS if name != "realmem"}
+    rows: dict[str, dict[str, Any]] = {}
+    worths: dict[str, Array] = {}
+    for kind, vectors in (("words", None), ("vectors", Vectors(arguments.embedder))):
+        pool = {name: samples(each, vectors) for name, each in scopes.items()}
+        for name, held in pool.items():
+            worth = fit({other: each for other, each in pool.items() if group_of(other) != group_of(name)})
+            before, after = recalls(held, None), recalls(held, worth)
+            rows[f"{kind}, {name} left out"] = {
+                "questions": len(held),
+                **{f"R@{depth}_before": before[place] for place, depth in enumerate(DEPTHS)},
+                **{f"R@{depth}": after[place] for place, depth in enumerate(DEPTHS)},
+            }
+        worths[kind] = fit(pool)
+        rows[f"{kind}, worth"] = {name: round(float(each), 5) for name, each in zip(TRAITS, worths[kind], strict=True)}
+    report("learn_ranking", rows, {"embedder": arguments.embedder})
+    if arguments.write:
+        _write(worths, arguments.embedder)
+
+
+def _write(worths: dict[str, Array], embedder: str) -> None:
+    where = Path(muniment.__file__).parent / "memory" / "recall" / "data" / "ranking.json"
+    told = {
+        "about": "What the traits of a candidate are worth, in the unit of the best match in words. Fitted by "
+        f"benchmarks.learn_ranking on the development sets {', '.join(name for name in SETS if name != 'realmem')}, "
+        f"each counting the same; `vectors` with those of {embedder}. No text of a set is in it.",
+        **{
+            kind: {name: round(float(each), 5) for name, each in zip(TRAITS, worth, strict=True)}
+            for kind, worth in worths.items()
+        },
+    }
+    where.write_text(json.dumps(told, indent=1) + "\n")
+    print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy/recall.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Ranking that is learnt: what tells one candidate from another beyond the match itself, and what each of it is worth.
+
+A *trait* is a share, measured alike for every query. What a trait is worth is a number of a file beside this module
+(`data/ranking.json`), in the unit of all weights, the best match in words; `benchmarks.learn_ranking` fits it on many
+sets of conversations and judges it on the one left out. The policy names the file by its digest, or by nothing, and
+then ranks without it. Only the best candidates are looked at, so that the size of the scope does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.core.canonical import digest
+from muniment.core.text.analyzer import term_hash
+from muniment.core.text.word_lists import read_data
+from muniment.errors import InvalidInput
+from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
+from muniment.memory.recall.query import Query
+from muniment.memory.recall.score import Dense, Scores, idf, nameless_assistant, stand_in
+
+__all__ = ["POOL", "TRAITS", "Ranking", "apply_ranking", "ranking", "read_traits", "told_traits"]
+
+Array = npt.NDArray[np.float64]
+
+TRAITS = (
+    "covers",  # the share of the query's weight that its best passage holds
+    "session",  # the best match in words among the other candidates of its session
+    "opens",  # the first turn of a session
+    "answers",  # short, and the turn before it asks
+    "assistant",  # said by a nameless assistant, unless it is asked what that said
+    "named",  # said by the one person whom the query names
+    "near",  # its place by nearness in meaning
+)
+"""The traits, in the order of the columns of `read_traits`."""
+POOL = 60
+"""How many of the best candidates are looked at."""
+_SHORT_WORDS = 12
+_NEAREST = 512
+"""Beyond so many, a place by nearness is no better than another."""
+_DIGITS = 9
+_TOLD = {
+    "covers": "holds most of it in one place",
+    "session": "its session speaks of it elsewhere too",
+    "opens": "opens its session",
+    "answers": "answers a question",
+}
+_TOLD_MIN = 0.08
+"""A trait is named as a reason where it is worth so much."""
+_QUESTION = term_hash(QUESTION)
+
+
+def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | None, among: Ints) -> Array:
+    """The traits of these turns: a row each."""
+    words = scores.parts.get("words")
+    session = index.session[among]
+    held = {
+        "covers": _covered(query, index, among),
+        "session": np.zeros(len(among)) if words is None else _elsewhere(session, words[among]),
+        "opens": index.kept("opens", lambda: _opens(index.session))[among],
+        "answers": _answers(index, among),
+        "assistant": np.zeros(len(among)) if query.addressed else nameless_assistant(index)[among],
+        "named": index.speaker[among] == query.speaker if query.speaker is not None else np.zeros(len(among)),
+        "near": np.zeros(len(among)) if dense is None or dense.turn is None else _nearness(dense.turn, among),
+    }
+    return np.stack([np.asarray(held[name], np.float64) for name in TRAITS], axis=1)
+
+
+def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
+    """The share of the query's weight that the best passage of each turn holds; dates and the one named aside."""
+    passages, starts = (among, np.arange(len(among))) if index.parts is None else index.parts.of(among)
+    names = () if query.speaker is None else index.speakers[query.speaker].casefold().split()
+    held, whole = np.zeros(len(passages)), 0.0
+    for slot in query.slots:
+        if slot.word.startswith(("#m", "#d")) or slot.word in names:
+            continue
+        weight = idf(len(index.ts), len(index.postings(slot.term)[0]))
+        whole += weight
+        held[stand_in(index.part_postings(slot.term)[0], passages)] += weight
+    return np.maximum.reduceat(held, starts) / whole if whole and len(among) else np.zeros(len(among))
+
+
+def _elsewhere(session: Ints, words: Array) -> Array:
+    """For each candidate the best match among the others of its session."""
+    others = np.where((session[:, np.newaxis] == session) & ~np.eye(len(session), dtype=bool), words, 0.0)
+    return others.max(axis=1, initial=0.0)
+
+
+def _opens(session: Ints) -> npt.NDArray[np.bool_]:
+    return np.concatenate(([True], session[1:] != session[:-1]))
+
+
+def _answers(index: ScopeIndex, among: Ints) -> Array:
+    before = np.maximum(among - 1, 0)
+    is_asked = stand_in(index.postings(_QUESTION)[0], before) & (index.session[before] == index.session[among])
+    return (is_asked & (among > 0)) / (1 + ((1 + index.length[among]) / _SHORT_WORDS) ** 2)
+
+
+def _nearness(near: npt.NDArray[np.floating], among: Ints) -> Array:
+    """1 for the nearest turn of the scope, falling with the logarithm of its place."""
+    count = min(_NEAREST, len(near))
+    nearest = np.sort(np.partition(near, len(near) - count)[len(near) - count :])
+    places = count - nearest.searchsorted(near[among], side="right")
+    return 1 - np.log1p(places) / math.log1p(_NEAREST)
+
+
+# -- what they are worth ------------------------------------------------------------------------------
+
+
+class Ranking(NamedTuple):
+    """What each trait is worth, with vectors and without."""
+
+    words: Array
+    vectors: Array
+
+
+@cache
+def ranking(name: str) -> Ranking:
+    """The ranking of this digest: the one that the package has."""
+    written = read_data(__package__, "ranking.json")
+    if digest(written).hex()[: len(name)] != name or not name:
+        raise InvalidInput(
+            f"no learnt ranking is called {name[:80]!r}",
+            path="$.recall.ranking",
+            hint="leave it out: the default names the one that this version has; an empty one ranks without it",
+        )
+    held: Mapping[str, Mapping[str, float]] = json.loads(written)
+    words, vectors = (np.array([held[kind][trait] for trait in TRAITS]) for kind in ("words", "vectors"))
+    return Ranking(words, vectors)
+
+
+def apply_ranking(made: Ranking, traits: Array, base: Array, *, has_vectors: bool) -> Array:
+    """What candidates of this base score are worth by their traits."""
+    worths = np.add.reduce(traits * (made.vectors if has_vectors else made.words), axis=1)
+    found: Array = (base + worths).round(_DIGITS)
+    return found
+
+
+def told_traits(made: Ranking, traits: Sequence[float], *, has_vectors: bool) -> list[str]:
+    """In words, the traits of a candidate that lift it."""
+    weights = (made.vectors if has_vectors else made.words).tolist()
+    worths = {name: trait * weight for name, trait, weight in zip(TRAITS, traits, weights, strict=True)}
+    return [said for name, said in _TOLD.items() if worths[name] >= _TOLD_MIN]
