@@ -218,6 +218,14 @@ class PacketDraft:
             return None
         return "insight_wall" if self.wall.bars_text(text) else None
 
+    def bars_turn(self, turn: Turn) -> Reason | None:
+        """Why a turn may not be told: where it comes from, whose words it repeats, when it was said."""
+        return (
+            self.bars(turn.trust, turn.flags)
+            or self.bars_sentence(turn.id, turn.text)
+            or (self.cues.bars(turn.ts) if self.cues.is_wall else None)
+        )
+
     def _withheld_ids(self) -> dict[str, Reason]:
         found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")
         for turn in self.turns.values():

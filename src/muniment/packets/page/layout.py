@@ -28,8 +28,7 @@ from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (
-    NEAREST_FOUND,
-    NOTHING_FOUND,
+    BLOCKS,
     SECTIONS,
     STABLE_BLOCKS,
     VOLATILE_BLOCKS,
@@ -45,6 +44,7 @@ from muniment.packets.page.lines import (
     insight_line,
     loop_line,
     may_show,
+    not_found_line,
     procedure_line,
     quote_line,
     shown_units,
@@ -179,7 +179,14 @@ def lay_out(sheet: Sheet) -> Page:
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     dates = _Dates(sheet.dated_lines)
-    stable, volatile = ([_block(block, sheet, marks, dates, sections) for block in part] for part in _PARTS)
+    blocks = {block.name: _block(block, sheet, marks, dates) for block in BLOCKS}
+    if sheet.says_not_found:
+        quotes = blocks["quotes"]
+        has_standing = any(blocks[name] for name in _STANDING)
+        quotes[:1] = [not_found_line(has_standing=has_standing, has_quotes=bool(quotes))]
+    for block in BLOCKS:
+        sections[block.section] += blocks[block.name]
+    stable, volatile = ([blocks[block.name] for block in part] for part in _PARTS)
     opening: list[str] = []
     before: list[str] = []
     if any(sections.values()):
@@ -193,6 +200,8 @@ def lay_out(sheet: Sheet) -> Page:
 
 
 _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
+_STANDING: tuple[BlockName, ...] = ("task", "summary", "state", "loops", "tools", "window")
+"""What stands on a page whatever is asked."""
 
 
 class _Dates:
@@ -211,13 +220,10 @@ class _Dates:
         return said_at
 
 
-def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates, sections: dict[Section, list[str]]) -> list[str]:
-    """The lines of a block under its heading, noted under its section too; none where there is nothing to tell."""
+def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates) -> list[str]:
+    """The lines of a block under its heading; none where there is nothing to tell."""
     lines = list(_lines(block.name, sheet, mark, dates)) if may_show(block.name, sheet.purpose) else []
-    if lines:
-        lines.insert(0, block.heading)
-        sections[block.section] += lines
-    return lines
+    return [block.heading, *lines] if lines else []
 
 
 def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
@@ -266,8 +272,6 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
-    if sheet.says_not_found:
-        yield NEAREST_FOUND if sheet.quotes else NOTHING_FOUND
     day = None
     for quote in sheet.quotes:
         evidence_id = quote.evidence_id

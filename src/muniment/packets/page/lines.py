@@ -37,6 +37,7 @@ __all__ = [
     "NEAREST_FOUND",
     "NEXT_ACTIONS",
     "NOTHING_FOUND",
+    "NOT_FOUND_LINES",
     "OBJECTIVE",
     "SECTIONS",
     "STABLE_BLOCKS",
@@ -59,6 +60,7 @@ __all__ = [
     "insight_line",
     "loop_line",
     "may_show",
+    "not_found_line",
     "procedure_line",
     "quote_line",
     "quoted",
@@ -199,8 +201,15 @@ Mark = Callable[[str], str]
 
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
-NOTHING_FOUND = "Nothing in memory answers this."
-NEAREST_FOUND = "Nothing in memory clearly answers this; the nearest it holds:"
+NOTHING_FOUND = "## Nothing in memory answers this."
+NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
+"""Headings, since they are the packet's own word: a line under one could pass for something that was said."""
+NOT_FOUND_LINES = tuple(
+    line.replace("answers this", f"answers this{unless}")
+    for unless in ("", ", unless a line above does")
+    for line in (NOTHING_FOUND, NEAREST_FOUND)
+)
+"""Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
 NEXT_ACTIONS = "next_actions"
@@ -278,6 +287,11 @@ def _inner_text(value: Any, signs: str) -> str:
     text = value_text(value)
     has_parts = isinstance(value, Mapping | list | tuple) and bool(value)
     return f"({text})" if has_parts and any(sign in text for sign in signs) else text
+
+
+def not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
+    """What the page says where memory holds nothing on what is asked; over the nearest quotes, if there are any."""
+    return NOT_FOUND_LINES[2 * has_standing + has_quotes]
 
 
 def day_of(ts: str | None) -> str:
