@@ -348,8 +348,9 @@ _QUOTING: tuple[BlockName, ...] = ("quotes", "window")
 
 
 def _present(draft: PacketDraft) -> frozenset[str]:
-    """The turns on the page that something may be superseded by."""
-    return frozenset(placed.item.turn.id for block in _QUOTING for placed in draft.items(block))
+    """The turns on the page that something may be superseded by, and the results that a line tells of."""
+    turns = [placed.item.turn.id for block in _QUOTING for placed in draft.items(block)]
+    return frozenset((*turns, *(placed.item.ref for placed in draft.items("tools"))))
 
 
 def _outdated(draft: PacketDraft) -> dict[str, list[Outdated]]:

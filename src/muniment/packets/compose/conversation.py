@@ -13,7 +13,7 @@ from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.evidence import is_asked, is_found, strong_ids, worth_of
 from muniment.packets.compose.explain import names_of
-from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
+from muniment.packets.compose.results import cut_turn, results_made_good, said_line, told_of, whole_turn
 from muniment.packets.compose.summary import SummaryLines
 from muniment.packets.page.lines import (
     NOT_FOUND_LINES,
@@ -96,12 +96,15 @@ def _place_loops(draft: PacketDraft) -> None:
 def _place_tools(draft: PacketDraft) -> None:
     """Newest first, as the pool has them; whole, else by reference alone."""
     names = names_of("tool", (tool.ref for tool in draft.pool.tools))
+    made_good = results_made_good(draft.pool.tools)
     taken: set[str] = set()
     for at, (name, tool) in enumerate(zip(names, draft.pool.tools, strict=True)):
         if not may_show("tools", draft.purpose):
             draft.tally.omit(name, "purpose")
         elif (reason := draft.bars(tool.trust, tool.flags) or draft.cues.bars(tool.ts)) is not None:
             draft.tally.omit(name, reason)
+        elif tool.ref in made_good:
+            draft.tally.omit(name, "superseded")
         elif tool.ref in taken:
             draft.tally.omit(name, "duplicate")
         elif (other := _same_result(draft, tool)) is not None:

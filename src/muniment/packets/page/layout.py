@@ -36,6 +36,7 @@ from muniment.packets.page.lines import (
     BlockName,
     Mark,
     Section,
+    StateUnit,
     day_heading,
     day_of,
     episode_text,
@@ -229,7 +230,9 @@ def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates) -> list[str]:
 def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
     match name:
         case "task" | "state":
-            return (state_line(unit, mark) for unit in shown_units(sheet.state, sheet.purpose, name))
+            units = list(shown_units(sheet.state, sheet.purpose, name))
+            shown = _shown(sheet, units)
+            return (state_line(unit, mark, shown) for unit in units)
         case "facts":
             return _facts(sheet, mark)
         case "procedures":
@@ -258,6 +261,17 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
             return _episodes(sheet, mark, dates)
         case "insights":
             return _insights(sheet, mark)
+
+
+def _shown(sheet: Sheet, units: Iterable[StateUnit]) -> set[str]:
+    """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
+    shown = {quote.evidence_id for quote in sheet.quotes}
+    shown |= {unit.value.ref for unit in units if isinstance(unit.value, ToolEvidence) and unit.value.summary}
+    if may_show("window", sheet.purpose):
+        shown |= {turn.evidence_id for turn in sheet.window}
+    if may_show("tools", sheet.purpose):
+        shown |= {tool.ref for tool in sheet.tools if tool.summary}
+    return shown
 
 
 def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:

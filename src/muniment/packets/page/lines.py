@@ -217,7 +217,10 @@ NEXT_ACTIONS = "next_actions"
 CONFLICTS = "conflicts"
 """Where what is not settled stands: `{conflict_id, description, side_a, side_b, trust}` each, sides by evidence id."""
 FAILURES = "failures"
-"""Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each."""
+"""Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each, and
+`passed` where the call was answered since."""
+_TOOL_FAILURE = "tool_failure"
+"""The category of a failure that is no more than a tool's result."""
 OBJECTIVE = "objective"
 """Where the run's objective stands, if its goal is another."""
 DONE = "done_definition"
@@ -377,7 +380,8 @@ def state_evidence(unit: StateUnit) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id_ for id_ in named if isinstance(id_, str) and id_))
 
 
-def state_line(unit: StateUnit, mark: Mark) -> str:
+def state_line(unit: StateUnit, mark: Mark, shown: Container[str] = frozenset()) -> str:
+    """`shown` is the evidence whose own words stand on the page: of a tool's result that failed they stand once."""
     value = unit.value
     if isinstance(value, Decision):
         return _cited(f"decided: {flat(value.statement)}", unit, mark)
@@ -388,7 +392,7 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part in _NOUNS:
-        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark)}", unit, mark)
+        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark, shown)}", unit, mark)
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
     return f"{noun} {flat(unit.key)}: {value_text(value)}"
 
@@ -405,27 +409,33 @@ _NOUNS: dict[StatePart, str] = {
 }
 
 
-def _words(unit: StateUnit, mark: Mark) -> str:
+def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     """What a unit says, on one line."""
     value = unit.value
     if not isinstance(value, Mapping):
         return value_text(value)
     if unit.part == "failures" and isinstance(value.get("why"), str):
-        return _failure_words(value)
+        return _failure_words(value, shown)
     if unit.part == "conflicts" and isinstance(value.get("description"), str):
         return _conflict_words(value, mark)
     said = value.get(_SAID[unit.part]) if unit.part in _SAID else None
     return value_text(said if isinstance(said, str) else value)
 
 
-def _failure_words(failure: Mapping[str, Any]) -> str:
-    """`where: why`, with its kind unless a tool's result says it, and how often it was met."""
+def _failure_words(failure: Mapping[str, Any], shown: Container[str]) -> str:
+    """`where: why`, with its kind unless a tool's result says it, how often it was met, and whether it passed since.
+
+    Where the result itself stands on the page it tells why.
+    """
     where, category, times = (failure.get(key) for key in ("where", "category", "times"))
+    is_result = category == _TOOL_FAILURE
     why = " ".join(failure["why"].split())
-    said = f"{flat(where)}: {why}" if isinstance(where, str) else why
-    notes = [flat(category)] if isinstance(category, str) and category != "tool_failure" else []
+    if isinstance(where, str):
+        why = flat(where) if is_result and failure.get("evidence_id") in shown else f"{flat(where)}: {why}"
+    notes = [flat(category)] if isinstance(category, str) and not is_result else []
     notes += [f"{times} times"] if isinstance(times, int) and times > 1 else []
-    return f"{said} ({', '.join(notes)})" if notes else said
+    notes += ["passed since"] if failure.get("passed") is True else []
+    return f"{why} ({', '.join(notes)})" if notes else why
 
 
 def _conflict_words(conflict: Mapping[str, Any], mark: Mark) -> str:
