@@ -170,6 +170,11 @@ class PacketDraft:
             if line.evidence_id not in self.turns
         }
         """Sentences of turns that are not here themselves."""
+        self.answers: dict[str, dict[str, str]] = {
+            **{name: line.cited for name, line in self.lines.items() if line.cited is not None},
+            **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
+        }
+        """Answers to earlier pages, and what their marks named there."""
         self.superseded = superseded_in(pool)
         """What of the turns and sentences is outdated, and by which turn."""
         self.found = True

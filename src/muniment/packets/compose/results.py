@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import cut_excerpt
 from muniment.memory.results.tool_text import call_of_line, call_without_failure
 from muniment.memory.turns import Turn
-from muniment.packets.compose.budget import TYPICAL_MARK, cut_text
+from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said
 from muniment.packets.page.lines import StateUnit, excerpt_line, quote_line
 from muniment.packets.pool import ToolCandidate
@@ -52,6 +53,7 @@ def _said_line(draft: PacketDraft, said: Said) -> str:
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)
     is_result, said_at = turn.kind == "tool_result", draft.counted_from(turn)
+    text = text if turn.cited is None else with_marks(text, turn.cited, typical_mark)
     return quote_line(TYPICAL_MARK, who, text, note, is_result=is_result, said_at=said_at)
 
 

@@ -23,6 +23,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.record import JsonObject, JsonValue
+from muniment.core.text.citation_marks import with_marks
 from muniment.errors import InvalidRecord
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
@@ -31,12 +32,13 @@ from muniment.packets.page.lines import (
     BLOCKS,
     SECTIONS,
     STABLE_BLOCKS,
+    STATE_PARTS,
     VOLATILE_BLOCKS,
+    Answers,
     Block,
     BlockName,
     Mark,
     Section,
-    StateUnit,
     day_heading,
     day_of,
     episode_text,
@@ -58,6 +60,7 @@ from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
 
 __all__ = [
+    "ANSWER_MARKS",
     "DATED_LINES",
     "EXCERPTS",
     "MARKS",
@@ -77,6 +80,8 @@ SAID = "message"
 """The type of citation of what somebody said: days that it names are counted from when that was."""
 MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
+ANSWER_MARKS = "answer_marks"
+"""Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
 DATED_LINES = "dated_lines"
 """Where a packet keeps how many lines have their days resolved, if there was no room for all."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
@@ -153,6 +158,8 @@ class Sheet:
     """Numbers that evidence has already, by its id."""
     next_mark: int = 1
     """The number of the next piece of evidence that has none."""
+    answers: Answers = field(default_factory=dict)
+    """What the marks of answers to earlier pages named there."""
     dated_lines: int | None = None
     """How many lines have the days resolved that they name, from the first on; None where all have."""
 
@@ -230,15 +237,14 @@ def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates) -> list[str]:
 def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
     match name:
         case "task" | "state":
-            units = list(shown_units(sheet.state, sheet.purpose, name))
-            shown = _shown(sheet, units)
-            return (state_line(unit, mark, shown) for unit in units)
+            shown = _shown(sheet)
+            return (state_line(unit, mark, shown) for unit in shown_units(sheet.state, sheet.purpose, name))
         case "facts":
             return _facts(sheet, mark)
         case "procedures":
             return (procedure_line(procedure, mark) for procedure in sheet.procedures)
         case "summary":
-            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at)]
+            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at, sheet.answers)]
             return said if sheet.summary else ()
         case "quotes":
             return _quotes(sheet, mark, dates)
@@ -252,6 +258,7 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
                     mark(turn.evidence_id),
                     dates(turn.text, turn.said_at),
                     _note(sheet, turn, mark),
+                    mark,
                 )
                 for turn in sheet.window
             )
@@ -263,10 +270,11 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
             return _insights(sheet, mark)
 
 
-def _shown(sheet: Sheet, units: Iterable[StateUnit]) -> set[str]:
+def _shown(sheet: Sheet) -> set[str]:
     """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
     shown = {quote.evidence_id for quote in sheet.quotes}
-    shown |= {unit.value.ref for unit in units if isinstance(unit.value, ToolEvidence) and unit.value.summary}
+    if sheet.purpose in STATE_PARTS["tool_evidence"]:
+        shown |= {tool.ref for tool in sheet.state.tool_evidence or () if tool.summary}
     if may_show("window", sheet.purpose):
         shown |= {turn.evidence_id for turn in sheet.window}
     if may_show("tools", sheet.purpose):
@@ -293,18 +301,22 @@ def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
             day = day_of(quote.ts)
             yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark))
+        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark), mark)
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
     return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
 
 
-def _quote(sheet: Sheet, quote: Quoted, mark: str, said_at: str | None, note: str = "") -> str:
+def _quote(sheet: Sheet, quote: Quoted, own: str, said_at: str | None, note: str, mark: Mark) -> str:
     if quote.excerpt is not None:
-        return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
+        return excerpt_line(own, quote.who, quote.evidence_id, quote.excerpt, note)
     is_result = quote.evidence_id in sheet.results
-    return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=said_at)
+    text = quote.text
+    if (named := sheet.answers.get(quote.evidence_id)) is not None:
+        shown = _shown(sheet)
+        text = with_marks(text, named, lambda id_: mark(id_) if id_ in shown else None)
+    return quote_line(own, quote.who, text, note, is_result=is_result, said_at=said_at)
 
 
 def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
@@ -312,7 +324,7 @@ def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
         return dates(sentence, sheet.said_at(source))
 
     for episode in sheet.episodes:
-        yield episode_text(episode, sheet.who, mark, sheet.results, said_at)
+        yield episode_text(episode, sheet.who, mark, sheet.results, said_at, sheet.answers)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -369,6 +381,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         said_at={each.id: each.ts for each in packet.citations if each.ts and each.type == SAID}.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
         known_marks=_marks_of(packet),
+        answers=_answers_of(packet),
         dated_lines=_dated_lines_of(packet),
     )
 
@@ -424,6 +437,17 @@ def _marks_of(packet: MemoryPacket) -> dict[str, int]:
         name: int(number) for number, name in held.items() if _NUMBER.fullmatch(number) and isinstance(name, str)
     }
     return numbers if len(numbers) == len(held) else {}
+
+
+def _answers_of(packet: MemoryPacket) -> dict[str, dict[str, str]]:
+    """What the packet says of the marks of answers in it, as far as it is what we write there."""
+    held = (packet.explain.determinism or {}).get(ANSWER_MARKS)
+    tables = held if isinstance(held, Mapping) else {}
+    return {
+        name: {number: id_ for number, id_ in table.items() if isinstance(id_, str)}
+        for name, table in tables.items()
+        if isinstance(table, Mapping)
+    }
 
 
 def _dated_lines_of(packet: MemoryPacket) -> int | None:

@@ -21,6 +21,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
+from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import dated, undated
@@ -38,12 +39,14 @@ __all__ = [
     "NEXT_ACTIONS",
     "NOTHING_FOUND",
     "NOT_FOUND_LINES",
+    "NO_ANSWERS",
     "OBJECTIVE",
     "SECTIONS",
     "STABLE_BLOCKS",
     "STATE_LISTS",
     "STATE_PARTS",
     "VOLATILE_BLOCKS",
+    "Answers",
     "Block",
     "BlockName",
     "Mark",
@@ -199,6 +202,9 @@ def may_show(name: BlockName, purpose: Purpose) -> bool:
 Mark = Callable[[str], str]
 """An evidence id → its mark on the page, such as `[3]`."""
 
+Answers = Mapping[str, Mapping[str, str]]
+"""Of answers that were given for an earlier page, by their ids: what each number of their marks named there."""
+NO_ANSWERS: Answers = {}
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
 NOTHING_FOUND = "## Nothing in memory answers this."
@@ -260,6 +266,7 @@ _FORGED = re.compile(
 )
 """Where a further line of evidence begins that reads like a line of the page."""
 _CITED = re.compile(r"(?: \[[^\[\]\n]{1,256}\])+$", re.MULTILINE)
+_CITED_LAST = re.compile(r" \[([^\[\]\n]{1,256})\]$")
 _CITED_ID = re.compile(r"\[([^\[\]\n]{1,256})\]")
 
 
@@ -517,15 +524,20 @@ def summary_text(
     mark: Mark,
     who: Callable[[str], str | None],
     said_at: Callable[[str], str | None],
+    answers: Answers = NO_ANSWERS,
 ) -> str:
     """The rolling summary with marks in place of the evidence ids that close its lines, and the days resolved that a
-    line names: on small pages too, since what stands there is to be the same in the next packet."""
+    line names: on small pages too, since what stands there is to be the same in the next packet. So an answer's own
+    marks are left out, whatever else is on the page."""
 
     def marked(found: re.Match[str]) -> str:
         return mark(found[1]) if found[1] in cited else found[0]
 
     lines = []
     for line in rolling_summary.split("\n"):
+        own = _CITED_LAST.search(line) if answers and not line.startswith(f"{GIVEN}: ") else None
+        if own is not None and own[1] in answers:
+            line = f"{_without_marks(line[: own.start()], answers[own[1]])}{own[0]}"
         closing = _CITED.search(line)
         text, ids = (line[: closing.start()], _CITED_ID.findall(closing[0])) if closing else (line, [])
         if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
@@ -533,6 +545,10 @@ def summary_text(
             text = named + dated(said, said_at(ids[0]))
         lines.append(text + (_CITED_ID.sub(marked, closing[0]) if closing else ""))
     return "\n".join(lines)
+
+
+def _without_marks(text: str, named: Mapping[str, str]) -> str:
+    return with_marks(text, named, lambda _: None)
 
 
 def _named(text: str, who: str | None) -> tuple[str, str]:
@@ -576,6 +592,7 @@ def episode_text(
     mark: Mark,
     results: Container[str] = frozenset(),
     said_at: Callable[[str, str], str | None] = lambda _source, _sentence: None,
+    answers: Answers = NO_ANSWERS,
 ) -> str:
     """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences.
 
@@ -588,6 +605,8 @@ def episode_text(
         source = episode.sources[at] if at < len(episode.sources) else None
         speaker = who(source) if source else None
         joint = " →" if source in results else ":"
+        if source is not None and source in answers:
+            sentence = _without_marks(sentence, answers[source])
         told = flat(dated(sentence, said_at(source, sentence) if source else None))
         said = f"{flat(speaker)}{joint} {told}" if speaker else told
         lines.append(f"{said} {mark(source)}" if source else said)
