@@ -48,7 +48,7 @@ def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Coll
     return dict.fromkeys(numbers, "") | dict(zip(known, evidence_ids, strict=True))
 
 
-def with_marks(text: str, named: Mapping[str, str], mark: Callable[[str], str | None]) -> str:
+def with_marks(text: str, named: Mapping[str, str], mark: Callable[[str], str | None] = lambda _: None) -> str:
     """A text with the marks that the evidence has elsewhere; those of evidence that has none there are left out.
 
     `named` says what each number names. What stands in code stays, and so do brackets behind a word that name nothing:

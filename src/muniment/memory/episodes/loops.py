@@ -35,5 +35,5 @@ def open_loops(turns: Sequence[ReadTurn]) -> list[OpenLoop]:
 
 def _loop(question: str, turn: Turn) -> OpenLoop:
     owner = "agent" if turn.role == "user" else "user"
-    question = with_marks(question, turn.cited or {}, lambda _: None)
+    question = with_marks(question, turn.cited or {})
     return OpenLoop.model_validate({"question": question, "owner": owner, "status": "open", "evidence_id": turn.id})

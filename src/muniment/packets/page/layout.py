@@ -30,6 +30,8 @@ from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (
     BLOCKS,
+    NEAREST_FOUND,
+    NOTHING_FOUND,
     SECTIONS,
     STABLE_BLOCKS,
     STATE_PARTS,
@@ -47,23 +49,22 @@ from muniment.packets.page.lines import (
     insight_line,
     loop_line,
     may_show,
-    not_found_line,
     procedure_line,
     quote_line,
     shown_units,
     state_line,
     summary_text,
-    superseded_note,
     tool_line,
 )
 from muniment.packets.page.opening import PREAMBLE, today_line
-from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
+from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in, superseded_note
 
 __all__ = [
     "ANSWER_MARKS",
     "DATED_LINES",
     "EXCERPTS",
     "MARKS",
+    "NOT_FOUND_LINES",
     "SAID",
     "Page",
     "Quoted",
@@ -84,6 +85,12 @@ ANSWER_MARKS = "answer_marks"
 """Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
 DATED_LINES = "dated_lines"
 """Where a packet keeps how many lines have their days resolved, if there was no room for all."""
+NOT_FOUND_LINES = tuple(
+    line.replace("answers this", f"answers this{unless}")
+    for unless in ("", ", unless a line above does")
+    for line in (NOTHING_FOUND, NEAREST_FOUND)
+)
+"""Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
@@ -191,7 +198,7 @@ def lay_out(sheet: Sheet) -> Page:
     if sheet.says_not_found:
         quotes = blocks["quotes"]
         has_standing = any(blocks[name] for name in _STANDING)
-        quotes[:1] = [not_found_line(has_standing=has_standing, has_quotes=bool(quotes))]
+        quotes[:1] = [_not_found_line(has_standing=has_standing, has_quotes=bool(quotes))]
     for block in BLOCKS:
         sections[block.section] += blocks[block.name]
     stable, volatile = ([blocks[block.name] for block in part] for part in _PARTS)
@@ -205,6 +212,11 @@ def lay_out(sheet: Sheet) -> Page:
     text = first + joined(chain(before, *volatile))
     shown = {str(number): name for name, number in marks.shown.items()}
     return Page(text, shown, sections, opening, len(first))
+
+
+def _not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
+    """What the page says where memory holds nothing on what is asked; over the nearest quotes, if there are any."""
+    return NOT_FOUND_LINES[2 * has_standing + has_quotes]
 
 
 _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)

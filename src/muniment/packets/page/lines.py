@@ -38,7 +38,6 @@ __all__ = [
     "NEAREST_FOUND",
     "NEXT_ACTIONS",
     "NOTHING_FOUND",
-    "NOT_FOUND_LINES",
     "NO_ANSWERS",
     "OBJECTIVE",
     "SECTIONS",
@@ -63,7 +62,6 @@ __all__ = [
     "insight_line",
     "loop_line",
     "may_show",
-    "not_found_line",
     "procedure_line",
     "quote_line",
     "quoted",
@@ -75,7 +73,6 @@ __all__ = [
     "summary_evidence",
     "summary_line",
     "summary_text",
-    "superseded_note",
     "tool_line",
     "value_text",
 ]
@@ -210,12 +207,6 @@ HINTS = "memory_hints"
 NOTHING_FOUND = "## Nothing in memory answers this."
 NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
 """Headings, since they are the packet's own word: a line under one could pass for something that was said."""
-NOT_FOUND_LINES = tuple(
-    line.replace("answers this", f"answers this{unless}")
-    for unless in ("", ", unless a line above does")
-    for line in (NOTHING_FOUND, NEAREST_FOUND)
-)
-"""Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
 NEXT_ACTIONS = "next_actions"
@@ -297,11 +288,6 @@ def _inner_text(value: Any, signs: str) -> str:
     text = value_text(value)
     has_parts = isinstance(value, Mapping | list | tuple) and bool(value)
     return f"({text})" if has_parts and any(sign in text for sign in signs) else text
-
-
-def not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
-    """What the page says where memory holds nothing on what is asked; over the nearest quotes, if there are any."""
-    return NOT_FOUND_LINES[2 * has_standing + has_quotes]
 
 
 def day_of(ts: str | None) -> str:
@@ -499,11 +485,6 @@ def _left_out(gap: Gap) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def superseded_note(by: str | None) -> str:
-    """What follows on outdated evidence: by which mark it is outdated, where that stands on the page."""
-    return f" (superseded by {by})" if by else " (superseded)"
-
-
 def summary_line(line: SessionLine, text: str, who: str | None) -> str:
     """A line of the packet's rolling_summary: what kind it is, the sentence, then its evidence ids in brackets."""
     cited = "".join(f" [{evidence_id}]" for evidence_id in summary_evidence(line))
@@ -537,7 +518,7 @@ def summary_text(
     for line in rolling_summary.split("\n"):
         own = _CITED_LAST.search(line) if answers and not line.startswith(f"{GIVEN}: ") else None
         if own is not None and own[1] in answers:
-            line = f"{_without_marks(line[: own.start()], answers[own[1]])}{own[0]}"
+            line = f"{with_marks(line[: own.start()], answers[own[1]])}{own[0]}"
         closing = _CITED.search(line)
         text, ids = (line[: closing.start()], _CITED_ID.findall(closing[0])) if closing else (line, [])
         if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
@@ -545,10 +526,6 @@ def summary_text(
             text = named + dated(said, said_at(ids[0]))
         lines.append(text + (_CITED_ID.sub(marked, closing[0]) if closing else ""))
     return "\n".join(lines)
-
-
-def _without_marks(text: str, named: Mapping[str, str]) -> str:
-    return with_marks(text, named, lambda _: None)
 
 
 def _named(text: str, who: str | None) -> tuple[str, str]:
@@ -606,7 +583,7 @@ def episode_text(
         speaker = who(source) if source else None
         joint = " →" if source in results else ":"
         if source is not None and source in answers:
-            sentence = _without_marks(sentence, answers[source])
+            sentence = with_marks(sentence, answers[source])
         told = flat(dated(sentence, said_at(source, sentence) if source else None))
         said = f"{flat(speaker)}{joint} {told}" if speaker else told
         lines.append(f"{said} {mark(source)}" if source else said)
