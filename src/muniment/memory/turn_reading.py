@@ -77,6 +77,8 @@ class LiveTurn:
         said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
         if entry.tool is not None:
             said["tool"] = entry.tool.to_wire()
+        if entry.cited is not None:
+            said["cited"] = entry.cited.to_wire()
         return cls(row, said, text)
 
     @property
@@ -110,6 +112,16 @@ class LiveTurn:
         tool = self._said.get("tool")
         return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
 
+    @cached_property
+    def cited(self) -> dict[str, str] | None:
+        """What the marks of an answer named, by number, on the page that it was given for; None of anything else."""
+        cited = self._said.get("cited")
+        if cited is None:
+            return None
+        from muniment.core.text.citation_marks import named_by_marks
+
+        return named_by_marks(self.text, cited["evidence_ids"], cited["unknown_marks"]) or None
+
     @property
     def is_ok(self) -> bool:
         """False of a tool's result that says it failed."""
@@ -135,7 +147,7 @@ class LiveTurn:
         return result_line(self.call or turn.role, self.text, self.is_ok)
 
     def _turn(self, query: str) -> Turn:
-        from muniment.memory.turns import WHOLE, Turn
+        from muniment.memory.turns import Turn, fields_of
 
         text, excerpt = self.text[:TURN_CHARS_MAX], None
         if self.call is not None and len(self.text) > TURN_CHARS_MAX:
@@ -156,8 +168,9 @@ class LiveTurn:
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),
                 "excerpt": excerpt,
+                "cited": self.cited,
             },
-            WHOLE if excerpt is None else None,
+            fields_of(has_excerpt=excerpt is not None, is_answer=self.cited is not None),
         )
 
 

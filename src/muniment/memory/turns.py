@@ -1,6 +1,6 @@
 """A turn that may be quoted, a sentence of one, and a stretch of them."""
 
-from functools import cached_property
+from functools import cache, cached_property
 from json.encoder import encode_basestring as _quote
 from typing import Literal
 
@@ -12,7 +12,6 @@ from muniment.core.text.statements import Statement, read_statements
 from muniment.core.vocabulary import Trust
 
 __all__ = [
-    "WHOLE",
     "EpisodeCandidate",
     "Excerpt",
     "PacketRole",
@@ -21,6 +20,7 @@ __all__ = [
     "SummaryKind",
     "SummaryLine",
     "Turn",
+    "fields_of",
     "told_text",
 ]
 
@@ -71,13 +71,16 @@ class Turn(Record):
     flags: Items[str]
     excerpt: Absent[Excerpt] = None
     """Of a tool's long result: which stretches of it `text` is made of."""
+    cited: Absent[dict[str, str]] = None
+    """Of an answer that was observed with its build: what its marks named there, by number; nothing, an empty text."""
 
     @cached_property
     def written(self) -> Written:
         """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
         excerpt = "" if self.excerpt is None else f'"excerpt":{canonical_text(self.excerpt.to_wire())},'
+        cited = "" if self.cited is None else f'"cited":{canonical_text(self.cited)},'
         return Written(
-            f'{{{excerpt}"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'{{{cited}{excerpt}"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
             f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
             f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
             f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
@@ -106,8 +109,11 @@ class Turn(Record):
         return read_words(self.text)
 
 
-WHOLE = {name for name in Turn.model_fields if name != "excerpt"}
-"""The fields that a turn has whose text is there whole."""
+@cache
+def fields_of(*, has_excerpt: bool, is_answer: bool) -> set[str]:
+    """The fields that are set of a turn; shared, since nobody adds to them."""
+    absent = {name for name, is_there in (("excerpt", has_excerpt), ("cited", is_answer)) if not is_there}
+    return set(Turn.model_fields) - absent
 
 
 def told_text(turn: Turn, text: str) -> str:
@@ -125,6 +131,8 @@ class SummaryLine(Record):
     role: Absent[PacketRole] = None
     speaker: Absent[str] = None
     trust: Absent[Trust] = None
+    cited: Absent[dict[str, str]] = None
+    """As a turn's."""
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:

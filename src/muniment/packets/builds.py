@@ -56,7 +56,7 @@ __all__ = [
     "recompose",
 ]
 
-COMPOSER = 2
+COMPOSER = 3
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
@@ -95,9 +95,10 @@ class Build:
     def found(self) -> bool:
         """Does memory hold something on what was asked?
 
-        True where a quote is evidence with `policy.compose.found_min` or more, or a fact of the packet or a verified
-        claim of the run has `match_min` of what was asked for. Where nothing was asked, true where anything stands in
-        the packet. It is kept in the packet itself (`explain.filters.evidence`); of a build that an earlier version
+        True where a quote is evidence with `policy.compose.found_min` or more, where a fact of the packet or a line of
+        the run's state has `match_min` of what was asked for, and where only the work at hand, or the talk itself, was
+        asked about ("what next?") and a line tells of it. Where nothing was asked, true where anything stands in the
+        packet. It is kept in the packet itself (`explain.filters.evidence`); of a build that an earlier version
         composed it is not known, and true where there is a text.
         """
         told = self.packet.explain.filters.get("evidence")

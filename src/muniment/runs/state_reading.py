@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.memory_packet import OpenLoop
+from muniment.core.canonical import canonical_text, read_canonical
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.vocabulary import Trust
@@ -35,6 +36,8 @@ __all__ = [
 
 FAILURES_READ = 100
 """How many of a run's latest failures are looked at."""
+RESULTS_READ = 200
+"""How many of a run's latest results are looked at for whether a call that failed was answered since."""
 ACTIONS_READ = 16
 """Plans of the same moment, of which the last to be written stands."""
 SIDE_MAX = 2
@@ -144,6 +147,8 @@ class _Failure(NamedTuple):
     item: Item
     told: dict[str, Any]
     ids: tuple[str, ...]
+    is_good: bool
+    """Was the call that it is about answered since?"""
 
 
 class _Source(NamedTuple):
@@ -156,19 +161,25 @@ class _Source(NamedTuple):
 
 
 def failures_met(reader: Reader, scope: Scope, limit: int) -> Listed:
-    """What was tried and failed: what the run itself told of first, then what tools answered, the latest of each."""
+    """What was tried and failed: what the run itself told of first, then what tools answered, the latest of each.
+
+    A call that was made again and answered has not failed; a reason that the run gave for it says that it passed since.
+    """
     where: tuple[Condition, ...] = (("kind", "=", "failure"), ("run_id", "=", scope.run_id), ("receipt_id", "=", None))
     order = ("created_at", "id", "version")
     rows = select_items(reader, where, order=order, descending=True, limit=FAILURES_READ)
+    told = [(item, item.plain()) for item in rows if item.user_id == scope.user_id]
+    told = [(item, said) for item, said in told if _is_told(said)]
+    rests_on = _sources(reader, [item.id for item, _ in told])
+    made_good = _made_good(reader, scope, [source for sources in rests_on.values() for source in sources])
     found: dict[str, _Failure] = {}
-    for item in rows:
-        told = item.plain()
-        mark = told.get("fingerprint")
-        if item.user_id != scope.user_id or not isinstance(mark, str) or not _is_told(told):
+    for item, said in told:
+        is_good = any(source.id in made_good for source in rests_on[item.id])
+        if is_good and said["category"] == TOOL_FAILURE:
             continue
-        known = found.get(mark)
-        found[mark] = _Failure(item, told, (item.id,)) if known is None else known._replace(ids=(*known.ids, item.id))
-    rests_on = _sources(reader, [each.item.id for each in found.values()])
+        known = found.get(said["fingerprint"])
+        met = _Failure(item, said, (), is_good) if known is None else known
+        found[said["fingerprint"]] = met._replace(ids=(*met.ids, item.id))
     told_of = [each for each in found.values() if each.told["category"] != TOOL_FAILURE]
     answered = [each for each in found.values() if each.told["category"] == TOOL_FAILURE]
     # Of a tool's result that the run gave its own reason for, the reason is enough.
@@ -183,7 +194,7 @@ def failures_met(reader: Reader, scope: Scope, limit: int) -> Listed:
 
 def _is_told(told: dict[str, Any]) -> bool:
     """An imported item may hold anything."""
-    return all(isinstance(told.get(key), str) for key in ("category", "where", "why"))
+    return all(isinstance(told.get(key), str) for key in ("category", "where", "why", "fingerprint"))
 
 
 def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, Any]:
@@ -194,12 +205,51 @@ def _shown_failure(failure: _Failure, sources: Sequence[_Source]) -> dict[str, A
     }
     if len(failure.ids) > 1:
         shown["times"] = len(failure.ids)
+    if failure.is_good:
+        shown["passed"] = True
     if evidence:
         shown["evidence_id"] = evidence[0].id
     shown["trust"] = failure.item.trust
     suspect = any(INSTRUCTION_LIKE in source.flags.split(",") for source in evidence)
     flags = _flags(failure.item.trust, f"{failure.told['where']}\n{failure.told['why']}")
     return shown | ({"flags": [INSTRUCTION_LIKE]} if suspect else flags)
+
+
+class _Result(NamedTuple):
+    """A tool's result, of which the call and whether it worked are asked."""
+
+    id: str
+    body: str | None
+
+
+def _made_good(reader: Reader, scope: Scope, sources: Sequence[_Source]) -> frozenset[str]:
+    """The results among these of calls that failed and, made again with the same arguments, were answered since.
+
+    Looked for among the latest results of the run, and no further back than the first of these.
+    """
+    failed = [source for source in sources if source.kind == "tool_result"]
+    if not failed:
+        return frozenset()
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", scope.user_id),
+        ("session_id", "=", scope.session_id),
+        ("seq", ">=", min(source.seq for source in failed)),
+        ("run_id", "=", scope.run_id),
+        ("kind", "=", "tool_result"),
+    )
+    order = ("user_id", "session_id", "seq")
+    answered: set[str] = set()
+    found: set[str] = set()
+    for row in select(reader, ENTRIES, where, into=_Result, order=order, descending=True, limit=RESULTS_READ):
+        tool = read_canonical(row.body).get("tool") if row.body is not None else None
+        if tool is None:
+            continue
+        call = canonical_text([tool["name"], tool.get("args") or {}])
+        if tool["ok"]:
+            answered.add(call)
+        elif call in answered:
+            found.add(row.id)
+    return frozenset(found)
 
 
 def _sources(reader: Reader, item_ids: Sequence[str]) -> dict[str, list[_Source]]:

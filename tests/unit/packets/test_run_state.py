@@ -100,7 +100,8 @@ def test_a_planners_packet_begins_with_the_task_and_tells_where_the_run_stands(m
     failure = next(each for each in state["failures"] if each["category"] == "wrong_tool")
     mark = marks[failure["evidence_id"]]
     assert f"failed: copying with cp: cp loses the owners of files (wrong_tool) [{mark}]" in lines
-    assert any(line.startswith("failed: rsync: rsync: write failed: no space left [") for line in lines)
+    assert any(line.startswith("failed: rsync [") for line in lines), "why stands with the result, once"
+    assert build.text.count("no space left") == 1
     [conflict] = state["conflicts"]
     sides = f"[{marks[conflict['side_a'][0]]}] against [{marks[conflict['side_b'][0]]}]"
     assert f"conflict: do both stores hold the same files? {sides}" in lines
@@ -192,15 +193,21 @@ def test_it_is_the_same_after_a_rebuild(mem: Memory) -> None:
 def test_it_does_not_depend_on_how_long_ago_it_was_told(mem: Memory) -> None:
     """Two hundred turns later, after several snapshots, the state reads as it did."""
     run = told(mem)
-    first = sections(run.compose("planner", now=NOW, max_tokens=4000))
+    first = run.compose("planner", now=NOW, max_tokens=4000)
     for number in range(200):
         run.observe("assistant", f"Copied folder number {number}.")
         if number % 60 == 59:
             run.log.compact()
-    later = sections(mem.resume("r1").run.compose("planner", now=NOW, max_tokens=4000))
-    bare = [[line.partition(" [")[0] for line in found["## State"]] for found in (first, later)]
-    assert later["## Task"] == first["## Task"]
+    later = mem.resume("r1").run.compose("planner", now=NOW, max_tokens=4000)
+    assert later.packet.short_term.working_state == first.packet.short_term.working_state
+    assert sections(later)["## Task"] == sections(first)["## Task"]
+    why = "rsync: write failed: no space left"
+    bare = [
+        [line.partition(" [")[0].removesuffix(f": {why}") for line in sections(build)["## State"]]
+        for build in (first, later)
+    ]
     assert bare[0] == bare[1]
+    assert [build.text.count(why) for build in (first, later)] == [1, 1], "with the result, and when that has gone by"
 
 
 @pytest.mark.req("TM-02")
@@ -349,7 +356,8 @@ def test_a_failure_met_again_is_told_once_with_how_often_and_own_reasons_come_fi
     lines = [line for line in sections(build)["## State"] if line.startswith("failed: ")]
     assert len(lines) == 6
     assert lines[0].startswith("failed: parser: quotes were not the cause (wrong_guess) [")
-    assert any(line.startswith("failed: curl: timeout after 18 s (9 times) [") for line in lines)
+    assert any(line.startswith("failed: curl (9 times) [") for line in lines)
+    assert build.text.count("timeout after 18 s") == 1
 
 
 @pytest.mark.req("TM-02")
@@ -359,6 +367,68 @@ def test_a_tools_failure_that_the_run_explained_is_told_by_the_explanation(mem: 
     run.log.failure("bad_fixture", "tests/auth", "the fixture has no plus sign", evidence=[failed.id])
     lines = [line for line in run.compose("planner").text.splitlines() if line.startswith("failed: ")]
     assert lines == ["failed: tests/auth: the fixture has no plus sign (bad_fixture) [1]"]
+
+
+@pytest.mark.req("TM-03")
+@pytest.mark.parametrize("query", ["", "run the billing tests", "Where is the harbour?"])
+@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
+@pytest.mark.parametrize(
+    "content", ["2 failed: a", "collected 9\n2 failed: a\nin 3 s", f"disk full {list(range(99))}", ""]
+)
+def test_a_result_that_failed_stands_once(make: Callable[..., Memory], purpose: Any, query: str, content: str) -> None:
+    mem = make("memory")
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="Ship it")
+    run.observe("user", "Please run the billing tests.")
+    failed = run.observe_tool("run_tests", args={"suite": "billing"}, content=content, ok=False)
+    for _ in range(3):
+        build = checked(mem, run.compose(purpose, query=query))
+        assert build.text.count(" ".join((content or "no output").splitlines()[0].split()[:18])) <= 1
+        lines = [each for each in build.text.splitlines() if "run_tests" in each]
+        assert len(lines) <= 2
+        if purpose != "responder":
+            marks = {name: mark for mark, name in build.marks.items()}
+            assert lines[0].startswith("failed: run_tests")
+            assert lines[0].endswith(f"[{marks[failed.id]}]")
+        for number in range(4):
+            run.observe_tool("ls", args={"folder": number}, content="ok")
+            run.observe("user", f"Remark {number} on the weather.")
+
+
+@pytest.mark.req("TM-01", "TM-03")
+@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
+@pytest.mark.parametrize("query", ["", "what failed?", "run_tests billing"])
+def test_a_call_that_was_answered_since_has_not_failed(mem: Memory, purpose: Any, query: str) -> None:
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="Ship it")
+    calls: list[dict[str, Any]] = [{"args": {"suite": "billing", "fast": True}}, {}]
+    for call in calls:
+        run.observe_tool("run_tests", content="2 failed: test_total", ok=False, **call)
+    run.observe_tool("run_tests", args={"suite": "login"}, content="3 failed: test_login", ok=False)
+    run.observe_tool("lint", args={"suite": "billing", "fast": True}, content="fine")
+    before = checked(mem, run.compose(purpose, query=query))
+    assert "superseded by" not in before.text
+    for call in calls:
+        run.observe_tool("run_tests", content="all passed", **call)
+    build = checked(mem, run.compose(purpose, query=query))
+    failures = build.packet.to_wire()["short_term"]["working_state"].get("failures", [])
+    assert [each["why"] for each in failures] == ([] if purpose == "responder" else ["3 failed: test_login"])
+    for line in build.text.splitlines():
+        if "failed → 2 failed" in line:
+            assert "(superseded" in line, line
+        elif "failed → 3 failed" in line:
+            assert "superseded" not in line, line
+    run.observe_tool("run_tests", content="4 failed: test_total", ok=False)
+    again = run.compose("planner").packet.to_wire()["short_term"]["working_state"]["failures"]
+    assert "4 failed: test_total" in [each["why"] for each in again], "it fails once more"
+
+
+@pytest.mark.req("TM-01")
+def test_a_reason_that_the_run_gave_says_that_the_call_passed_since(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    failed = run.observe_tool("pytest", content="2 failed", ok=False)
+    run.log.failure("bad_fixture", "tests/auth", "the fixture has no plus sign", evidence=[failed.id])
+    run.observe_tool("pytest", content="all passed")
+    lines = [line for line in checked(mem, run.compose("planner")).text.splitlines() if line.startswith("failed: ")]
+    assert lines == ["failed: tests/auth: the fixture has no plus sign (bad_fixture, passed since) [1]"]
 
 
 # -- walls --------------------------------------------------------------------------------------------

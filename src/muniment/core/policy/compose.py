@@ -181,7 +181,7 @@ class ComposePolicy(Record):  # MP-18
     found_min: Share = 0.1
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
-    """or where a fact, or a verified claim, has this share of what is asked for."""
+    """or where a fact, or a line of the run's state, has this share of what is asked for."""
     nearest_max: Count = 12
     """Where nothing was found, so many of the nearest quotes stand all the same."""
     confidence_min: Confidence = 0.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muniment.contracts.memory_packet import OpenLoop
+from muniment.core.text.citation_marks import with_marks
 from muniment.memory.episodes.questions import puts_off, real_questions, takes_back
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.turns import Turn
@@ -34,4 +35,5 @@ def open_loops(turns: Sequence[ReadTurn]) -> list[OpenLoop]:
 
 def _loop(question: str, turn: Turn) -> OpenLoop:
     owner = "agent" if turn.role == "user" else "user"
+    question = with_marks(question, turn.cited or {})
     return OpenLoop.model_validate({"question": question, "owner": owner, "status": "open", "evidence_id": turn.id})

@@ -19,8 +19,8 @@ from muniment.store.ledger.records import INSTRUCTION_LIKE
 __all__ = ["best_lines", "best_sentences", "line_of"]
 
 
-_NAMED = set(SummaryLine.model_fields)
-_UNNAMED = _NAMED - {"speaker"}
+_ALWAYS = set(SummaryLine.model_fields) - {"speaker", "cited"}
+_NAMED = _ALWAYS | {"speaker"}
 
 
 def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
@@ -35,8 +35,9 @@ def best_lines(turns: Sequence[ReadTurn], count: int) -> list[SummaryLine]:
 def line_of(turn: Turn, text: str, weight: float) -> SummaryLine:
     """A sentence of a turn as a line of a summary."""
     fields = {"evidence_id": turn.id, "text": text, "ts": turn.ts, "weight": weight}
-    fields |= {"role": turn.role, "speaker": turn.speaker or None, "trust": turn.trust}
-    return SummaryLine.unchecked(fields, _NAMED if turn.speaker else _UNNAMED)
+    fields |= {"role": turn.role, "speaker": turn.speaker or None, "trust": turn.trust, "cited": turn.cited}
+    present = _NAMED if turn.speaker else _ALWAYS
+    return SummaryLine.unchecked(fields, present if turn.cited is None else present | {"cited"})
 
 
 def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[tuple[Turn, Sentence, float]]:

@@ -22,6 +22,8 @@ from muniment.store.ledger.records import ToolCall
 
 __all__ = [
     "RecordedCall",
+    "call_of_line",
+    "call_without_failure",
     "call_words",
     "calls_in",
     "further_words",
@@ -44,6 +46,7 @@ REST_CHARS_MAX, REST_WORDS_MAX = 4_000_000, 10_000
 NESTED_MAX = 12
 """How deep the words of nested arguments are looked for."""
 _CORPUS = "corpus"
+_FAILED = " failed"
 
 _PLAIN = re.compile(r"[^\s\"'`(),=\[\]{}<>\\#→…\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 """A text that needs no quotation marks."""
@@ -69,7 +72,7 @@ def tell_call(tool: ToolCall | Mapping[str, Any]) -> str:
     told = _tell_args(args) if args else ""
     if told and reads_like_instructions(" ".join(_texts(args, NESTED_MAX))[:WORDS_CHARS_MAX]):
         told = f"… {_counted(len(args or ()), 'argument')} left out: they read like instructions"
-    return f"{_clean(name)}({told})" + ("" if ok else " failed")
+    return f"{_clean(name)}({told})" + ("" if ok else _FAILED)
 
 
 def _parts(tool: ToolCall | Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None, bool]:
@@ -201,6 +204,19 @@ def result_line(call: str, text: str, ok: bool = True) -> str:
     more = text.strip().count("\n")
     rest = f" … {_counted(more, 'more line')}" if more else ""
     return f"{call} → {_clean(said) or '(nothing)'}{rest}"
+
+
+def call_without_failure(call: str) -> str | None:
+    """How the same call is told where it did not fail; None of one that did not, or that is not told whole: of two such
+    calls nobody could say whether they are the same.
+    """
+    told = call.removesuffix(_FAILED)
+    return None if told == call or "…" in told else told
+
+
+def call_of_line(line: str) -> str:
+    """The call in the line that stands for a result."""
+    return line.partition(" → ")[0]
 
 
 # -- calls that were recorded apart from their results ------------------------------------------------

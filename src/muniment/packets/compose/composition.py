@@ -26,6 +26,7 @@ from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import (
+    ANSWER_MARKS,
     DATED_LINES,
     EXCERPTS,
     MARKS,
@@ -112,6 +113,8 @@ def compose(
         page, usage, determinism[DATED_LINES] = _with_dates(draft, counter, page, usage)
     if page.marks:
         determinism[MARKS] = dict(page.marks)
+    if answers := _answers(draft):
+        determinism[ANSWER_MARKS] = {name: dict(named) for name, named in answers.items()}
     wire = assemble(draft, meta, _report(draft, usage), determinism)
     return Composed(wire, page.text, usage.total, page.marks, page.stable_chars)
 
@@ -231,9 +234,17 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             results={name for name in cited if draft.is_result(name)},
             known_marks={} if marks is None else marks.numbers,
             next_mark=1 if marks is None else marks.next_number,
+            answers=_answers(draft),
             dated_lines=dated_lines,
         )
     )
+
+
+def _answers(draft: PacketDraft) -> dict[str, dict[str, str]]:
+    """What the marks of the answers in the packet named on the pages that they were given for."""
+    if not draft.answers:
+        return {}
+    return {name: draft.answers[name] for name in cited_by(draft) if name in draft.answers}
 
 
 def _said_at(draft: PacketDraft) -> Callable[[str], str | None]:
@@ -348,8 +359,9 @@ _QUOTING: tuple[BlockName, ...] = ("quotes", "window")
 
 
 def _present(draft: PacketDraft) -> frozenset[str]:
-    """The turns on the page that something may be superseded by."""
-    return frozenset(placed.item.turn.id for block in _QUOTING for placed in draft.items(block))
+    """The turns on the page that something may be superseded by, and the results that a line tells of."""
+    turns = [placed.item.turn.id for block in _QUOTING for placed in draft.items(block)]
+    return frozenset((*turns, *(placed.item.ref for placed in draft.items("tools"))))
 
 
 def _outdated(draft: PacketDraft) -> dict[str, list[Outdated]]:

@@ -12,12 +12,11 @@ from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
 from muniment.packets.compose.evidence import is_asked, is_found, strong_ids, worth_of
-from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.compose.results import cut_turn, said_line, told_of, whole_turn
+from muniment.packets.compose.explain import names_of
+from muniment.packets.compose.results import cut_turn, results_made_good, said_line, told_of, whole_turn
 from muniment.packets.compose.summary import SummaryLines
+from muniment.packets.page.layout import NOT_FOUND_LINES
 from muniment.packets.page.lines import (
-    NEAREST_FOUND,
-    NOTHING_FOUND,
     BlockName,
     day_heading,
     day_of,
@@ -55,7 +54,7 @@ def short_term_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
     """What could stand of the conversation, and what each costs."""
     price = draft.purse.price
     for hit in draft.pool.hits:
-        if hit.turn.text.strip() and _unfit_turn(draft, hit.turn) is None:
+        if hit.turn.text.strip() and draft.bars_turn(hit.turn) is None:
             yield "quotes", price(said_line(draft, whole_turn(draft, hit.turn)))
     yield from (("summary", each) for each in SummaryLines(draft).prices())
     for loop in draft.pool.loops:
@@ -97,12 +96,15 @@ def _place_loops(draft: PacketDraft) -> None:
 def _place_tools(draft: PacketDraft) -> None:
     """Newest first, as the pool has them; whole, else by reference alone."""
     names = names_of("tool", (tool.ref for tool in draft.pool.tools))
+    made_good = results_made_good(draft.pool.tools)
     taken: set[str] = set()
     for at, (name, tool) in enumerate(zip(names, draft.pool.tools, strict=True)):
         if not may_show("tools", draft.purpose):
             draft.tally.omit(name, "purpose")
         elif (reason := draft.bars(tool.trust, tool.flags) or draft.cues.bars(tool.ts)) is not None:
             draft.tally.omit(name, reason)
+        elif tool.ref in made_good:
+            draft.tally.omit(name, "superseded")
         elif tool.ref in taken:
             draft.tally.omit(name, "duplicate")
         elif (other := _same_result(draft, tool)) is not None:
@@ -146,7 +148,7 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
     for at, (name, turn) in reversed(numbered):
         if not may_show("window", draft.purpose):
             draft.tally.omit(name, "purpose")
-        elif (reason := _unfit_turn(draft, turn)) is not None:
+        elif (reason := draft.bars_turn(turn)) is not None:
             draft.tally.omit(name, reason)
         elif not turn.text.strip():
             draft.tally.omit(name, "empty")
@@ -160,15 +162,6 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
             spent = _place_turn(draft, name, turn, at, left)
             left -= spent
             count += spent > 0
-
-
-def _unfit_turn(draft: PacketDraft, turn: Turn) -> Reason | None:
-    """Why a turn may not be told: where it comes from, whose words it repeats, when it was said."""
-    return (
-        draft.bars(turn.trust, turn.flags)
-        or draft.bars_sentence(turn.id, turn.text)
-        or (draft.cues.bars(turn.ts) if draft.cues.is_wall else None)
-    )
 
 
 def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -> int:
@@ -237,7 +230,7 @@ class Quotes:
             for name, _ in self._pending[draft.policy.nearest_max :]:
                 draft.tally.omit(name, "weak_evidence")
             self._pending = self._pending[: draft.policy.nearest_max]
-        price = max(draft.purse.price(NOTHING_FOUND), draft.purse.price(NEAREST_FOUND))
+        price = max(map(draft.purse.price, NOT_FOUND_LINES))
         if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
             draft.purse.pay("quotes", price)
             draft.says_not_found = True
@@ -346,7 +339,7 @@ class Quotes:
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         for name, hit in ranked:
             turn = hit.turn
-            reason = None if has_no_bar else _unfit_turn(draft, turn)
+            reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
                 draft.tally.omit(name, reason)
             elif not turn.text.strip():

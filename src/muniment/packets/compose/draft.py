@@ -170,6 +170,11 @@ class PacketDraft:
             if line.evidence_id not in self.turns
         }
         """Sentences of turns that are not here themselves."""
+        self.answers: dict[str, dict[str, str]] = {
+            **{name: line.cited for name, line in self.lines.items() if line.cited is not None},
+            **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
+        }
+        """Answers to earlier pages, and what their marks named there."""
         self.superseded = superseded_in(pool)
         """What of the turns and sentences is outdated, and by which turn."""
         self.found = True
@@ -217,6 +222,14 @@ class PacketDraft:
         if turn is not None and turn.role == "user" and text in turn.text:
             return None
         return "insight_wall" if self.wall.bars_text(text) else None
+
+    def bars_turn(self, turn: Turn) -> Reason | None:
+        """Why a turn may not be told: where it comes from, whose words it repeats, when it was said."""
+        return (
+            self.bars(turn.trust, turn.flags)
+            or self.bars_sentence(turn.id, turn.text)
+            or (self.cues.bars(turn.ts) if self.cues.is_wall else None)
+        )
 
     def _withheld_ids(self) -> dict[str, Reason]:
         found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")

@@ -6,15 +6,18 @@ Pure functions of what was gathered and placed: replay decides the same again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.memory.recall.query import gathers
 from muniment.memory.recall.reasons import match_text, read_wanted
-from muniment.packets.page.lines import CLAIMS, StateUnit
+from muniment.packets.compose.run_questions import read_question
+from muniment.packets.page.lines import StateUnit, state_line
 
 if TYPE_CHECKING:
     from muniment.core.policy.compose import ComposePolicy
+    from muniment.memory.turns import SessionLine
     from muniment.packets.compose.draft import PacketDraft
     from muniment.packets.pool import HitCandidate
 
@@ -24,6 +27,8 @@ _USUAL_TOKENS = 1024
 """The budget that the cut-off was chosen at."""
 _CHARS_A_TOKEN = 4
 """About: the tokens of a hundred turns are not counted only to put them in order."""
+_FAILED = re.compile(r" failed(?: →|$)")
+"""How the line of a tool's result says that it failed."""
 
 
 def is_asked(draft: PacketDraft) -> bool:
@@ -76,22 +81,50 @@ def _share(draft: PacketDraft) -> float:
 def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
     """Does memory hold something on what is asked?
 
-    True where one of the hits that may be quoted is evidence with `found_min` or more, or a fact that was placed, or a
-    verified claim of the run, holds `match_min` of what is asked for.
+    True where one of the hits that may be quoted is evidence with `found_min` or more; where a fact that was placed
+    holds `match_min` of what is asked for, or a line that the search does not look through does (`_Line.share`); and
+    where nothing is asked for but the work at hand, or the talk itself, and a line tells of it.
     """
     policy = draft.policy
     if any(hit.score >= policy.found_min for hit in hits):
         return True
     if any(placed.item.score >= policy.match_min for placed in draft.items("facts")):
         return True
-    stated = [_statement(placed.item) for placed in draft.items("state")]
-    if not any(stated):
-        return False
-    wanted = read_wanted(draft.request.query)
-    return any(match_text(wanted, statement).score >= policy.match_min for statement in stated if statement)
+    asked = read_question(draft.request.query)
+    if not asked.has_subject:
+        is_about_work = not any(word.strip() for word in draft.request.cues.keywords or ())
+        return is_about_work and any(line.kind in asked.answered_by for line in _lines(draft))
+    wanted = read_wanted(asked.subject)
+    measured = (
+        (line, policy.match_min if line.share is None else line.share) for line in _lines(draft) if line.share != 0
+    )
+    return any(match_text(wanted, line.text).score >= share for line, share in measured)
 
 
-def _statement(unit: object) -> str:
-    if isinstance(unit, StateUnit) and unit.part == CLAIMS and isinstance(unit.value, Mapping):
-        return str(unit.value.get("statement") or "")
-    return ""
+class _Line(NamedTuple):
+    """A line that stands in a packet whatever is asked."""
+
+    kind: str
+    """The part of the state, or what else it is."""
+    text: str
+    share: float | None
+    """How much of what is asked for it holds where it answers: as much as a fact does (None), or all of it where it
+    says what is meant to be and not what is; 0 of what answers no question by its words, or what the search, which
+    sees every turn, has judged."""
+
+
+_MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_actions", "risks", "hints"))
+
+
+def _lines(draft: PacketDraft) -> Iterator[_Line]:
+    for placed in (*draft.items("task"), *draft.items("state")):
+        unit: StateUnit = placed.item
+        yield _Line(unit.part, state_line(unit, lambda _: ""), 1.0 if unit.part in _MEANT else None)
+    yield from (_Line("loops", placed.item.question, 0) for placed in draft.items("loops"))
+    for placed in draft.items("summary"):
+        line: SessionLine = placed.item[0]
+        is_settled = line.kind is not None and line.kind != "given"
+        yield _Line("settled" if is_settled else "summary", line.text, None if line.kind == "given" else 0)
+    for placed in draft.items("tools"):
+        yield _Line("failed_tools" if _FAILED.search(placed.item.summary) else "tools", placed.item.summary, 0)
+    yield from (_Line("window", turn.text, 0) for turn in draft.pool.window if draft.bars_turn(turn) is None)

@@ -17,9 +17,9 @@ from muniment.packets.page.lines import (
     insight_line,
     may_show,
     procedure_line,
-    superseded_note,
     value_text,
 )
+from muniment.packets.page.superseded import superseded_note
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 
 __all__ = [

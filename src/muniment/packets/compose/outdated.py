@@ -6,7 +6,7 @@ it rests on. That another statement of the same turn is outdated says nothing of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from muniment.core.text.statements import Statement
 from muniment.memory.recall.outdated_turns import Stating, superseded_among
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.recall.supersession import covers_all
-from muniment.memory.turns import SummaryLine
+from muniment.memory.results.tool_text import call_without_failure
+from muniment.memory.turns import SummaryLine, Turn
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.page.lines import value_text
 from muniment.packets.page.superseded import Outdated, note_text, shown_words
@@ -34,6 +35,8 @@ _ENDING = lazy_pattern(
     r"|from|away|out|traded|divorced|separated|replaced|outgrew|fired|laid|without)\b|n['’]t\b|不|辞|离|그만|퇴사"
 )
 """Words that end what they name."""
+_ALL = ""
+"""The words of what is outdated however much of it is shown."""
 _KIN = lazy_pattern(f"(?i){KIN}")
 _ASPECTS = {
     "home": "city town location residence home village address lives live living",
@@ -116,7 +119,22 @@ def superseded_in(pool: Pool) -> Superseded:
         if hit.superseded:
             more = [each for each in found.get(hit.turn.id, ()) if not _overlaps(each, hit.superseded)]
             found[hit.turn.id] = (*hit.superseded, *more)
+    for failed, by in _made_good(turn for turn in turns.values() if isinstance(turn, Turn)):
+        found[failed] = (*found.get(failed, ()), by)
     return Superseded(found, by_line, texts)
+
+
+def _made_good(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement]]:
+    """The results of calls that failed and, made again in the same session, were answered since: all they say."""
+    results = [turn for turn in turns if turn.kind == "tool_result" and turn.speaker]
+    newest = {(turn.session_id, turn.speaker): turn for turn in sorted(results, key=lambda turn: (turn.seq, turn.id))}
+    for turn in results:
+        newer = newest.get((turn.session_id, call_without_failure(turn.speaker or "")))
+        if newer is not None and newer.seq > turn.seq:
+            yield (
+                turn.id,
+                SupersededStatement(quote=_ALL, start=0, end=0, by=newer.id, by_start=0, by_end=0, is_whole=True),
+            )
 
 
 def _overlaps(one: SupersededStatement, others: Iterable[SupersededStatement]) -> bool:
@@ -160,6 +178,8 @@ class Superseded:
         found = self._by_line.get((line.evidence_id, line.text)) or self.of(line.evidence_id, line.text)
         if not found:
             return ""
+        if any(each.is_whole and each.quote == _ALL for each in found):
+            return None
         places = [(at, at + len(each.quote)) for each in found if (at := line.text.find(each.quote)) >= 0]
         if covers_all(line.text, places):
             return None

@@ -7,16 +7,19 @@ than the line about a recent result, the line goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import cut_excerpt
+from muniment.memory.results.tool_text import call_of_line, call_without_failure
 from muniment.memory.turns import Turn
-from muniment.packets.compose.budget import TYPICAL_MARK, cut_text
+from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said
 from muniment.packets.page.lines import StateUnit, excerpt_line, quote_line
+from muniment.packets.pool import ToolCandidate
 
-__all__ = ["cut_turn", "drop_repeated", "said_line", "told_of", "whole_turn"]
+__all__ = ["cut_turn", "drop_repeated", "results_made_good", "said_line", "told_of", "whole_turn"]
 
 
 def whole_turn(draft: PacketDraft, turn: Turn) -> Said:
@@ -50,6 +53,7 @@ def _said_line(draft: PacketDraft, said: Said) -> str:
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)
     is_result, said_at = turn.kind == "tool_result", draft.counted_from(turn)
+    text = text if turn.cited is None else with_marks(text, turn.cited, typical_mark)
     return quote_line(TYPICAL_MARK, who, text, note, is_result=is_result, said_at=said_at)
 
 
@@ -69,6 +73,12 @@ def told_of(draft: PacketDraft, evidence_id: str, text: str | None = None) -> Pl
         if evidence is not None and evidence.ref == evidence_id and (text is None or text.strip() in evidence.summary):
             return placed
     return None
+
+
+def results_made_good(tools: Sequence[ToolCandidate]) -> set[str]:
+    """Of recent results, the newest first: those of calls that failed, and were made again and answered since."""
+    calls = [call_of_line(tool.summary) for tool in tools]
+    return {tool.ref for at, tool in enumerate(tools) if call_without_failure(calls[at]) in calls[:at]}
 
 
 def _evidence_in(placed: Placed) -> ToolEvidence | None:

@@ -67,7 +67,9 @@ class SummaryLines:
         note = self._draft.superseded.note_of(line) or ""
         packet = summary_line(line, text + note, self._draft.who(line.evidence_id))
         draft, cited = self._draft, summary_evidence(line)
-        return SummaryWords(packet, summary_text(packet, cited, typical_mark, draft.who, draft.line_said_at))
+        return SummaryWords(
+            packet, summary_text(packet, cited, typical_mark, draft.who, draft.line_said_at, draft.answers)
+        )
 
     def _place(self, lines: Sequence[_Numbered], tokens_max: int, *, is_last: bool) -> list[_Numbered]:
         """Place what fits; answers what had no room, which is said of it where there is no other turn."""

@@ -6,16 +6,13 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from muniment.core.text.citation_marks import MARK, mark_numbers, numbers_in
 from muniment.core.text.sentences import sentence_spans
 
 __all__ = ["CitedSentence", "Resolution", "resolve", "unmarked"]
 
-_MARK = re.compile(r"\[\s*(\d{1,9}(?:\s*[-–,;]\s*\d{1,9})*)\s*\]")
-_LEADING = re.compile(rf"(?:\s*{_MARK.pattern})+[.!?。！？]*")
-_SPACED_MARK = re.compile(rf"[^\S\n]?{_MARK.pattern}")
-_RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
-_RANGE_MAX = 50
-"""A longer range is not a citation: its ends count, not what lies between."""
+_LEADING = re.compile(rf"(?:\s*{MARK.pattern})+[.!?。！？]*")
+_SPACED_MARK = re.compile(rf"[^\S\n]?{MARK.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +63,7 @@ def unmarked(answer: str, unknown_marks: Container[str]) -> str:
     """What an answer says, without the marks that name evidence. Those that name none stay: they are no citation."""
 
     def left(found: re.Match[str]) -> str:
-        numbers = [number for part in re.split(r"[,;]", found[1]) for number in _numbers(part)]
-        return found[0] if any(f"[{number}]" in unknown_marks for number in numbers) else ""
+        return found[0] if any(f"[{number}]" in unknown_marks for number in mark_numbers(found[1])) else ""
 
     return _SPACED_MARK.sub(left, answer)
 
@@ -79,20 +75,7 @@ def _joins(answer: str, start: int) -> bool:
 
 
 def _cited(text: str, marks: Mapping[str, str]) -> CitedSentence:
-    numbers: dict[str, None] = {}
-    for found in _MARK.finditer(text):
-        for part in re.split(r"[,;]", found[1]):
-            numbers.update(dict.fromkeys(_numbers(part)))
+    numbers = numbers_in(text)
     known = dict.fromkeys(marks[number] for number in numbers if number in marks)
     unknown = tuple(f"[{number}]" for number in numbers if number not in marks)
     return CitedSentence(text, tuple(known), unknown)
-
-
-def _numbers(part: str) -> list[str]:
-    found = _RANGE.search(part)
-    if found is None:
-        return [str(int(part))]
-    first, last = int(found[1]), int(found[2])
-    if not 0 <= last - first <= _RANGE_MAX:
-        return [str(first), str(last)]
-    return [str(number) for number in range(first, last + 1)]

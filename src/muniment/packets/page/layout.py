@@ -23,16 +23,20 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.record import JsonObject, JsonValue
+from muniment.core.text.citation_marks import with_marks
 from muniment.errors import InvalidRecord
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import has_dates
 from muniment.packets.page.lines import (
+    BLOCKS,
     NEAREST_FOUND,
     NOTHING_FOUND,
     SECTIONS,
     STABLE_BLOCKS,
+    STATE_PARTS,
     VOLATILE_BLOCKS,
+    Answers,
     Block,
     BlockName,
     Mark,
@@ -50,16 +54,17 @@ from muniment.packets.page.lines import (
     shown_units,
     state_line,
     summary_text,
-    superseded_note,
     tool_line,
 )
 from muniment.packets.page.opening import PREAMBLE, today_line
-from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in
+from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in, superseded_note
 
 __all__ = [
+    "ANSWER_MARKS",
     "DATED_LINES",
     "EXCERPTS",
     "MARKS",
+    "NOT_FOUND_LINES",
     "SAID",
     "Page",
     "Quoted",
@@ -76,8 +81,16 @@ SAID = "message"
 """The type of citation of what somebody said: days that it names are counted from when that was."""
 MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
+ANSWER_MARKS = "answer_marks"
+"""Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
 DATED_LINES = "dated_lines"
 """Where a packet keeps how many lines have their days resolved, if there was no room for all."""
+NOT_FOUND_LINES = tuple(
+    line.replace("answers this", f"answers this{unless}")
+    for unless in ("", ", unless a line above does")
+    for line in (NOTHING_FOUND, NEAREST_FOUND)
+)
+"""Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
@@ -152,6 +165,8 @@ class Sheet:
     """Numbers that evidence has already, by its id."""
     next_mark: int = 1
     """The number of the next piece of evidence that has none."""
+    answers: Answers = field(default_factory=dict)
+    """What the marks of answers to earlier pages named there."""
     dated_lines: int | None = None
     """How many lines have the days resolved that they name, from the first on; None where all have."""
 
@@ -179,7 +194,14 @@ def lay_out(sheet: Sheet) -> Page:
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     dates = _Dates(sheet.dated_lines)
-    stable, volatile = ([_block(block, sheet, marks, dates, sections) for block in part] for part in _PARTS)
+    blocks = {block.name: _block(block, sheet, marks, dates) for block in BLOCKS}
+    if sheet.says_not_found:
+        quotes = blocks["quotes"]
+        has_standing = any(blocks[name] for name in _STANDING)
+        quotes[:1] = [_not_found_line(has_standing=has_standing, has_quotes=bool(quotes))]
+    for block in BLOCKS:
+        sections[block.section] += blocks[block.name]
+    stable, volatile = ([blocks[block.name] for block in part] for part in _PARTS)
     opening: list[str] = []
     before: list[str] = []
     if any(sections.values()):
@@ -192,7 +214,14 @@ def lay_out(sheet: Sheet) -> Page:
     return Page(text, shown, sections, opening, len(first))
 
 
+def _not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
+    """What the page says where memory holds nothing on what is asked; over the nearest quotes, if there are any."""
+    return NOT_FOUND_LINES[2 * has_standing + has_quotes]
+
+
 _PARTS = (STABLE_BLOCKS, VOLATILE_BLOCKS)
+_STANDING: tuple[BlockName, ...] = ("task", "summary", "state", "loops", "tools", "window")
+"""What stands on a page whatever is asked."""
 
 
 class _Dates:
@@ -211,25 +240,23 @@ class _Dates:
         return said_at
 
 
-def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates, sections: dict[Section, list[str]]) -> list[str]:
-    """The lines of a block under its heading, noted under its section too; none where there is nothing to tell."""
+def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates) -> list[str]:
+    """The lines of a block under its heading; none where there is nothing to tell."""
     lines = list(_lines(block.name, sheet, mark, dates)) if may_show(block.name, sheet.purpose) else []
-    if lines:
-        lines.insert(0, block.heading)
-        sections[block.section] += lines
-    return lines
+    return [block.heading, *lines] if lines else []
 
 
 def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
     match name:
         case "task" | "state":
-            return (state_line(unit, mark) for unit in shown_units(sheet.state, sheet.purpose, name))
+            shown = _shown(sheet)
+            return (state_line(unit, mark, shown) for unit in shown_units(sheet.state, sheet.purpose, name))
         case "facts":
             return _facts(sheet, mark)
         case "procedures":
             return (procedure_line(procedure, mark) for procedure in sheet.procedures)
         case "summary":
-            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at)]
+            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at, sheet.answers)]
             return said if sheet.summary else ()
         case "quotes":
             return _quotes(sheet, mark, dates)
@@ -243,6 +270,7 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
                     mark(turn.evidence_id),
                     dates(turn.text, turn.said_at),
                     _note(sheet, turn, mark),
+                    mark,
                 )
                 for turn in sheet.window
             )
@@ -252,6 +280,18 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
             return _episodes(sheet, mark, dates)
         case "insights":
             return _insights(sheet, mark)
+
+
+def _shown(sheet: Sheet) -> set[str]:
+    """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
+    shown = {quote.evidence_id for quote in sheet.quotes}
+    if sheet.purpose in STATE_PARTS["tool_evidence"]:
+        shown |= {tool.ref for tool in sheet.state.tool_evidence or () if tool.summary}
+    if may_show("window", sheet.purpose):
+        shown |= {turn.evidence_id for turn in sheet.window}
+    if may_show("tools", sheet.purpose):
+        shown |= {tool.ref for tool in sheet.tools if tool.summary}
+    return shown
 
 
 def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -266,8 +306,6 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
 
 def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
-    if sheet.says_not_found:
-        yield NEAREST_FOUND if sheet.quotes else NOTHING_FOUND
     day = None
     for quote in sheet.quotes:
         evidence_id = quote.evidence_id
@@ -275,18 +313,22 @@ def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
             day = day_of(quote.ts)
             yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark))
+        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark), mark)
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
     return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
 
 
-def _quote(sheet: Sheet, quote: Quoted, mark: str, said_at: str | None, note: str = "") -> str:
+def _quote(sheet: Sheet, quote: Quoted, own: str, said_at: str | None, note: str, mark: Mark) -> str:
     if quote.excerpt is not None:
-        return excerpt_line(mark, quote.who, quote.evidence_id, quote.excerpt, note)
+        return excerpt_line(own, quote.who, quote.evidence_id, quote.excerpt, note)
     is_result = quote.evidence_id in sheet.results
-    return quote_line(mark, quote.who, quote.text, note, is_result=is_result, said_at=said_at)
+    text = quote.text
+    if (named := sheet.answers.get(quote.evidence_id)) is not None:
+        shown = _shown(sheet)
+        text = with_marks(text, named, lambda id_: mark(id_) if id_ in shown else None)
+    return quote_line(own, quote.who, text, note, is_result=is_result, said_at=said_at)
 
 
 def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
@@ -294,7 +336,7 @@ def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
         return dates(sentence, sheet.said_at(source))
 
     for episode in sheet.episodes:
-        yield episode_text(episode, sheet.who, mark, sheet.results, said_at)
+        yield episode_text(episode, sheet.who, mark, sheet.results, said_at, sheet.answers)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -351,6 +393,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         said_at={each.id: each.ts for each in packet.citations if each.ts and each.type == SAID}.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
         known_marks=_marks_of(packet),
+        answers=_answers_of(packet),
         dated_lines=_dated_lines_of(packet),
     )
 
@@ -406,6 +449,17 @@ def _marks_of(packet: MemoryPacket) -> dict[str, int]:
         name: int(number) for number, name in held.items() if _NUMBER.fullmatch(number) and isinstance(name, str)
     }
     return numbers if len(numbers) == len(held) else {}
+
+
+def _answers_of(packet: MemoryPacket) -> dict[str, dict[str, str]]:
+    """What the packet says of the marks of answers in it, as far as it is what we write there."""
+    held = (packet.explain.determinism or {}).get(ANSWER_MARKS)
+    tables = held if isinstance(held, Mapping) else {}
+    return {
+        name: {number: id_ for number, id_ in table.items() if isinstance(id_, str)}
+        for name, table in tables.items()
+        if isinstance(table, Mapping)
+    }
 
 
 def _dated_lines_of(packet: MemoryPacket) -> int | None:

@@ -21,6 +21,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
+from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import dated, undated
@@ -37,12 +38,14 @@ __all__ = [
     "NEAREST_FOUND",
     "NEXT_ACTIONS",
     "NOTHING_FOUND",
+    "NO_ANSWERS",
     "OBJECTIVE",
     "SECTIONS",
     "STABLE_BLOCKS",
     "STATE_LISTS",
     "STATE_PARTS",
     "VOLATILE_BLOCKS",
+    "Answers",
     "Block",
     "BlockName",
     "Mark",
@@ -70,7 +73,6 @@ __all__ = [
     "summary_evidence",
     "summary_line",
     "summary_text",
-    "superseded_note",
     "tool_line",
     "value_text",
 ]
@@ -197,10 +199,14 @@ def may_show(name: BlockName, purpose: Purpose) -> bool:
 Mark = Callable[[str], str]
 """An evidence id → its mark on the page, such as `[3]`."""
 
+Answers = Mapping[str, Mapping[str, str]]
+"""Of answers that were given for an earlier page, by their ids: what each number of their marks named there."""
+NO_ANSWERS: Answers = {}
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state."""
-NOTHING_FOUND = "Nothing in memory answers this."
-NEAREST_FOUND = "Nothing in memory clearly answers this; the nearest it holds:"
+NOTHING_FOUND = "## Nothing in memory answers this."
+NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
+"""Headings, since they are the packet's own word: a line under one could pass for something that was said."""
 CLAIMS = "claims"
 """Where what the run has verified stands in a working state: `{claim_id, statement, evidence_id, trust}` each."""
 NEXT_ACTIONS = "next_actions"
@@ -208,7 +214,10 @@ NEXT_ACTIONS = "next_actions"
 CONFLICTS = "conflicts"
 """Where what is not settled stands: `{conflict_id, description, side_a, side_b, trust}` each, sides by evidence id."""
 FAILURES = "failures"
-"""Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each."""
+"""Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each, and
+`passed` where the call was answered since."""
+_TOOL_FAILURE = "tool_failure"
+"""The category of a failure that is no more than a tool's result."""
 OBJECTIVE = "objective"
 """Where the run's objective stands, if its goal is another."""
 DONE = "done_definition"
@@ -248,6 +257,7 @@ _FORGED = re.compile(
 )
 """Where a further line of evidence begins that reads like a line of the page."""
 _CITED = re.compile(r"(?: \[[^\[\]\n]{1,256}\])+$", re.MULTILINE)
+_CITED_LAST = re.compile(r" \[([^\[\]\n]{1,256})\]$")
 _CITED_ID = re.compile(r"\[([^\[\]\n]{1,256})\]")
 
 
@@ -363,7 +373,8 @@ def state_evidence(unit: StateUnit) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id_ for id_ in named if isinstance(id_, str) and id_))
 
 
-def state_line(unit: StateUnit, mark: Mark) -> str:
+def state_line(unit: StateUnit, mark: Mark, shown: Container[str] = frozenset()) -> str:
+    """`shown` is the evidence whose own words stand on the page: of a tool's result that failed they stand once."""
     value = unit.value
     if isinstance(value, Decision):
         return _cited(f"decided: {flat(value.statement)}", unit, mark)
@@ -374,7 +385,7 @@ def state_line(unit: StateUnit, mark: Mark) -> str:
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part in _NOUNS:
-        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark)}", unit, mark)
+        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark, shown)}", unit, mark)
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
     return f"{noun} {flat(unit.key)}: {value_text(value)}"
 
@@ -391,27 +402,33 @@ _NOUNS: dict[StatePart, str] = {
 }
 
 
-def _words(unit: StateUnit, mark: Mark) -> str:
+def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     """What a unit says, on one line."""
     value = unit.value
     if not isinstance(value, Mapping):
         return value_text(value)
     if unit.part == "failures" and isinstance(value.get("why"), str):
-        return _failure_words(value)
+        return _failure_words(value, shown)
     if unit.part == "conflicts" and isinstance(value.get("description"), str):
         return _conflict_words(value, mark)
     said = value.get(_SAID[unit.part]) if unit.part in _SAID else None
     return value_text(said if isinstance(said, str) else value)
 
 
-def _failure_words(failure: Mapping[str, Any]) -> str:
-    """`where: why`, with its kind unless a tool's result says it, and how often it was met."""
+def _failure_words(failure: Mapping[str, Any], shown: Container[str]) -> str:
+    """`where: why`, with its kind unless a tool's result says it, how often it was met, and whether it passed since.
+
+    Where the result itself stands on the page it tells why.
+    """
     where, category, times = (failure.get(key) for key in ("where", "category", "times"))
+    is_result = category == _TOOL_FAILURE
     why = " ".join(failure["why"].split())
-    said = f"{flat(where)}: {why}" if isinstance(where, str) else why
-    notes = [flat(category)] if isinstance(category, str) and category != "tool_failure" else []
+    if isinstance(where, str):
+        why = flat(where) if is_result and failure.get("evidence_id") in shown else f"{flat(where)}: {why}"
+    notes = [flat(category)] if isinstance(category, str) and not is_result else []
     notes += [f"{times} times"] if isinstance(times, int) and times > 1 else []
-    return f"{said} ({', '.join(notes)})" if notes else said
+    notes += ["passed since"] if failure.get("passed") is True else []
+    return f"{why} ({', '.join(notes)})" if notes else why
 
 
 def _conflict_words(conflict: Mapping[str, Any], mark: Mark) -> str:
@@ -468,11 +485,6 @@ def _left_out(gap: Gap) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def superseded_note(by: str | None) -> str:
-    """What follows on outdated evidence: by which mark it is outdated, where that stands on the page."""
-    return f" (superseded by {by})" if by else " (superseded)"
-
-
 def summary_line(line: SessionLine, text: str, who: str | None) -> str:
     """A line of the packet's rolling_summary: what kind it is, the sentence, then its evidence ids in brackets."""
     cited = "".join(f" [{evidence_id}]" for evidence_id in summary_evidence(line))
@@ -493,15 +505,20 @@ def summary_text(
     mark: Mark,
     who: Callable[[str], str | None],
     said_at: Callable[[str], str | None],
+    answers: Answers = NO_ANSWERS,
 ) -> str:
     """The rolling summary with marks in place of the evidence ids that close its lines, and the days resolved that a
-    line names: on small pages too, since what stands there is to be the same in the next packet."""
+    line names: on small pages too, since what stands there is to be the same in the next packet. So an answer's own
+    marks are left out, whatever else is on the page."""
 
     def marked(found: re.Match[str]) -> str:
         return mark(found[1]) if found[1] in cited else found[0]
 
     lines = []
     for line in rolling_summary.split("\n"):
+        own = _CITED_LAST.search(line) if answers and not line.startswith(f"{GIVEN}: ") else None
+        if own is not None and own[1] in answers:
+            line = f"{with_marks(line[: own.start()], answers[own[1]])}{own[0]}"
         closing = _CITED.search(line)
         text, ids = (line[: closing.start()], _CITED_ID.findall(closing[0])) if closing else (line, [])
         if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
@@ -552,6 +569,7 @@ def episode_text(
     mark: Mark,
     results: Container[str] = frozenset(),
     said_at: Callable[[str, str], str | None] = lambda _source, _sentence: None,
+    answers: Answers = NO_ANSWERS,
 ) -> str:
     """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences.
 
@@ -564,6 +582,8 @@ def episode_text(
         source = episode.sources[at] if at < len(episode.sources) else None
         speaker = who(source) if source else None
         joint = " →" if source in results else ":"
+        if source is not None and source in answers:
+            sentence = with_marks(sentence, answers[source])
         told = flat(dated(sentence, said_at(source, sentence) if source else None))
         said = f"{flat(speaker)}{joint} {told}" if speaker else told
         lines.append(f"{said} {mark(source)}" if source else said)

@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.memory_packet import ConflictNote
-from muniment.packets.page.lines import flat, superseded_note
+from muniment.packets.page.lines import flat
 
-__all__ = ["SUPERSEDED", "SUPERSEDED_FACT", "Outdated", "facts_in", "note_text", "outdated_in", "shown_words"]
+__all__ = [
+    "SUPERSEDED",
+    "SUPERSEDED_FACT",
+    "Outdated",
+    "facts_in",
+    "note_text",
+    "outdated_in",
+    "shown_words",
+    "superseded_note",
+]
 
 SUPERSEDED = "superseded_evidence"
 """The type of the conflict note that says what of a quote a newer turn says otherwise."""
@@ -29,6 +38,11 @@ def shown_words(quote: str) -> str:
     """Words of a statement, as short as still tells which."""
     words = flat(quote).replace("”", '"').replace("“", '"')
     return f"“{words}”" if len(words) <= _WORDS_MAX else f"“{words[: _WORDS_MAX - 1].rstrip()}…”"
+
+
+def superseded_note(by: str | None) -> str:
+    """What follows on outdated evidence: by which mark it is outdated, where that stands on the page."""
+    return f" (superseded by {by})" if by else " (superseded)"
 
 
 def note_text(parts: Sequence[Outdated], mark: Callable[[str], str]) -> str:
