@@ -14,8 +14,8 @@ class _Lazy:
         self._source = source
 
     def __getattr__(self, name: str) -> Any:
-        source = self._source
-        found = getattr(re.compile(source if isinstance(source, str) else source()), name)
+        source = self._source if isinstance(self._source, str) else self._source()
+        found = source if name == "pattern" else getattr(re.compile(source), name)
         setattr(self, name, found)  # from now on as quick as that of the pattern itself
         return found
 
