@@ -19,7 +19,7 @@ from muniment.contracts.memory_packet import (
     Purpose,
     WorkingState,
 )
-from muniment.core.canonical import Written, canonical_text, ordered_members
+from muniment.core.canonical import Written, canonical_text, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -231,7 +231,7 @@ class Pool(Record):
         plain["summary"] = [line.written for line in self.summary]
         plain["window"] = [turn.written for turn in self.window]
         plain["hits"] = Written(_write_hits(self.hits))
-        return Written(canonical_text(plain))
+        return written_part(plain)
 
 
 _WRITTEN_APART: dict[str, Any] = {
