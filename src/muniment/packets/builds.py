@@ -177,7 +177,7 @@ def _known_marks(
     if held.next_number == 1:
         return request
     known = KnownMarks.unchecked({"numbers": held.numbers, "next_number": held.next_number})
-    return request.model_copy(update={"marks": known})
+    return ComposeRequest.unchecked(request.__dict__ | {"marks": known}, request.model_fields_set | {"marks"})
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:

@@ -45,6 +45,7 @@ AROUND_MAX = 16
 TIGHT_AROUND, TIGHT_MAX = 1, 4
 """The same of an episode that has little room: what the hit answers, and what it is answered."""
 _NEVER = np.iinfo(np.int64).min
+_SET = set(EpisodeCandidate.model_fields)
 
 
 class Episodes(NamedTuple):
@@ -76,7 +77,8 @@ def gather_episodes(
 ) -> Episodes:
     """Stretches around the hits of other sessions, best first, then the end of the latest other sessions."""
     here = index.session_number(request.scope.session_id)
-    sessions = _sessions(index, here, request.now, cued)
+    said_by = int(parse_instant(request.now).timestamp())
+    sessions = _sessions(index, here, said_by, cued)
     reach = _reach(request, policy, found.hits)
     best: dict[int, int] = {}
     for ordinal, session in zip(found.ordinals, index.session[list(found.ordinals)].tolist(), strict=True):
@@ -88,7 +90,7 @@ def gather_episodes(
         if len(stretches) >= stretches_max:
             break
         if session not in best:
-            stretches[session] = _end(index, session, request.now, cued.within)
+            stretches[session] = _end(index, session, said_by, cued.within)
     episodes = _formed(ctx, reader, request, index, cues, stretches.values())
     scores = {hit.turn.id: hit.score for hit in found.hits}
     formed = [_scored(episode, scores) for episode in episodes]
@@ -130,11 +132,10 @@ def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCan
     return _Reach(count, count, TIGHT_AROUND, TIGHT_MAX, budget.max_tokens // TOKENS_A_QUOTE)
 
 
-def _sessions(index: StoredIndex, here: int | None, now: str, cued: CuedTurns) -> _Sessions:
-    """By when something was last said in them up to now, as far as the cues let it be told."""
+def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurns) -> _Sessions:
+    """By when something was last said in them up to a moment, as far as the cues let it be told."""
     whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
     held = len(order) - (here is not None)
-    said_by = int(parse_instant(now).timestamp())
     if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
         return _Sessions(held, order if here is None else order[order != here], 0, 0)
     others = whole > _NEVER
@@ -195,10 +196,10 @@ def _around(
     return stretches
 
 
-def _end(index: StoredIndex, session: int, now: str, within: Mask | None) -> Sequence[int]:
-    """The last turns of a session, up to now, and as far as the cues leave them."""
+def _end(index: StoredIndex, session: int, said_by: int, within: Mask | None) -> Sequence[int]:
+    """The last turns of a session, up to a moment, and as far as the cues leave them."""
     begin, end = index.session_span(session)
-    is_meant = index.ts[begin:end] <= int(parse_instant(now).timestamp())
+    is_meant = index.ts[begin:end] <= said_by
     if within is not None:
         is_meant &= within[begin:end]
     (places,) = is_meant.nonzero()
@@ -236,7 +237,7 @@ def _formed(
 
 def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
     score = max([scores.get(source, 0.0) for source in episode.sources], default=0.0)
-    return episode.model_copy(update={"score": score}) if score else episode
+    return EpisodeCandidate.unchecked(episode.__dict__ | {"score": score}, _SET) if score else episode
 
 
 def _backwards(text: str) -> tuple[int, ...]:

@@ -75,21 +75,20 @@ def gather(
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     tools = _tools(session, policy.compose.tool_evidence_max)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
-    beside: dict[str, Any] = {} if run.basis is None else {"run": run.basis}
-    if summary is not None and summary.left:
-        beside["summary_left"] = summary.left
-    return Pool(
-        working_state=run.state,
-        facts=stores.facts,
-        procedures=stores.procedures,
-        insights=stores.insights,
-        hits=found.hits,
-        window=tuple(read.turn for read in window),
-        summary=() if summary is None else summary.lines,
-        loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
-        tools=tools,
-        episodes=episodes.episodes,
-        not_gathered=tuple(
+    fields: dict[str, Any] = {
+        "working_state": run.state,
+        "facts": stores.facts,
+        "procedures": stores.procedures,
+        "insights": stores.insights,
+        "hits": found.hits,
+        "window": tuple(read.turn for read in window),
+        "summary": () if summary is None else summary.lines,
+        "summary_left": None if summary is None or not summary.left else summary.left,
+        "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
+        "tools": tools,
+        "episodes": episodes.episodes,
+        "run": run.basis,
+        "not_gathered": tuple(
             counted
             for counted in (
                 found.not_gathered,
@@ -99,8 +98,9 @@ def gather(
             )
             if counted.reasons
         ),
-        **beside,
-    )
+    }
+    absent = {name for name in ("run", "summary_left") if fields[name] is None}
+    return Pool.unchecked(fields, set(fields) - absent)  # of records that are ours
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -118,7 +118,7 @@ class NotGathered(Record):
         told: dict[str, int | None] = {reason: count for reason, count in reasons.items() if count}
         if held is not None and (min(reasons.values(), default=0) < 0 or held != gathered + sum(reasons.values())):
             held, told = None, dict.fromkeys(told)
-        return cls(kind=kind, held=held, gathered=gathered, reasons=told)
+        return cls.unchecked({"kind": kind, "held": held, "gathered": gathered, "reasons": told})
 
     def to_report(self) -> JsonObject:
         """As `explain.filters` has it."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
-from muniment.core.policy.compose import ComposePolicy
 from muniment.core.text.duplicates import Words
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
