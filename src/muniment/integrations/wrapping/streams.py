@@ -73,20 +73,13 @@ def _followed(cls: type) -> type:
 
     def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        is_quiet = True
         try:
             event = cls.__next__(self)  # type: ignore[attr-defined]
-        except StopIteration:
-            following.end()
-            is_quiet = False
+        except BaseException as stopped:
+            following.end(is_quiet=not isinstance(stopped, StopIteration))
             raise
-        else:
-            is_quiet = False
-            following.take(event)
-            return event
-        finally:
-            if is_quiet:
-                following.end(is_quiet=True)
+        following.take(event)
+        return event
 
     def close(self: Any) -> None:
         cls.close(self)  # type: ignore[attr-defined]
@@ -115,20 +108,13 @@ def _followed_async(cls: type) -> type:
 
     async def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        is_quiet = True
         try:
             event = await cls.__anext__(self)  # type: ignore[attr-defined]
-        except StopAsyncIteration:
-            await following.end_async()
-            is_quiet = False
+        except BaseException as stopped:
+            await following.end_async(is_quiet=not isinstance(stopped, StopAsyncIteration))
             raise
-        else:
-            is_quiet = False
-            following.take(event)
-            return event
-        finally:
-            if is_quiet:
-                await following.end_async(is_quiet=True)
+        following.take(event)
+        return event
 
     async def close(self: Any) -> None:
         await cls.close(self)  # type: ignore[attr-defined]
