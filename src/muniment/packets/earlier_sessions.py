@@ -63,6 +63,7 @@ class _Sessions(NamedTuple):
     """Those that the cues leave, latest first."""
     out_of_window: int
     not_cued: int
+    unread: int
 
 
 def gather_episodes(
@@ -97,13 +98,13 @@ def gather_episodes(
     formed.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
     gathered = len({episode.session_id for episode in formed})
     rest = "over_budget" if reach.is_tight else "count_limit"
-    open_count = sessions.held - sessions.out_of_window - sessions.not_cued
-    reasons = {
+    closed = {
         "out_of_window": sessions.out_of_window,
         "not_cued": sessions.not_cued,
-        "empty": len(stretches) - gathered,
-        rest: open_count - len(stretches),
+        "unread": sessions.unread,
     }
+    open_count = sessions.held - sum(closed.values())
+    reasons = closed | {"empty": len(stretches) - gathered, rest: open_count - len(stretches)}
     return Episodes(tuple(formed), NotGathered.of("sessions", sessions.held, gathered, reasons))
 
 
@@ -137,7 +138,7 @@ def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurn
     whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
     held = len(order) - (here is not None)
     if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
-        return _Sessions(held, order if here is None else order[order != here], 0, 0)
+        return _Sessions(held, order if here is None else order[order != here], 0, 0, 0)
     others = whole > _NEVER
     if here is not None:
         others[here] = False
@@ -148,12 +149,16 @@ def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurn
         in_range = held
         if cued.in_range is not None:
             in_range = int(np.count_nonzero(others & (_ends(index, cued.in_range) > _NEVER)))
-    left = int(np.count_nonzero(others & (ends > _NEVER)))
+    is_left = others & (ends > _NEVER)
+    left, unread = int(np.count_nonzero(is_left)), 0
+    if cued.unlabelled is not None and cued.unread:
+        hidden = cued.unlabelled if cued.in_range is None else cued.unlabelled & cued.in_range
+        unread = int(np.count_nonzero(others & ~is_left & (_ends(index, hidden) > _NEVER)))
     if len(ends) and int(ends.max()) > said_by:  # asked about an earlier moment
         until = index.ts <= said_by
         ends = _ends(index, until if cued.within is None else until & cued.within)
     latest = _latest_first(np.where(others, ends, _NEVER))[1]
-    return _Sessions(held, latest, held - in_range, in_range - left)
+    return _Sessions(held, latest, held - in_range, in_range - left - unread, unread)
 
 
 def _latest_first(ends: Ints) -> tuple[Ints, Ints]:

@@ -83,7 +83,6 @@ def gather(
         "hits": found.hits,
         "window": tuple(read.turn for read in window),
         "summary": () if summary is None else summary.lines,
-        "summary_left": None if summary is None or not summary.left else summary.left,
         "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
         "tools": tools,
         "episodes": episodes.episodes,
@@ -95,12 +94,13 @@ def gather(
                 episodes.not_gathered,
                 *_beside(index, scope.session_id, len(window), len(tools)),
                 *stores.not_gathered,
+                *run.not_gathered,
+                *(NotGathered.of(*counted) for counted in (() if summary is None else summary.not_gathered)),
             )
             if counted.reasons
         ),
     }
-    absent = {name for name in ("run", "summary_left") if fields[name] is None}
-    return Pool.unchecked(fields, set(fields) - absent)  # of records that are ours
+    return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -177,8 +177,6 @@ class RunBasis(Record):
 
     sources: Items[str]
     """Items of the run and the entries they were made from: if one is forgotten, so is the build."""
-    beyond: dict[str, Count]
-    """How many more of each part stand in the run than were gathered."""
     trust: dict[str, Trust]
     """Whose word a question of the run is, by its evidence."""
 
@@ -195,8 +193,6 @@ class Pool(Record):
     """The last turns of this session, oldest first."""
     summary: Items[SessionLine]
     """What sums up this session: what was settled, what the caller gave, the best sentences; each oldest first."""
-    summary_left: Absent[dict[str, Count]] = None
-    """How much of the session is not in its summary: agreements over the bound, by kind; entries not read yet."""
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
