@@ -22,7 +22,7 @@ TURN_CHARS_MAX = 2_000
 _TERMS_MIN = 2
 _SETTLING = ("user", "assistant")
 """Whose words can settle something, by where they come from."""
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
+_NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
 _FIGURE = re.compile(r"\d")
 
 
