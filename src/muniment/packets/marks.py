@@ -48,24 +48,27 @@ class SessionMarks(NamedTuple):
 class KeptMarks:
     """Tables of marks that were read, by session. Thread-safe.
 
-    A number is given once, so what is known of a table stays true, and only what was given since is read. A table that
-    is shorter than it was, as after its user was deleted, is read anew.
+    A number is given once, so what is known of a table stays true and only what was given since is read. Where the last
+    mark that is known is not there any more, as after its user was deleted, nothing of it counts.
     """
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, str], tuple[dict[str, int], int]] = OrderedDict()
+        self._held: OrderedDict[tuple[str, str, str], tuple[dict[str, int], MarkRow]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def numbers(self, reader: Reader, scope: Scope, last: int) -> dict[str, int] | None:
-        """All numbers of a session by evidence id, given that `last` is the last one; None where they are many."""
+    def numbers(self, reader: Reader, scope: Scope, last: MarkRow) -> dict[str, int] | None:
+        """All numbers of a session by evidence id, given the last one; None where they are too many to be kept."""
         key = (scope.tenant_id, scope.user_id, scope.session_id)
-        with self._lock:
-            numbers, known_to = self._held.pop(key, ({}, 0))
-        if last > KEPT_MAX or known_to > last:
+        if last.number > KEPT_MAX:
             return None
-        if known_to < last:
-            newer = select(reader, MARKS, (*_of_session(scope), ("number", ">", known_to)), order=_IN_ORDER)
-            numbers = numbers | {row.evidence_id: row.number for row in newer}
+        with self._lock:
+            numbers, known_to = self._held.pop(key, (None, None))
+        if numbers is None or last != known_to:
+            since = 1 if known_to is None else known_to.number
+            rows = select(reader, MARKS, (*_of_session(scope), ("number", ">=", since)), order=_IN_ORDER)
+            if known_to is not None and rows[:1] != [known_to]:
+                rows, numbers = select(reader, MARKS, _of_session(scope), order=_IN_ORDER), None
+            numbers = (numbers or {}) | {row.evidence_id: row.number for row in rows}
         with self._lock:
             self._held[key] = numbers, last
             while len(self._held) > SESSIONS_MAX:
@@ -89,7 +92,7 @@ def read_marks(
     last = first(reader, MARKS, of_session, order=_IN_ORDER, descending=True)
     if last is None:
         return SessionMarks({}, 1)
-    known = None if kept is None else kept.numbers(reader, scope, last.number)
+    known = None if kept is None else kept.numbers(reader, scope, last)
     if known is None:
         rows = by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)
         known = {row.evidence_id: row.number for row in rows}
