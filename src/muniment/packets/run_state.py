@@ -100,6 +100,7 @@ def gather_run(
     not_gathered = tuple(
         NotGathered.of(name, gathered + beyond, gathered, {"count_limit": beyond})
         for name, (gathered, beyond) in counts.items()
+        if beyond
     )
     return GatheredRun(state, questions, basis if basis.sources else None, not_gathered)
 

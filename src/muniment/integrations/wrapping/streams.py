@@ -44,6 +44,20 @@ class Following:
         if not self._is_kept:
             await asyncio.to_thread(self.end, is_quiet=is_quiet)
 
+    def __enter__(self) -> None:
+        """For one step of the stream: where it comes to no event, the stream has ended, or broken off."""
+
+    def __exit__(self, stopped: type[BaseException] | None, *_: object) -> None:
+        if stopped is not None:
+            self.end(is_quiet=not issubclass(stopped, StopIteration))
+
+    async def __aenter__(self) -> None:
+        """The same of a stream that is awaited."""
+
+    async def __aexit__(self, stopped: type[BaseException] | None, *_: object) -> None:
+        if stopped is not None:
+            await self.end_async(is_quiet=not issubclass(stopped, StopAsyncIteration))
+
 
 def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
     """The same stream, followed from here on."""
@@ -73,11 +87,8 @@ def _followed(cls: type) -> type:
 
     def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        try:
+        with following:
             event = cls.__next__(self)  # type: ignore[attr-defined]
-        except BaseException as stopped:
-            following.end(is_quiet=not isinstance(stopped, StopIteration))
-            raise
         following.take(event)
         return event
 
@@ -108,11 +119,8 @@ def _followed_async(cls: type) -> type:
 
     async def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        try:
+        async with following:
             event = await cls.__anext__(self)  # type: ignore[attr-defined]
-        except BaseException as stopped:
-            await following.end_async(is_quiet=not isinstance(stopped, StopAsyncIteration))
-            raise
         following.take(event)
         return event
 
