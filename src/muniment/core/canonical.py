@@ -29,6 +29,7 @@ __all__ = [
     "read_canonical",
     "salted_digest",
     "short_id",
+    "written_part",
 ]
 
 MAX_DEPTH = 128
@@ -73,13 +74,29 @@ def canonical_text(value: Any) -> str:
             text.encode()
         return text
     except (_Unencodable, UnicodeEncodeError):
-        _explain(value, "$", 0)
-        raise InvalidJson("the value has no canonical JSON form") from None
+        raise _refused(value) from None
 
 
 def canonical_bytes(value: Any) -> bytes:
     """`canonical_text` in UTF-8: what is hashed, stored and replayed."""
-    return canonical_text(value).encode()
+    try:
+        return _encode(value, MAX_DEPTH).encode()
+    except (_Unencodable, UnicodeEncodeError):
+        raise _refused(value) from None
+
+
+def written_part(value: Any) -> Written:
+    """The canonical JSON text of a part of something that is written in the end, and held to UTF-8 as a whole then."""
+    try:
+        return Written(_encode(value, MAX_DEPTH))
+    except _Unencodable:
+        raise _refused(value) from None
+
+
+def _refused(value: Any) -> InvalidJson:
+    """The error for a value that has no canonical form; raises a better one where the place of the fault is found."""
+    _explain(value, "$", 0)
+    return InvalidJson("the value has no canonical JSON form")
 
 
 def nests_within(value: Any, levels: int) -> bool:

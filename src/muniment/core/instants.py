@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from muniment.errors import InvalidInput
@@ -56,8 +57,21 @@ class Instant(NamedTuple):
     fraction: str
 
 
+_KNOWN_CHARS_MAX = 64
+
+
 def parse_rfc3339(text: str) -> Instant | None:
     """The instant a date-time names, or None when it names none."""
+    return _known(text) if len(text) <= _KNOWN_CHARS_MAX else _read(text)
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str) -> Instant | None:
+    """The times of a conversation are asked for again and again."""
+    return _read(text)
+
+
+def _read(text: str) -> Instant | None:
     match = _DATE_TIME.fullmatch(text)
     if match is None:
         return None

@@ -7,7 +7,8 @@ are bounded; what is left out over a bound is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from muniment.core.ports.rows import get
@@ -41,10 +42,19 @@ LINES_MAX = 36
 _WEIGHTS = 1_000
 
 
+class Counted(NamedTuple):
+    """How much of one kind a session holds, how much of that is in its summary, and why the rest is not."""
+
+    kind: str
+    held: int
+    gathered: int
+    reasons: Mapping[str, int]
+
+
 class SessionSummary(NamedTuple):
     lines: tuple[SessionLine, ...]
-    left: dict[str, int]
-    """What is not in it: agreements over the bound, by kind, and `unread` entries of a store of before."""
+    not_gathered: tuple[Counted, ...]
+    """What is not in it: entries of a store of before that were not read, and agreements."""
 
 
 def read_summary(
@@ -54,7 +64,7 @@ def read_summary(
     tenant_id, user_id, session_id = scope.tenant_id, scope.user_id, scope.session_id
     session = get(reader, SESSIONS, (user_id, session_id))
     if session is None:
-        return SessionSummary((), {})
+        return SessionSummary((), ())
     stored = read_extracts(reader, user_id, session_id, session.head_seq)
     first_recent = session.head_seq - RECENT_ENTRIES + 1
 
@@ -65,11 +75,13 @@ def read_summary(
         missing = {span.seq for spans in (*settled.values(), best) for span in spans} - turns.keys()
         found = turns_at(ctx, reader, tenant_id, user_id, session_id, missing) if missing else {}
         turns |= {seq: turn.read.turn for seq, turn in found.items()}
-        agreed = _agreed(settled, turns)
+        agreed, fallen = _agreed(settled, turns)
         shown = {each.turn.id for each in window}
         before = [each for each in recent if each.turn.id not in shown and each.turn.role != "tool"]
-        unread = {"unread": first_recent - 1 - stored.covered} if first_recent - 1 > stored.covered else {}
-        return SessionSummary((*agreed, *_sentences(best, before, turns, agreed)), left | unread)
+        unread = max(0, first_recent - 1 - stored.covered)
+        entries = Counted("summary", session.head_seq, session.head_seq - unread, {"unread": unread})
+        counted = (entries, *_counted(agreed, fallen, left))
+        return SessionSummary((*agreed, *_sentences(best, before, turns, agreed)), counted)
 
     state = (user_id, session_id, stored.digest, str(first_recent), str(len(window)))
     ids = (each.turn.id for each in recent)
@@ -121,22 +133,41 @@ def _best(stored: StoredExtracts, first_recent: int) -> list[Span]:
     return sorted(sorted(found, key=lambda span: (-span.weight, span))[:LINES_MAX])
 
 
-def _agreed(settled: Mapping[str, Sequence[Span]], turns: Mapping[int, Turn]) -> list[SessionLine]:
-    """What still holds of what was settled, each once, in the order said."""
+def _agreed(
+    settled: Mapping[str, Sequence[Span]], turns: Mapping[int, Turn]
+) -> tuple[list[SessionLine], Counter[tuple[str, str]]]:
+    """What still holds of what was settled, each once, in the order said; and how much does not, by kind and reason."""
     ends = [(span, turns[span.seq]) for span in settled["end"] if span.seq in turns]
     lines: list[SessionLine] = []
+    fallen: Counter[tuple[str, str]] = Counter()
     said: set[tuple[str, ...]] = set()
     spans = sorted(span for kind in AGREEMENT_KINDS if kind != "end" for span in settled[kind])
     for span in spans:
         turn = turns.get(span.seq)
         text = "" if turn is None else turn.text[span.start : span.end]
-        if turn is None or not text or _is_ended(span, turn, text, ends):
-            continue
         words = (str(span.kind), *words_of(text))
-        if words not in said:
+        if turn is None or not text:
+            fallen[str(span.kind), "empty"] += 1
+        elif _is_ended(span, turn, text, ends):
+            fallen[str(span.kind), "deprecated"] += 1
+        elif words in said:
+            fallen[str(span.kind), "duplicate"] += 1
+        else:
             said.add(words)
             lines.append(_line(turn, text, span.weight, cast("SummaryKind", span.kind)))
-    return lines
+    return lines, fallen
+
+
+def _counted(
+    agreed: Sequence[SessionLine], fallen: Counter[tuple[str, str]], left: Mapping[str, int]
+) -> Iterator[Counted]:
+    """The agreements of a session by kind: told, fallen by the way, over the bound."""
+    for kind in AGREEMENT_KINDS:
+        if kind != "end":
+            reasons = {reason: count for (of, reason), count in sorted(fallen.items()) if of == kind}
+            reasons["count_limit"] = left.get(kind, 0)
+            gathered = sum(line.kind == kind for line in agreed)
+            yield Counted(f"{kind}s", gathered + sum(reasons.values()), gathered, reasons)
 
 
 def _is_ended(span: Span, turn: Turn, text: str, ends: Sequence[tuple[Span, Turn]]) -> bool:

@@ -34,7 +34,7 @@ from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
-from muniment.packets.marks import keep_marks, read_marks
+from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
@@ -153,7 +153,7 @@ def compose_build(
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
         pool = gather(ctx, reader, request, policy, opening)
-        return rules, _known_marks(reader, request, pool.evidence_ids()), pool
+        return rules, _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks)), pool
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
@@ -170,13 +170,15 @@ def compose_build(
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
-def _known_marks(reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str]) -> ComposeRequest:
+def _known_marks(
+    reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str], kept: KeptMarks | None = None
+) -> ComposeRequest:
     """The request with the numbers that the session's packets before gave to this evidence."""
-    held = read_marks(reader, request.scope, sorted(evidence_ids))
+    held = read_marks(reader, request.scope, sorted(evidence_ids), kept)
     if held.next_number == 1:
         return request
     known = KnownMarks.unchecked({"numbers": held.numbers, "next_number": held.next_number})
-    return request.model_copy(update={"marks": known})
+    return ComposeRequest.unchecked(request.__dict__ | {"marks": known}, request.model_fields_set | {"marks"})
 
 
 def _rules(ctx: Context, reader: Reader, scope: Scope, max_tokens: Any) -> GivenRules | None:

@@ -49,7 +49,10 @@ class CuedTurns(NamedTuple):
     """How many of the tags, entities, keywords, and of a soft range, it carries; None where nothing is asked for."""
     out_of_window: int
     not_cued: int
+    unread: int
     """How many turns are kept out, and why."""
+    unlabelled: Mask | None
+    """Were its labels left unread, of too many? None where those of every turn were read, or none was asked for."""
 
     @property
     def first(self) -> Mask | None:
@@ -66,19 +69,23 @@ def read_cued(ctx: Context, reader: Reader, request: ComposeRequest, index: Stor
     lifts = [_in_range(index.ts, cues)] if cues.has_range and cues.is_soft else []
     within = in_range
     inside = len(index) if within is None else int(np.count_nonzero(within))
-    not_cued = 0
+    not_cued = unread = 0
+    unlabelled: Mask | None = None
     if cues.tags or cues.entities:
-        carrying = _carrying(ctx, reader, request, index, cues)
+        carrying, unlabelled = _carrying(ctx, reader, request, index, cues)
         lifts.append(carrying)
         chosen = carrying if within is None else carrying & within
         if cues.chooses and chosen.any():
-            within, not_cued = chosen, inside - int(np.count_nonzero(chosen))
+            if unlabelled is not None:
+                left_out = unlabelled & ~chosen
+                unread = int(np.count_nonzero(left_out if within is None else left_out & within))
+            within, not_cued = chosen, inside - int(np.count_nonzero(chosen)) - unread
     if cues.keywords:
         lifts.append(_saying(index, cues.keywords))
     counted: Ints | None = None
     for lifted in lifts:
         counted = lifted.astype(np.int8) if counted is None else counted + lifted
-    return CuedTurns(within, in_range, counted, len(index) - inside, not_cued)
+    return CuedTurns(within, in_range, counted, len(index) - inside, not_cued, unread, unlabelled)
 
 
 def _in_range(ts: Ints, cues: AskedCues) -> Mask:
@@ -91,17 +98,22 @@ def _in_range(ts: Ints, cues: AskedCues) -> Mask:
     return found
 
 
-def _carrying(ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues) -> Mask:
-    """The turns that carry a tag or an entity as a label, or say an entity."""
+def _carrying(
+    ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cues: AskedCues
+) -> tuple[Mask, Mask | None]:
+    """The turns that carry a tag or an entity as a label, or say an entity; and those whose labels were not read."""
     ids = index.ids()
     read = ids
+    unlabelled: Mask | None = None
     if len(ids) > LABELLED_TURNS_MAX:
         newest = np.argsort(-index.ts, kind="stable")[:LABELLED_TURNS_MAX]
         read = [ids[ordinal] for ordinal in newest.tolist()]
+        unlabelled = np.ones(len(ids), bool)
+        unlabelled[newest] = False
     whose = request.scope.tenant_id, request.scope.user_id
     labelled = labelled_turns(ctx, reader, *whose, read, tags=cues.tags, entities=cues.entities)
     found = np.fromiter((id_ in labelled for id_ in ids), bool, len(ids))
-    return found | _saying(index, cues.entities)
+    return found | _saying(index, cues.entities), unlabelled
 
 
 def _saying(index: StoredIndex, words: Sequence[str]) -> Mask:
@@ -137,8 +149,8 @@ def find_hits(
     cued: CuedTurns,
 ) -> Hits:
     """What the search finds for what is asked, where the cues let it look; without a question, the newest there."""
-    reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued}
-    inside = len(index) - cued.out_of_window - cued.not_cued
+    reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued, "unread": cued.unread}
+    inside = len(index) - sum(reasons.values())
     if asked.strip():
         found, matched = _searched(ctx, reader, request, policy, asked, index, cued)
         reasons |= {"count_limit": matched - len(found), "no_match": inside - matched}

@@ -45,6 +45,7 @@ AROUND_MAX = 16
 TIGHT_AROUND, TIGHT_MAX = 1, 4
 """The same of an episode that has little room: what the hit answers, and what it is answered."""
 _NEVER = np.iinfo(np.int64).min
+_SET = set(EpisodeCandidate.model_fields)
 
 
 class Episodes(NamedTuple):
@@ -62,6 +63,7 @@ class _Sessions(NamedTuple):
     """Those that the cues leave, latest first."""
     out_of_window: int
     not_cued: int
+    unread: int
 
 
 def gather_episodes(
@@ -76,7 +78,8 @@ def gather_episodes(
 ) -> Episodes:
     """Stretches around the hits of other sessions, best first, then the end of the latest other sessions."""
     here = index.session_number(request.scope.session_id)
-    sessions = _sessions(index, here, request.now, cued)
+    said_by = int(parse_instant(request.now).timestamp())
+    sessions = _sessions(index, here, said_by, cued)
     reach = _reach(request, policy, found.hits)
     best: dict[int, int] = {}
     for ordinal, session in zip(found.ordinals, index.session[list(found.ordinals)].tolist(), strict=True):
@@ -88,20 +91,20 @@ def gather_episodes(
         if len(stretches) >= stretches_max:
             break
         if session not in best:
-            stretches[session] = _end(index, session, request.now, cued.within)
+            stretches[session] = _end(index, session, said_by, cued.within)
     episodes = _formed(ctx, reader, request, index, cues, stretches.values())
     scores = {hit.turn.id: hit.score for hit in found.hits}
     formed = [_scored(episode, scores) for episode in episodes]
     formed.sort(key=lambda episode: (-episode.score, _backwards(episode.end), episode.episode_id))
     gathered = len({episode.session_id for episode in formed})
     rest = "over_budget" if reach.is_tight else "count_limit"
-    open_count = sessions.held - sessions.out_of_window - sessions.not_cued
-    reasons = {
+    closed = {
         "out_of_window": sessions.out_of_window,
         "not_cued": sessions.not_cued,
-        "empty": len(stretches) - gathered,
-        rest: open_count - len(stretches),
+        "unread": sessions.unread,
     }
+    open_count = sessions.held - sum(closed.values())
+    reasons = closed | {"empty": len(stretches) - gathered, rest: open_count - len(stretches)}
     return Episodes(tuple(formed), NotGathered.of("sessions", sessions.held, gathered, reasons))
 
 
@@ -130,13 +133,12 @@ def _reach(request: ComposeRequest, policy: ComposePolicy, hits: Sequence[HitCan
     return _Reach(count, count, TIGHT_AROUND, TIGHT_MAX, budget.max_tokens // TOKENS_A_QUOTE)
 
 
-def _sessions(index: StoredIndex, here: int | None, now: str, cued: CuedTurns) -> _Sessions:
-    """By when something was last said in them up to now, as far as the cues let it be told."""
+def _sessions(index: StoredIndex, here: int | None, said_by: int, cued: CuedTurns) -> _Sessions:
+    """By when something was last said in them up to a moment, as far as the cues let it be told."""
     whole, order = index.kept("session ends", lambda: _latest_first(_ends(index, None)))
     held = len(order) - (here is not None)
-    said_by = int(parse_instant(now).timestamp())
     if cued.within is None and (not len(order) or int(whole[order[0]]) <= said_by):
-        return _Sessions(held, order if here is None else order[order != here], 0, 0)
+        return _Sessions(held, order if here is None else order[order != here], 0, 0, 0)
     others = whole > _NEVER
     if here is not None:
         others[here] = False
@@ -147,12 +149,16 @@ def _sessions(index: StoredIndex, here: int | None, now: str, cued: CuedTurns) -
         in_range = held
         if cued.in_range is not None:
             in_range = int(np.count_nonzero(others & (_ends(index, cued.in_range) > _NEVER)))
-    left = int(np.count_nonzero(others & (ends > _NEVER)))
+    is_left = others & (ends > _NEVER)
+    left, unread = int(np.count_nonzero(is_left)), 0
+    if cued.unlabelled is not None and cued.unread:
+        hidden = cued.unlabelled if cued.in_range is None else cued.unlabelled & cued.in_range
+        unread = int(np.count_nonzero(others & ~is_left & (_ends(index, hidden) > _NEVER)))
     if len(ends) and int(ends.max()) > said_by:  # asked about an earlier moment
         until = index.ts <= said_by
         ends = _ends(index, until if cued.within is None else until & cued.within)
     latest = _latest_first(np.where(others, ends, _NEVER))[1]
-    return _Sessions(held, latest, held - in_range, in_range - left)
+    return _Sessions(held, latest, held - in_range, in_range - left - unread, unread)
 
 
 def _latest_first(ends: Ints) -> tuple[Ints, Ints]:
@@ -195,10 +201,10 @@ def _around(
     return stretches
 
 
-def _end(index: StoredIndex, session: int, now: str, within: Mask | None) -> Sequence[int]:
-    """The last turns of a session, up to now, and as far as the cues leave them."""
+def _end(index: StoredIndex, session: int, said_by: int, within: Mask | None) -> Sequence[int]:
+    """The last turns of a session, up to a moment, and as far as the cues leave them."""
     begin, end = index.session_span(session)
-    is_meant = index.ts[begin:end] <= int(parse_instant(now).timestamp())
+    is_meant = index.ts[begin:end] <= said_by
     if within is not None:
         is_meant &= within[begin:end]
     (places,) = is_meant.nonzero()
@@ -236,7 +242,7 @@ def _formed(
 
 def _scored(episode: EpisodeCandidate, scores: Mapping[str, float]) -> EpisodeCandidate:
     score = max([scores.get(source, 0.0) for source in episode.sources], default=0.0)
-    return episode.model_copy(update={"score": score}) if score else episode
+    return EpisodeCandidate.unchecked(episode.__dict__ | {"score": score}, _SET) if score else episode
 
 
 def _backwards(text: str) -> tuple[int, ...]:

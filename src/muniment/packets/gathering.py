@@ -75,32 +75,32 @@ def gather(
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     tools = _tools(session, policy.compose.tool_evidence_max)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
-    beside: dict[str, Any] = {} if run.basis is None else {"run": run.basis}
-    if summary is not None and summary.left:
-        beside["summary_left"] = summary.left
-    return Pool(
-        working_state=run.state,
-        facts=stores.facts,
-        procedures=stores.procedures,
-        insights=stores.insights,
-        hits=found.hits,
-        window=tuple(read.turn for read in window),
-        summary=() if summary is None else summary.lines,
-        loops=(*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
-        tools=tools,
-        episodes=episodes.episodes,
-        not_gathered=tuple(
+    fields: dict[str, Any] = {
+        "working_state": run.state,
+        "facts": stores.facts,
+        "procedures": stores.procedures,
+        "insights": stores.insights,
+        "hits": found.hits,
+        "window": tuple(read.turn for read in window),
+        "summary": () if summary is None else summary.lines,
+        "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
+        "tools": tools,
+        "episodes": episodes.episodes,
+        "run": run.basis,
+        "not_gathered": tuple(
             counted
             for counted in (
                 found.not_gathered,
                 episodes.not_gathered,
                 *_beside(index, scope.session_id, len(window), len(tools)),
                 *stores.not_gathered,
+                *run.not_gathered,
+                *(NotGathered.of(*counted) for counted in (() if summary is None else summary.not_gathered)),
             )
             if counted.reasons
         ),
-        **beside,
-    )
+    }
+    return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -6,15 +6,21 @@ says that it was forgotten. Composers side by side agree: who finds that another
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
-from muniment.core.ports.rows import by_ids, first, insert
+from muniment.core.ports.rows import by_ids, first, insert, select
 from muniment.core.ports.schema import MARKS, MarkRow
 from muniment.core.scope import Scope
 
-__all__ = ["SessionMarks", "assign_marks", "keep_marks", "read_marks"]
+__all__ = ["KeptMarks", "SessionMarks", "assign_marks", "keep_marks", "read_marks"]
+
+SESSIONS_MAX, KEPT_MAX = 64, 4096
+"""Sessions whose table is kept in memory, and the marks of one: of a longer one only those are read that are asked."""
+_IN_ORDER = ("user_id", "session_id", "number")
 
 
 class SessionMarks(NamedTuple):
@@ -39,15 +45,58 @@ class SessionMarks(NamedTuple):
         return found
 
 
-def read_marks(reader: Reader, scope: Scope, evidence_ids: Iterable[str]) -> SessionMarks:
-    """The numbers that these have in the session so far, and which comes next. Two questions, whatever its length."""
+class KeptMarks:
+    """Tables of marks that were read, by session. Thread-safe.
+
+    A number is given once, so what is known of a table stays true and only what was given since is read. Where the last
+    mark that is known is not there any more, as after its user was deleted, nothing of it counts.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str, str], tuple[dict[str, int], MarkRow]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def numbers(self, reader: Reader, scope: Scope, last: MarkRow) -> dict[str, int] | None:
+        """All numbers of a session by evidence id, given the last one; None where they are too many to be kept."""
+        key = (scope.tenant_id, scope.user_id, scope.session_id)
+        if last.number > KEPT_MAX:
+            return None
+        with self._lock:
+            numbers, known_to = self._held.pop(key, (None, None))
+        if numbers is None or last != known_to:
+            since = 1 if known_to is None else known_to.number
+            rows = select(reader, MARKS, (*_of_session(scope), ("number", ">=", since)), order=_IN_ORDER)
+            if known_to is not None and rows[:1] != [known_to]:
+                rows, numbers = select(reader, MARKS, _of_session(scope), order=_IN_ORDER), None
+            numbers = (numbers or {}) | {row.evidence_id: row.number for row in rows}
+        with self._lock:
+            self._held[key] = numbers, last
+            while len(self._held) > SESSIONS_MAX:
+                self._held.popitem(last=False)
+        return numbers
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
+
+
+def read_marks(
+    reader: Reader, scope: Scope, evidence_ids: Iterable[str], kept: KeptMarks | None = None
+) -> SessionMarks:
+    """The numbers that these have in the session so far, and which comes next. Two questions, whatever its length.
+
+    `kept` is what was read before of such tables, in transactions that only read.
+    """
     ids = list(dict.fromkeys(evidence_ids))
     of_session = _of_session(scope)
-    last = first(reader, MARKS, of_session, order=("user_id", "session_id", "number"), descending=True)
+    last = first(reader, MARKS, of_session, order=_IN_ORDER, descending=True)
     if last is None:
         return SessionMarks({}, 1)
-    found = {row.evidence_id: row.number for row in by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)}
-    return SessionMarks(found, last.number + 1)
+    known = None if kept is None else kept.numbers(reader, scope, last)
+    if known is None:
+        rows = by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)
+        known = {row.evidence_id: row.number for row in rows}
+    return SessionMarks({id_: known[id_] for id_ in ids if id_ in known}, last.number + 1)
 
 
 def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> dict[str, int]:

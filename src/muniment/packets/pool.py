@@ -19,7 +19,7 @@ from muniment.contracts.memory_packet import (
     Purpose,
     WorkingState,
 )
-from muniment.core.canonical import Written, canonical_text, ordered_members
+from muniment.core.canonical import Written, canonical_text, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -118,7 +118,7 @@ class NotGathered(Record):
         told: dict[str, int | None] = {reason: count for reason, count in reasons.items() if count}
         if held is not None and (min(reasons.values(), default=0) < 0 or held != gathered + sum(reasons.values())):
             held, told = None, dict.fromkeys(told)
-        return cls(kind=kind, held=held, gathered=gathered, reasons=told)
+        return cls.unchecked({"kind": kind, "held": held, "gathered": gathered, "reasons": told})
 
     def to_report(self) -> JsonObject:
         """As `explain.filters` has it."""
@@ -177,8 +177,6 @@ class RunBasis(Record):
 
     sources: Items[str]
     """Items of the run and the entries they were made from: if one is forgotten, so is the build."""
-    beyond: dict[str, Count]
-    """How many more of each part stand in the run than were gathered."""
     trust: dict[str, Trust]
     """Whose word a question of the run is, by its evidence."""
 
@@ -195,8 +193,6 @@ class Pool(Record):
     """The last turns of this session, oldest first."""
     summary: Items[SessionLine]
     """What sums up this session: what was settled, what the caller gave, the best sentences; each oldest first."""
-    summary_left: Absent[dict[str, Count]] = None
-    """How much of the session is not in its summary: agreements over the bound, by kind; entries not read yet."""
     loops: Items[OpenLoop]
     tools: Items[ToolCandidate]
     episodes: Items[EpisodeCandidate]
@@ -231,7 +227,7 @@ class Pool(Record):
         plain["summary"] = [line.written for line in self.summary]
         plain["window"] = [turn.written for turn in self.window]
         plain["hits"] = Written(_write_hits(self.hits))
-        return Written(canonical_text(plain))
+        return written_part(plain)
 
 
 _WRITTEN_APART: dict[str, Any] = {

@@ -16,7 +16,7 @@ from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.state_patching import read_state
 from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
-from muniment.packets.pool import RunBasis
+from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.claim_reading import verified_claims
 from muniment.runs.state_reading import (
     AskedQuestion,
@@ -50,6 +50,8 @@ class GatheredRun(NamedTuple):
     state: WorkingState | None
     loops: tuple[OpenLoop, ...]
     basis: RunBasis | None
+    not_gathered: tuple[NotGathered, ...]
+    """How many more of each part stand in the run than are told."""
 
 
 class Task(NamedTuple):
@@ -86,17 +88,21 @@ def gather_run(
         known |= {name: own} if own else {}
     known |= {part: values for part, values in ((CLAIMS, log.claims), (HINTS, log.hints)) if values}
     state = WorkingState.from_wire({"state_version": 0} | known) if known else None
-    beyond = {name: found.beyond for name, found in log.listed.items()}
-    beyond |= {CLAIMS: log.claims_beyond, "questions": log.asked_beyond}
+    counts = {name: (len(found.shown), found.beyond) for name, found in log.listed.items()}
+    counts |= {CLAIMS: (len(log.claims), log.claims_beyond), "questions": (len(log.asked), log.asked_beyond)}
     is_told = bool(task.objective or task.done_definition or task.constraints)
     sources = {id_ for found in log.listed.values() for id_ in found.sources} | {each.item_id for each in log.asked}
     basis = RunBasis(
         sources=tuple(sorted(sources | ({scope.run_id} if is_told else set()))),
-        beyond={name: count for name, count in beyond.items() if count},
         trust={str(each.loop.evidence_id): each.trust for each in log.asked},
     )
     questions = _distinct((*(each.loop for each in log.asked), *loops))
-    return GatheredRun(state, questions, basis if basis.sources or basis.beyond else None)
+    not_gathered = tuple(
+        NotGathered.of(name, gathered + beyond, gathered, {"count_limit": beyond})
+        for name, (gathered, beyond) in counts.items()
+        if beyond
+    )
+    return GatheredRun(state, questions, basis if basis.sources else None, not_gathered)
 
 
 # -- what its log tells -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muniment.core.text import when
 from muniment.core.text.asked_when import query_window
 from muniment.core.text.turn_dates import date_terms
-from muniment.core.text.when import Window, resolve, window_terms
+from muniment.core.text.when import _WAYS, Window, find_spans, likely_ways, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
 
@@ -211,3 +211,21 @@ def test_of_times_that_share_letters_the_first_way_to_read_them_wins() -> None:
     said = date(2024, 5, 8)
     found = dict(when.find_spans("yesterday, the day before yesterday, and yesterday", said, when._WAYS))
     assert {span: window.start.day for span, window in found.items()} == {(0, 9): 7, (15, 35): 6, (41, 50): 7}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the café closed two weeks ago — we’d been there last friday",
+        "昨天我们去了上海，下周三回来，去年也去过",
+        "三天前说好的，后天见，上个月的事",
+        "지난주 금요일에 만났고 다음 달에 또 보기로 했어요. 사흘 전에도, 올해도",
+        "l’été: next summer, the day after tomorrow, the first week of last month …",
+        "in three days · on monday · the weekend before last · 3 months from now",
+        "“this morning” said naïve 민수, 내일 — tomorrow",
+    ],
+)
+def test_no_way_is_passed_over_that_a_text_in_any_script_could_hold(text: str) -> None:
+    folded, said = text.casefold(), date(2026, 3, 4)
+    assert list(find_spans(folded, said, likely_ways(folded))) == list(find_spans(folded, said, _WAYS))
+    assert 0 < len(likely_ways(folded)) < len(_WAYS)

@@ -13,6 +13,7 @@ from muniment.core.ports.engine import Count, Delete, Patch, Select
 from muniment.handles.memory import Memory
 from muniment.memory.episodes.extracts import CARRIED_MAX, FAN, STRETCH, decode_extract, encode_extract
 from muniment.memory.extract_writing import read_extracts
+from muniment.packets.builds import Build
 from muniment.store.engines.sqlite import views
 
 pytestmark = pytest.mark.req("TM-06")
@@ -204,6 +205,24 @@ def test_what_was_altered_is_found_and_made_again(any_mem: Memory, damage: Calla
     assert any_mem.verify().ok
 
 
+def counted(build: Build, kind: str) -> Any:
+    """What the packet says of how much of a kind was not gathered."""
+    told: Any = build.packet.explain.filters["not_gathered"]
+    return told.get(kind)
+
+
+def test_what_was_lifted_or_said_again_is_counted_with_what_still_holds(mem: Memory) -> None:
+    fill(mem, [("user", BAN), ("user", "Never call my boss."), ("user", BAN), ("user", "You can call my boss again.")])
+    build = mem.run(user_id="ana", session_id="s1").compose("planner")
+    assert [line.text for line in build.pool.summary if line.kind == "constraint"] == [BAN]
+    assert counted(build, "constraints") == {
+        "held": 3,
+        "gathered": 1,
+        "not_gathered": {"deprecated": 1, "duplicate": 1},
+    }
+    assert counted(build, "decisions") is None
+
+
 def test_a_session_of_before_is_caught_up_by_what_is_written_to_it(mem: Memory) -> None:
     turns = chatter(STRETCH * 20)
     turns[2] = ("user", BAN)
@@ -211,8 +230,8 @@ def test_a_session_of_before_is_caught_up_by_what_is_written_to_it(mem: Memory) 
     whole = rows_of(mem)
     mem._ctx.engine.write("default", lambda tx: tx.do(Delete("extracts", (("user_id", "=", "ana"),))))
     build = mem.run(user_id="ana", session_id="s1").compose("planner")
-    assert build.pool.summary_left == {"unread": STRETCH * 20 + 1 - 60}
-    assert build.packet.explain.filters["summary_left"] == {"unread": STRETCH * 20 + 1 - 60}
+    held = STRETCH * 20 + 1
+    assert counted(build, "summary") == {"held": held, "gathered": 60, "not_gathered": {"unread": held - 60}}
     assert mem.verify().ok
     fill(mem, chatter(STRETCH))
     assert 16 <= len(rows_of(mem)) < len(whole)
@@ -244,9 +263,12 @@ def test_when_there_is_too_much_the_strongest_and_newest_stand_and_the_rest_is_c
     assert len(constraints) == most
     assert constraints[0] == BAN
     assert constraints[-1] == f"Please avoid street number {most + 39}."
-    assert build.pool.summary_left == {"constraint": 41}
     assert f"{BAN} [" in build.text
-    assert build.packet.explain.filters["summary_left"] == {"constraint": 41}
+    assert counted(build, "constraints") == {
+        "held": most + 41,
+        "gathered": most,
+        "not_gathered": {"count_limit": 41},
+    }
     omitted = [each for each in build.packet.explain.omitted if each.item.startswith("summary:")]
     assert any(each.reason == "over_budget" for each in omitted)
 

@@ -12,6 +12,7 @@ import muniment
 from muniment import Memory
 from muniment.core.policy.compose import ComposePolicy
 from muniment.errors import InvalidInput
+from muniment.packets import cued_turns
 from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import compose
@@ -190,6 +191,26 @@ def test_tags_and_entities_choose_among_the_turns(mem: Memory, query: str, cues:
     assert quoted(build) == {ids[wanted]}
     counted: Any = build.packet.explain.filters["not_gathered"]["turns"]  # type: ignore[index]
     assert counted["not_gathered"]["not_cued"] == 122
+
+
+@pytest.mark.req("TM-04")
+def test_turns_whose_labels_are_too_many_to_read_are_told_as_unread(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only of those whose labels were read is it known that they carry no such tag."""
+    ids = tell(mem)
+    whole: Any = built(mem, "roof", {"tags": ["home"]}).packet.explain.filters["not_gathered"]
+    monkeypatch.setattr(cued_turns, "LABELLED_TURNS_MAX", 100)
+    build = built(mem, "roof", {"tags": ["home"]})
+    part: Any = build.packet.explain.filters["not_gathered"]
+    assert quoted(build) == {ids["late.roof"]}
+    held = whole["turns"]["held"]
+    assert part["turns"]["not_gathered"] == {"not_cued": 99, "unread": held - 100}
+    assert whole["turns"]["not_gathered"] == {"not_cued": held - 1}
+    sessions = part["sessions"]["not_gathered"]
+    assert sessions["unread"] > 0
+    assert sessions["unread"] + sessions.get("not_cued", 0) == whole["sessions"]["not_gathered"]["not_cued"]
+    assert audit(build.pool, build.packet) == []
 
 
 @pytest.mark.parametrize("cues", [{"tags": ["unknown"]}, {"entities": ["Nobody Atall"]}, {"tags": [" "]}])

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from muniment.core.ports.engine import Delete
 from muniment.core.scope import Scope
 from muniment.errors import ChainBroken, InvalidInput
 from muniment.handles.memory import Memory
-from muniment.packets.marks import SessionMarks, assign_marks, keep_marks, read_marks
+from muniment.packets import marks
+from muniment.packets.marks import KeptMarks, SessionMarks, assign_marks, keep_marks, read_marks
 
 Maker = Callable[..., Memory]
 
@@ -30,8 +32,8 @@ def keep(mem: Memory, numbers: dict[str, int]) -> bool:
     return mem._ctx.engine.write("default", lambda tx: keep_marks(tx, scope_of(), numbers))
 
 
-def read(mem: Memory, *ids: str, scope: Scope | None = None) -> SessionMarks:
-    return mem._ctx.engine.read("default", lambda reader: read_marks(reader, scope or scope_of(), ids))
+def read(mem: Memory, *ids: str, scope: Scope | None = None, kept: KeptMarks | None = None) -> SessionMarks:
+    return mem._ctx.engine.read("default", lambda reader: read_marks(reader, scope or scope_of(), ids, kept))
 
 
 @pytest.mark.req("TM-08")
@@ -50,6 +52,40 @@ def test_sessions_and_users_have_tables_of_their_own(any_mem: Memory) -> None:
     assert assign(any_mem, "e2", scope=scope_of(session_id="s2")) == {"e2": 1}
     assert assign(any_mem, "e9", scope=scope_of("bob")) == {"e9": 1}
     assert read(any_mem, "e1", "e2", "e9").numbers == {"e1": 1, "e2": 2}
+
+
+@pytest.mark.req("TM-08")
+@pytest.mark.parametrize("most", [0, 3, 4096])
+def test_a_table_that_is_kept_says_what_the_store_says(
+    any_mem: Memory, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Whatever was given since, by whomever, in this session or another, and however long the table is."""
+    monkeypatch.setattr(marks, "KEPT_MAX", most)
+    kept, other = KeptMarks(), scope_of(session_id="s2")
+    asked = ("e1", "e2", "e3", "e4", "unknown")
+    for given in (("e1",), ("e2", "e1"), (), ("e3", "e4")):
+        assign(any_mem, *given)
+        assert read(any_mem, *asked, kept=kept) == read(any_mem, *asked)
+        assert read(any_mem, *asked, scope=other, kept=kept) == read(any_mem, *asked, scope=other)
+    assign(any_mem, "e4", scope=other)
+    assert read(any_mem, *asked, scope=other, kept=kept) == SessionMarks({"e4": 1}, 2)
+    any_mem._ctx.engine.write("default", lambda tx: tx.do(Delete("marks", (("user_id", "=", "ana"),))))
+    assert read(any_mem, *asked, kept=kept) == SessionMarks({}, 1)
+    assign(any_mem, "e9", "e1")
+    assert read(any_mem, *asked, kept=kept) == SessionMarks({"e1": 2}, 3)
+    any_mem._ctx.engine.write("default", lambda tx: tx.do(Delete("marks", (("user_id", "=", "ana"),))))
+    assign(any_mem, "e2", "e9", "e4", "e3")  # grown again beyond what was known, with other numbers
+    assert read(any_mem, *asked, kept=kept) == SessionMarks({"e2": 1, "e3": 4, "e4": 3}, 5)
+
+
+def test_tables_of_many_sessions_are_not_kept_for_ever(any_mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "SESSIONS_MAX", 2)
+    kept = KeptMarks()
+    scopes = [scope_of(session_id=f"s{number}") for number in range(4)]
+    for scope in scopes:
+        assign(any_mem, "e1", scope=scope)
+        assert read(any_mem, "e1", scope=scope, kept=kept).numbers == {"e1": 1}
+    assert len(kept._held) == 2
 
 
 def test_numbers_can_be_planned_before_they_are_kept(any_mem: Memory) -> None:

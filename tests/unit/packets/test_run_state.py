@@ -338,10 +338,11 @@ def test_lists_are_bounded_the_latest_stand_and_the_rest_is_counted(mem: Memory)
     ]
     assert len(state["working_state"]["failures"]) == policy.failures_max
     assert state["working_state"]["failures"][-1]["why"] == "reason l"
-    assert build.packet.explain.filters["run_not_gathered"] == {
-        "conflicts": {"count_limit": 6},
-        "failures": {"count_limit": 6},
-        "questions": {"count_limit": 4},
+    counted: Any = build.packet.explain.filters["not_gathered"]
+    assert {kind: counted[kind] for kind in ("conflicts", "failures", "questions")} == {
+        "conflicts": {"held": 12, "gathered": 6, "not_gathered": {"count_limit": 6}},
+        "failures": {"held": 12, "gathered": 6, "not_gathered": {"count_limit": 6}},
+        "questions": {"held": 12, "gathered": 8, "not_gathered": {"count_limit": 4}},
     }
 
 

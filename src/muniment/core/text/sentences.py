@@ -32,9 +32,8 @@ def _is_short(text: str, start: int, dot: int) -> bool:
 
 
 def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    piece = text[start:end].rstrip()
+    end = start + len(piece)
+    start = end - len(piece.lstrip())
     if start < end:
         spans.append((start, end))

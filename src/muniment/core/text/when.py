@@ -13,10 +13,11 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
+from functools import cache
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, ascii_words, day_term, month_term, year_term
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.patterns import Needles, lazy_pattern, needles_of
 from muniment.core.text.stretches import (
     WEEKEND,
     Grain,
@@ -425,7 +426,7 @@ def resolve(text: str, said: date, words: Sequence[str] | None = None) -> list[W
 def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Relative]:
     """The ways of naming a time that may occur in a text, judged by its words alone; none where none can."""
     if not folded.isascii():
-        return _WAYS if _ANY_RELATIVE.search(folded) else ()
+        return _held_ways(folded) if _ANY_RELATIVE.search(folded) else ()
     if words is None:
         words = ascii_words(folded)
     cues = CUE_WORDS.intersection(words)
@@ -434,6 +435,17 @@ def likely_ways(folded: str, words: Sequence[str] | None = None) -> Sequence[Rel
     held = frozenset(words)
     ways = [_ENGLISH[place] for place in sorted({place for cue in cues for place in _CUES[cue]})]
     return [each for each in ways if not any(map(held.isdisjoint, each.needed))]
+
+
+def _held_ways(folded: str) -> list[Relative]:
+    """The ways of any language of which a text holds what they cannot do without."""
+    held = folded.__contains__
+    return [each for each, words in zip(_WAYS, _needles(), strict=True) if words is None or any(map(held, words))]
+
+
+@cache
+def _needles() -> tuple[Needles | None, ...]:
+    return tuple(needles_of(each.pattern.pattern) for each in _WAYS)
 
 
 def find_spans(folded: str, said: date, ways: Sequence[Relative]) -> Iterator[tuple[tuple[int, int], Window]]:

@@ -44,6 +44,20 @@ class Following:
         if not self._is_kept:
             await asyncio.to_thread(self.end, is_quiet=is_quiet)
 
+    def __enter__(self) -> None:
+        """For one step of the stream: where it comes to no event, the stream has ended, or broken off."""
+
+    def __exit__(self, stopped: type[BaseException] | None, *_: object) -> None:
+        if stopped is not None:
+            self.end(is_quiet=not issubclass(stopped, StopIteration))
+
+    async def __aenter__(self) -> None:
+        """The same of a stream that is awaited."""
+
+    async def __aexit__(self, stopped: type[BaseException] | None, *_: object) -> None:
+        if stopped is not None:
+            await self.end_async(is_quiet=not issubclass(stopped, StopAsyncIteration))
+
 
 def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
     """The same stream, followed from here on."""
@@ -73,20 +87,10 @@ def _followed(cls: type) -> type:
 
     def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        is_quiet = True
-        try:
+        with following:
             event = cls.__next__(self)  # type: ignore[attr-defined]
-        except StopIteration:
-            following.end()
-            is_quiet = False
-            raise
-        else:
-            is_quiet = False
-            following.take(event)
-            return event
-        finally:
-            if is_quiet:
-                following.end(is_quiet=True)
+        following.take(event)
+        return event
 
     def close(self: Any) -> None:
         cls.close(self)  # type: ignore[attr-defined]
@@ -115,20 +119,10 @@ def _followed_async(cls: type) -> type:
 
     async def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
-        is_quiet = True
-        try:
+        async with following:
             event = await cls.__anext__(self)  # type: ignore[attr-defined]
-        except StopAsyncIteration:
-            await following.end_async()
-            is_quiet = False
-            raise
-        else:
-            is_quiet = False
-            following.take(event)
-            return event
-        finally:
-            if is_quiet:
-                await following.end_async(is_quiet=True)
+        following.take(event)
+        return event
 
     async def close(self: Any) -> None:
         await cls.close(self)  # type: ignore[attr-defined]

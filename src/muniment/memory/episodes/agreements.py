@@ -10,6 +10,7 @@ settled stands.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -48,13 +49,16 @@ class Agreement(NamedTuple):
     strength: int
 
 
-def agreements_in(role: str, text: str) -> list[Agreement]:
-    """The sentences of a turn that settle something, one kind each, in their order."""
+def agreements_in(role: str, text: str, spans: Sequence[tuple[int, int]] | None = None) -> list[Agreement]:
+    """The sentences of a turn that settle something, one kind each, in their order.
+
+    `spans` is where the sentences of the text stand, where that is known.
+    """
     if role not in ("user", "assistant"):
         return []
     found: list[Agreement] = []
     text = text[:TEXT_CHARS_MAX]
-    for start, end in sentence_spans(text):
+    for start, end in sentence_spans(text) if spans is None else spans:
         if end - start <= SENTENCE_CHARS_MAX and (read := _read(role, text[start:end])) is not None:
             found.append(Agreement(read[0], start, end, read[1]))
     return found

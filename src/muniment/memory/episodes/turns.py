@@ -22,7 +22,7 @@ TURN_CHARS_MAX = 2_000
 _TERMS_MIN = 2
 _SETTLING = ("user", "assistant")
 """Whose words can settle something, by where they come from."""
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
+_NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
 _FIGURE = re.compile(r"\d")
 
 
@@ -56,7 +56,8 @@ class ReadTurn:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of the turn that may stand in a summary."""
-        return tuple(_sentences(self.turn))
+        found = (sentence_at(self.turn, *span) for span in self._spans)
+        return tuple(sentence for sentence in found if sentence is not None)
 
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
@@ -64,7 +65,12 @@ class ReadTurn:
         turn = self.turn
         if turn.trust not in _SETTLING or INSTRUCTION_LIKE in turn.flags:
             return ()
-        return tuple(agreements_in(turn.role, turn.text))
+        return tuple(agreements_in(turn.role, turn.text, self._spans if len(turn.text) <= TURN_CHARS_MAX else None))
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Where the sentences stand in the part that is looked at for a summary."""
+        return sentence_spans(self.turn.text[:TURN_CHARS_MAX])
 
 
 def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
@@ -77,11 +83,6 @@ def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
     if len(terms) < _TERMS_MIN:
         return None
     return Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms)), start)
-
-
-def _sentences(turn: Turn) -> list[Sentence]:
-    spans = sentence_spans(turn.text[:TURN_CHARS_MAX])
-    return [sentence for span in spans if (sentence := sentence_at(turn, *span)) is not None]
 
 
 def _factor(text: str) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from muniment.core.numbers import furthest
 from muniment.core.text.analyzer import analyze
 from muniment.memory.turns import Excerpt, Stretch
 
@@ -192,7 +193,7 @@ def cut_excerpt(text: str, excerpt: Excerpt | None, fits: Fits, terms: Collectio
     for size in (LINE_CHARS_MAX, PIECE_CHARS_MIN):
         pieces = list(_pieces(whole.stretches, size))
         order = _order(whole.stretches, pieces, frozenset(terms))
-        kept = _most(len(order), partial(_fitting, fits, whole, pieces, order))
+        kept = furthest(len(order), partial(_fitting, fits, whole, pieces, order))
         if kept:
             return _taken(whole, pieces, order[:kept])
     return None
@@ -200,18 +201,6 @@ def cut_excerpt(text: str, excerpt: Excerpt | None, fits: Fits, terms: Collectio
 
 def _fitting(fits: Fits, whole: Excerpt, pieces: Sequence[_Piece], order: Sequence[int], count: int) -> bool:
     return fits(_taken(whole, pieces, order[:count]))
-
-
-def _most(count: int, holds: Callable[[int], bool]) -> int:
-    """The largest count found to hold by halving; 0 where none was."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high + 1) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _pieces(stretches: Sequence[Stretch], size: int) -> Iterator[_Piece]:

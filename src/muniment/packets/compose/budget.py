@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from muniment.contracts.memory_packet import PacketBudget
+from muniment.core.numbers import furthest
 from muniment.core.ports.tokens import TokenCounter, adds_lines, weighing
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
@@ -244,9 +245,9 @@ def cut_text(text: str, fits: Fits, terms: Collection[str] = ()) -> str | None:
     start, end = spans[best]
     if not fits(text[start:end]):
         return _cut_words(text[start:end], fits)
-    last = _furthest(len(spans) - best - 1, lambda more: fits(text[start : spans[best + more][1]]))
+    last = furthest(len(spans) - best - 1, lambda more: fits(text[start : spans[best + more][1]]))
     end = spans[best + last][1]
-    first = _furthest(best, lambda more: fits(text[spans[best - more][0] : end]))
+    first = furthest(best, lambda more: fits(text[spans[best - more][0] : end]))
     return text[spans[best - first][0] : end]
 
 
@@ -255,7 +256,7 @@ def cut_value(value: Any, fits: Callable[[Any], bool]) -> Any:
     if isinstance(value, str):
         return cut_text(value, fits)
     if isinstance(value, list) and len(value) > 1:
-        kept = _furthest(len(value) - 1, lambda count: count > 0 and fits(value[:count]))
+        kept = furthest(len(value) - 1, lambda count: count > 0 and fits(value[:count]))
         return value[:kept] if kept else None
     return None
 
@@ -271,17 +272,5 @@ def _cut_words(text: str, fits: Fits) -> str | None:
     ends = [at for at in range(1, len(text)) if text[at].isspace() and not text[at - 1].isspace()]
     if len(ends) < len(text) // 40:
         ends = list(range(1, len(text)))
-    kept = _furthest(len(ends), lambda count: count > 0 and fits(text[: ends[count - 1]]))
+    kept = furthest(len(ends), lambda count: count > 0 and fits(text[: ends[count - 1]]))
     return text[: ends[kept - 1]] if kept else None
-
-
-def _furthest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest count up to `most` found to hold by halving; what is returned, unless 0, was seen to hold."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low

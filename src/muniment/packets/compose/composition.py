@@ -442,8 +442,6 @@ def _filters(draft: PacketDraft) -> JsonObject:
             "conflicts": policy.conflicts_max,
             "failures": policy.failures_max,
         },
-        **_not_gathered(draft),
-        **({"summary_left": dict(draft.pool.summary_left)} if draft.pool.summary_left else {}),
         "near_duplicate": policy.near_duplicate,
         "barred_trust": list(getattr(policy, f"barred_trust_{draft.purpose}")),
         "quote_instruction_like": policy.quote_instruction_like,
@@ -461,12 +459,6 @@ def _excerpts(draft: PacketDraft) -> JsonObject:
     said: list[Said] = [placed.item for placed in (*draft.items("quotes"), *draft.items("window"))]
     held: JsonObject = {each.turn.id: excerpt_note(each.excerpt) for each in said if each.excerpt is not None}
     return {EXCERPTS: held} if held else {}
-
-
-def _not_gathered(draft: PacketDraft) -> JsonObject:
-    """What stands in the run beyond what was looked at: how many of each part, and why."""
-    beyond = draft.pool.run.beyond if draft.pool.run is not None else {}
-    return {"run_not_gathered": {name: {"count_limit": count} for name, count in beyond.items()}} if beyond else {}
 
 
 def determinism_of(request: ComposeRequest, policy_digest: str, counter: TokenCounter) -> JsonObject:

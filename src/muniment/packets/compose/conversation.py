@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
-from muniment.core.policy.compose import ComposePolicy
 from muniment.core.text.duplicates import Words
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
@@ -197,12 +196,6 @@ _BATCH = 24
 Named = tuple[str, HitCandidate]
 
 
-def _quote_worth(named: Named, policy: ComposePolicy) -> tuple[float, float, str]:
-    """What a cue points at comes first, then what is likeliest evidence for the room it takes."""
-    name, hit = named
-    return (-hit.parts.get(CUE_PART, 0.0), -worth_of(hit, policy), name)
-
-
 class Quotes:
     """The hits still to be placed, best first."""
 
@@ -333,11 +326,14 @@ class Quotes:
         fit: list[Named] = []
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
-        strong = strong_ids(draft)
-        names = names_of("quote", (hit.turn.id for hit in draft.pool.hits))
-        ranked = sorted(zip(names, draft.pool.hits, strict=True), key=lambda named: _quote_worth(named, draft.policy))
+        hits = draft.pool.hits
+        worths = [worth_of(hit, draft.policy) for hit in hits]
+        strong = strong_ids(draft, worths)
+        names = names_of("quote", (hit.turn.id for hit in hits))
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
-        for name, hit in ranked:
+        # What a cue points at comes first, then what is likeliest evidence for the room it takes.
+        pointed_at = (-hit.parts.get(CUE_PART, 0.0) for hit in hits)
+        for _, _, name, hit in sorted(zip(pointed_at, (-worth for worth in worths), names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:

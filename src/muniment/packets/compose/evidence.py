@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.memory.recall.query import gathers
@@ -36,16 +36,17 @@ def is_asked(draft: PacketDraft) -> bool:
     return bool(draft.request.query.strip() or any(word.strip() for word in draft.request.cues.keywords or ()))
 
 
-def strong_ids(draft: PacketDraft) -> frozenset[str]:
+def strong_ids(draft: PacketDraft, worths: Sequence[float]) -> frozenset[str]:
     """The turns that are worth their room, and whatever supersedes one of them: an outdated turn never stands without
     what it was outdated by, where that was found. Where nothing is asked nothing is weak.
+
+    `worths` is what each hit is worth.
     """
     policy, hits = draft.policy, draft.pool.hits
     if not is_asked(draft):
         return frozenset([hit.turn.id for hit in hits])
     by_id = {hit.turn.id: hit for hit in hits}
     strong: set[str] = set()
-    worths = [worth_of(hit, policy) for hit in hits]
     least = max(worths, default=0.0) * _share(draft)
     waiting = [
         hit for hit, worth in zip(hits, worths, strict=True) if worth >= least and hit.score >= policy.evidence_min

@@ -48,7 +48,19 @@ Reason = Literal[
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 UNGATHERED_REASONS: frozenset[str] = frozenset(
-    ("count_limit", "deprecated", "empty", "no_match", "no_query", "not_cued", "out_of_window", "over_budget", "scope")
+    (
+        "count_limit",
+        "deprecated",
+        "duplicate",
+        "empty",
+        "no_match",
+        "no_query",
+        "not_cued",
+        "out_of_window",
+        "over_budget",
+        "scope",
+        "unread",
+    )
 )
 """Why something that a store holds was not looked at: counted in `explain.filters.not_gathered`."""
 BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))

@@ -232,6 +232,9 @@ STATE_LISTS: dict[StatePart, str] = {
 """Parts that are lists under a key of ours."""
 _SINGLE: tuple[StatePart, ...] = ("goal", "objective", "done_definition")
 _OURS = frozenset((*STATE_LISTS.values(), OBJECTIVE, DONE))
+_LISTS = (list, tuple)
+_BINDING_FIRST: Callable[[StatePart], bool] = "constraints".__ne__
+"""Sorts the parts of a state for a tool: what binds it comes before the rest, which stays in its order."""
 _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
 """Which key of an element of such a list holds its words."""
 
@@ -324,12 +327,8 @@ def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
 
     Keys are sorted, so that a packet read back from its canonical bytes gives the same page.
     """
-    parts: list[StatePart] = list(STATE_PARTS)
-    if purpose == "tool":
-        parts.remove("constraints")
-        parts.insert(0, "constraints")
     extra = state.model_extra or {}
-    for part in parts:
+    for part in sorted(STATE_PARTS, key=_BINDING_FIRST) if purpose == "tool" else STATE_PARTS:
         if part in _SINGLE:
             held = state.goal if part == "goal" else extra.get(part)
             if held:
@@ -341,7 +340,7 @@ def state_units(state: WorkingState, purpose: Purpose) -> Iterator[StateUnit]:
             if isinstance(held, Mapping) and part not in STATE_LISTS:
                 yield from (StateUnit(part, key, value) for key, value in sorted(held.items()))
             else:
-                listed = held or () if isinstance(held, list | tuple | None) else (held,)
+                listed = held or () if held is None or isinstance(held, _LISTS) else (held,)
                 yield from (StateUnit(part, str(at), each) for at, each in enumerate(listed))
 
 

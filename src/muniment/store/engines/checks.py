@@ -168,13 +168,12 @@ def _is_plain(text: str) -> bool:
 
 
 def _check_text(name: str, value: str) -> None:
-    if "\0" in value:
+    try:
+        held = "\0" in value if value.isascii() else 0 in value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{name} holds a lone surrogate, which is no text") from error
+    if held:
         raise InvalidInput(f"{name} holds a NUL character", hint="remove it: no store can hold it safely")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput(f"{name} holds a lone surrogate, which is no text") from error
 
 
 def check_value(shape: Shape, column: Column, value: Value, *, null: bool | None = None) -> None:
@@ -221,8 +220,8 @@ def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
 
 
 def _check_row(shape: Shape, row: Row) -> None:
-    """All texts at once, as long as they are plain; whatever is not of its column's type, or a number, alone."""
-    plain = _is_plain("".join([value for value in row if type(value) is str]))
+    """Texts at a glance, as long as they are plain; whatever is not of its column's type, or a number, alone."""
+    plain = all(map(_is_plain, [value for value in row if type(value) is str]))
     for wanted, value, column in zip(shape.types, row, shape.spec.columns, strict=True):
         if type(value) is not wanted or wanted is int or (wanted is str and not plain):
             check_value(shape, column, value)
