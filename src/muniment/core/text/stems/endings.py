@@ -1,12 +1,21 @@
 """What the stemmers share: tables of endings, and the regions of a word in which an ending may be taken off.
 
-A region is told by the place where it begins. R1 begins behind the first consonant that follows a vowel, R2 is R1 of R1,
-and RV is what the Romance languages leave of a verb at least.
+A region is told by the place where it begins. R1 begins behind the first consonant that follows a vowel, R2 is R1 of
+R1, and RV is what the Romance languages leave of a verb at least.
 """
 
 from __future__ import annotations
 
-__all__ = ["Endings", "behind_consonant", "behind_vowel", "marked_between_vowels", "region_of_verbs", "regions"]
+__all__ = [
+    "Endings",
+    "behind_consonant",
+    "behind_vowel",
+    "marked_between_vowels",
+    "region_of_verbs",
+    "regions",
+    "without",
+    "without_adverb",
+]
 
 
 class Endings:
@@ -32,6 +41,21 @@ class Endings:
                 if name is not None:
                     return ending, name
         return "", ""
+
+
+def without(word: str, endings: Endings, start: int) -> str:
+    """The word without its longest ending, where all of that lies from `start` on."""
+    ending, _ = endings.longest(word)
+    return word[: -len(ending)] if ending and len(word) - len(ending) >= start else word
+
+
+def without_adverb(word: str, endings: Endings, start: int) -> str:
+    """What stood before the -amente of an adverb, without its own ending; behind -iv goes an -at as well."""
+    _, action = endings.longest(word)
+    shorter = without(word, endings, start)
+    if shorter != word and action == "iv" and shorter.endswith("at") and len(shorter) - len("at") >= start:
+        return shorter[: -len("at")]
+    return shorter
 
 
 def behind_vowel(word: str, vowels: frozenset[str], start: int = 0) -> int:

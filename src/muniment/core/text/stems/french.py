@@ -28,8 +28,8 @@ _STANDARD = Endings("""
 _BEHIND_EMENT = Endings("iv: iv eus: eus go: abl iqU ièr: ièr Ièr")
 _BEHIND_ITÉ = Endings("abl: abil iqU: ic go: iv")
 _I_VERBS = Endings("""
-    go: îmes ît îtes i ie ies ir ira irai iraIent irais irait iras irent irez iriez irions irons iront is issaIent issais
-        issait issant issante issantes issants isse issent isses issez issiez issions issons it
+    go: îmes ît îtes i ie ies ir ira irai iraIent irais irait iras irent irez iriez irions irons iront is issaIent
+        issais issait issant issante issantes issants isse issent isses issez issiez issions issons it
 """)
 _VERBS = Endings("""
     ions: ions

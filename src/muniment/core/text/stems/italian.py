@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from muniment.core.text.stems.endings import Endings, marked_between_vowels, region_of_verbs, regions
+from muniment.core.text.stems.endings import (
+    Endings,
+    marked_between_vowels,
+    region_of_verbs,
+    regions,
+    without,
+    without_adverb,
+)
 
 __all__ = ["stem_italian"]
 
 _VOWELS = frozenset("aeiouàèìòù")
 _GRAVE = str.maketrans("áéíóú", "àèìòù")
 _PRONOUNS = Endings("""
-    pronoun: ci gli la le li lo mi ne si ti vi sene gliela gliele glieli glielo gliene mela mele meli melo mene tela tele
-        teli telo tene cela cele celi celo cene vela vele veli velo vene
+    pronoun: ci gli la le li lo mi ne si ti vi sene gliela gliele glieli glielo gliene mela mele meli melo mene tela
+        tele teli telo tene cela cele celi celo cene vela vele veli velo vene
 """)
 _BEFORE_PRONOUN = Endings("go: ando endo e: ar er ir")
 _STANDARD = Endings("""
@@ -28,11 +35,11 @@ _STANDARD = Endings("""
 _BEHIND = {"go_ic": Endings("go: ic"), "ità": Endings("go: abil ic iv")}
 _BEHIND_AMENTE = Endings("iv: iv go: os ic abil")
 _VERBS = Endings("""
-    go: ammo ando ano are arono asse assero assi assimo ata ate ati ato ava avamo avano avate avi avo emmo enda ende endi
-        endo erà erai eranno ere erebbe erebbero erei eremmo eremo ereste eresti erete erò erono essero ete eva evamo
-        evano evate evi evo iamo immo irà irai iranno ire irebbe irebbero irei iremmo iremo ireste iresti irete irò
-        irono isca iscano isce isci isco iscono issero ita ite iti ito iva ivamo ivano ivate ivi ivo ono uta ute uti uto
-        ar ir
+    go: ammo ando ano are arono asse assero assi assimo ata ate ati ato ava avamo avano avate avi avo emmo enda ende
+        endi endo erà erai eranno ere erebbe erebbero erei eremmo eremo ereste eresti erete erò erono essero ete eva
+        evamo evano evate evi evo iamo immo irà irai iranno ire irebbe irebbero irei iremmo iremo ireste iresti irete
+        irò irono isca iscano isce isci isco iscono issero ita ite iti ito iva ivamo ivano ivate ivi ivo ono uta ute
+        uti uto ar ir
 """)
 _LAST_VOWELS = frozenset("aeioàèìò")
 _SOFA = "divan"
@@ -72,21 +79,13 @@ def _without_standard(word: str, verbs: int, first: int, second: int) -> str | N
     if action in ("log", "u", "ente"):
         return rest + action
     if action == "amente":
-        more, kind = _BEHIND_AMENTE.longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-            if kind == "iv" and rest.endswith("at") and len(rest) - 2 >= second:
-                rest = rest[:-2]
-    elif action == "iv":
+        return without_adverb(rest, _BEHIND_AMENTE, second)
+    if action == "iv":
         for more in ("at", "ic"):
             if not rest.endswith(more) or len(rest) - 2 < second:
                 break
             rest = rest[:-2]
-    elif action in _BEHIND:
-        more, _ = _BEHIND[action].longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-    return rest
+    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
 
 
 def _without_last_vowel(word: str, verbs: int) -> str:

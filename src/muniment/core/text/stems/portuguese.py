@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.text.stems.endings import Endings, region_of_verbs, regions
+from muniment.core.text.stems.endings import Endings, region_of_verbs, regions, without, without_adverb
 
 __all__ = ["stem_portuguese"]
 
@@ -67,16 +67,8 @@ def _without_standard(word: str, verbs: int, first: int, second: int) -> str | N
     if action in ("log", "u", "ente"):
         return rest + action
     if action == "amente":
-        more, kind = _BEHIND_AMENTE.longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-            if kind == "iv" and rest.endswith("at") and len(rest) - 2 >= second:
-                rest = rest[:-2]
-    elif action in _BEHIND:
-        more, _ = _BEHIND[action].longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-    return rest
+        return without_adverb(rest, _BEHIND_AMENTE, second)
+    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
 
 
 def _without_last_vowel(word: str, verbs: int) -> str:

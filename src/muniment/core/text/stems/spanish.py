@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.text.stems.endings import Endings, region_of_verbs, regions
+from muniment.core.text.stems.endings import Endings, region_of_verbs, regions, without, without_adverb
 
 __all__ = ["stem_spanish"]
 
@@ -78,16 +78,8 @@ def _without_standard(word: str, first: int, second: int) -> str | None:
     if action in ("log", "u", "ente"):
         return rest + action
     if action == "amente":
-        more, kind = _BEHIND_AMENTE.longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-            if kind == "iv" and rest.endswith("at") and len(rest) - 2 >= second:
-                rest = rest[:-2]
-    elif action in _BEHIND:
-        more, _ = _BEHIND[action].longest(rest)
-        if more and len(rest) - len(more) >= second:
-            rest = rest[: -len(more)]
-    return rest
+        return without_adverb(rest, _BEHIND_AMENTE, second)
+    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
 
 
 def _without_verb(word: str, verbs: int) -> str:

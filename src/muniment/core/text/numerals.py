@@ -1,0 +1,53 @@
+"""Numbers that are written in other signs than 0 to 9: digits of other scripts, and Chinese numerals."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from muniment.core.text.patterns import lazy_pattern
+
+__all__ = ["ascii_digits", "numbers_in_han"]
+
+_OTHER_DIGIT = lazy_pattern(r"[^\D0-9]")
+
+
+def ascii_digits(text: str) -> str:
+    """The text with 0 to 9 for the digits of every script."""
+    return _OTHER_DIGIT.sub(lambda match: str(unicodedata.digit(match[0])), text)
+
+
+_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
+_UNITS = {"十": 10, "百": 100, "千": 1000}
+_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_NUMERAL = lazy_pattern("[零〇一二三四五六七八九两兩十][零〇一二三四五六七八九两兩十百千万萬亿億]{1,30}")
+_YEAR_SIGNS = 4
+
+
+def numbers_in_han(run: str) -> list[str]:
+    """The numbers that are written with several Chinese numerals: 十二 is 12, 三百 is 300, 二〇一九 is 2019.
+
+    One sign alone is too often part of another word, and two digits side by side mean "about so many".
+    """
+    found = []
+    for numeral in _NUMERAL.findall(run):
+        if all(sign in _DIGITS for sign in numeral):
+            if len(numeral) >= _YEAR_SIGNS:
+                found.append("".join([str(_DIGITS[sign]) for sign in numeral]).lstrip("0") or "0")
+        else:
+            found.append(str(_value(numeral)))
+    return found
+
+
+def _value(numeral: str) -> int:
+    """Digits count what the unit behind them says, and all since the last myriad what that says."""
+    whole = part = digit = 0
+    unit = 1
+    for sign in numeral:
+        if sign in _DIGITS:
+            digit = _DIGITS[sign]
+        elif sign in _UNITS:
+            unit = _UNITS[sign]
+            part, digit = part + (digit or 1) * unit, 0
+        else:
+            whole, part, digit = (whole + part + digit) * _MYRIADS[sign], 0, 0
+    return whole + part + digit
