@@ -32,7 +32,7 @@ def test_a_word_has_the_stem_of_the_published_algorithm(language: str, word: str
     st.sampled_from(sorted(STEMMERS)), st.text(alphabet="abcdeghilmnoqrstuvyzáéíóúñäöüßàèìòùâêîôûëïçãõabвгеиноушяюьй")
 )
 def test_any_word_has_a_stem_that_is_hardly_longer(language: str, word: str) -> None:
-    """The longest that an ending grows by is Italian's and Spanish's -encia, and ß, which is two letters."""
+    """By a letter at most, where an ending is put in the place of a shorter one; ß is two letters."""
     root = STEMMERS[language](word)
     assert len(root) <= len(word.replace("ß", "ss")) + 1
     assert root == STEMMERS[language](word)

@@ -18,7 +18,7 @@ def ascii_digits(text: str) -> str:
 
 _DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000}
-_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_MYRIADS, _MYRIAD = "万萬", 10**4
 _NUMERAL = lazy_pattern("[零〇一二三四五六七八九两兩十][零〇一二三四五六七八九两兩十百千万萬亿億]{1,30}")
 _YEAR_SIGNS = 4
 
@@ -39,15 +39,15 @@ def numbers_in_han(run: str) -> list[str]:
 
 
 def _value(numeral: str) -> int:
-    """Digits count what the unit behind them says, and all since the last myriad what that says."""
-    whole = part = digit = 0
-    unit = 1
+    """A digit counts what the unit behind it says, and all since the last greater one what a 万 or 亿 says."""
+    whole = myriads = part = digit = 0
     for sign in numeral:
         if sign in _DIGITS:
             digit = _DIGITS[sign]
         elif sign in _UNITS:
-            unit = _UNITS[sign]
-            part, digit = part + (digit or 1) * unit, 0
+            part, digit = part + (digit or 1) * _UNITS[sign], 0
+        elif sign in _MYRIADS:
+            myriads, part, digit = myriads + (part + digit) * _MYRIAD, 0, 0
         else:
-            whole, part, digit = (whole + part + digit) * _MYRIADS[sign], 0, 0
-    return whole + part + digit
+            whole, myriads, part, digit = whole + (myriads + part + digit) * _MYRIAD**2, 0, 0, 0
+    return whole + myriads + part + digit

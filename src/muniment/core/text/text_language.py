@@ -26,8 +26,8 @@ _CODES: dict[str, LatinLanguage] = {
 }  # fmt: skip
 _SIGN, _HALF_SIGN = 2, 1
 """What a small word says for its language, and what one says that English texts have in names."""
-_MARGIN = 12.0
-"""Nats by which the table of n-grams has to be sure where no small word tells."""
+_MARGIN, _MARGIN_WITH_LETTERS = 12.0, 4.0
+"""Nats by which the table of n-grams has to be sure where one half of a sign tells: a word, or a letter of its own."""
 _LETTERS: dict[LatinLanguage, str] = {"spanish": "ñ¿¡", "portuguese": "ãõ", "german": "ß", "french": "œ"}
 """Letters and signs that no other of the languages has."""
 _SHARED_LETTERS: dict[LatinLanguage, str] = {
@@ -70,6 +70,7 @@ def _against() -> dict[str, tuple[LatinLanguage, ...]]:
     return {
         word: tuple(language for language in LATIN_LANGUAGES if word not in lists[language])
         for word in _STOP_WORDS.words("english")
+        if len(word) > 1  # what an apostrophe cuts off is found in other languages as well
     }
 
 
@@ -86,15 +87,14 @@ def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
             told[language] += weight
     if not text.isascii():
         _count_letters(text, told)
-    least = _SIGN if text.isascii() else _HALF_SIGN
-    if max(told.values()) < least:
+    if max(told.values()) < _HALF_SIGN:
         return None
     against = _against()
     for word in against.keys() & words:
         for language in against[word]:
             told[language] -= _SIGN
     most = max(told.values())
-    if most < least:
+    if most < _HALF_SIGN:
         return None
     first, *others = [language for language in LATIN_LANGUAGES if told[language] == most]
     if most >= _SIGN and not others:
@@ -103,7 +103,8 @@ def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
     named = None if detected is None else _CODES.get(detected.code)
     if most >= _SIGN:
         return named if named in others else first
-    return named if detected is not None and detected.margin >= _MARGIN else None
+    least = _MARGIN if text.isascii() else _MARGIN_WITH_LETTERS
+    return named if detected is not None and detected.margin >= least else None
 
 
 def _count_letters(text: str, told: dict[LatinLanguage, int]) -> None:
