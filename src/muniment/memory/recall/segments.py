@@ -3,7 +3,8 @@
 A turn is indexed once, by the hashes of its own terms; what its neighbours add is spread at query time. Segments are
 only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
 
-    bytes = magic · length of the head · head (canonical JSON) · arrays, little-endian, in the order of `_LAYOUT`
+    bytes = magic · the analyzer's version · length of the head · head (canonical JSON) · arrays, little-endian, in the
+            order of `_LAYOUT`
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.canonical import canonical_bytes
+from muniment.core.text.analyzer import ANALYZER_VERSION
 from muniment.errors import IntegrityFailure
 
 __all__ = [
@@ -31,13 +33,16 @@ __all__ = [
     "decode_segment",
     "drop_turns",
     "encode_segment",
+    "is_outdated",
     "join_names",
     "merge_segments",
 ]
 
 ROLES = ("user", "assistant", "tool")
 COUNT_MAX = 65535
-_MAGIC = b"MSEG1\n"
+_MAGIC = b"MSEG"
+_VERSION_BYTES = 2
+"""Of the analyzer; blocks of before it was written down have "1" and a line break there."""
 NAME_BYTES, ARRAY_BYTES = 96, 160
 """About what an id and an array take in memory beside what is in them."""
 
@@ -83,6 +88,8 @@ class Segment:
     ts: Ints
     length: Ints
     terms: Postings
+    analyzer: str = ANALYZER_VERSION
+    """The version that gave the terms; where parts of several were merged, one that is not the present one."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -186,6 +193,7 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
         ts=np.concatenate([segment.ts for segment in segments]),
         length=np.concatenate([segment.length for segment in segments]),
         terms=_merged([segment.terms for segment in segments], starts),
+        analyzer=next((each.analyzer for each in segments if each.analyzer != ANALYZER_VERSION), ANALYZER_VERSION),
     )
 
 
@@ -226,6 +234,7 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
         ts=segment.ts[kept],
         length=segment.length[kept],
         terms=_masked(segment.terms, kept),
+        analyzer=segment.analyzer,
     )
 
 
@@ -253,15 +262,20 @@ def encode_segment(segment: Segment) -> bytes:
     head = canonical_bytes(
         {"ids": segment.ids, "sessions": segment.sessions, "speakers": segment.speakers, "sizes": sizes}
     )
-    return b"".join([_MAGIC, len(head).to_bytes(4, "little"), head, *arrays])
+    return b"".join([_MAGIC, segment.analyzer.encode(), len(head).to_bytes(4, "little"), head, *arrays])
+
+
+def is_outdated(data: bytes) -> bool:
+    """Were the terms of an encoded segment given by another version of the analyzer?"""
+    return data[len(_MAGIC) : len(_MAGIC) + _VERSION_BYTES] != ANALYZER_VERSION.encode()
 
 
 def decode_segment(data: bytes) -> Segment:
     """The arrays are views into `data`; nothing is copied."""
     if not data.startswith(_MAGIC):
         raise IntegrityFailure("not a segment of the index", hint="run `muniment rebuild`")
-    start = len(_MAGIC) + 4
-    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    start = len(_MAGIC) + _VERSION_BYTES + 4
+    end = start + int.from_bytes(data[start - 4 : start], "little")
     try:
         head = json.loads(data[start:end])  # our own bytes: the strict reader has nothing to find in them
     except ValueError:
@@ -282,5 +296,6 @@ def decode_segment(data: bytes) -> Segment:
         sessions=tuple(head["sessions"]),
         speakers=tuple(head["speakers"]),
         terms=Postings(*parts),
+        analyzer=data[len(_MAGIC) : start - 4].decode("latin-1"),
         **values,
     )
