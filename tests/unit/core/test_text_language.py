@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import analyze, ascii_words, stem, stop_words
-from muniment.core.text.letters import plain_letters
-from muniment.core.text.numerals import numbers_in_han
+from muniment.core.text.characters import numbers_in_han, plain_letters
 from muniment.core.text.text_language import LATIN_LANGUAGES, text_language
 
 
@@ -90,3 +89,11 @@ def test_digits_of_every_script_are_the_same_number(digits: str) -> None:
 )  # fmt: skip
 def test_months_and_small_numbers_have_the_terms_of_english(text: str, term: str) -> None:
     assert term in analyze(text)
+
+
+@pytest.mark.parametrize(("sentence", "end"), [("แมวของฉันชื่อมะลิ", "ใหม่"), ("我家的猫叫小白", "上海")])
+def test_the_end_of_a_long_run_without_blanks_is_indexed(sentence: str, end: str) -> None:
+    terms = set(analyze(end))
+    assert terms
+    assert terms.isdisjoint(analyze(sentence * 20))
+    assert terms <= set(analyze(sentence * 20 + end))

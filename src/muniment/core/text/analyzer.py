@@ -9,9 +9,8 @@ from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, pairwise
 
+from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
-from muniment.core.text.letters import plain_letters
-from muniment.core.text.numerals import ascii_digits, numbers_in_han
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stems.by_language import STEMMERS
 from muniment.core.text.stems.endings import Endings
@@ -249,7 +248,8 @@ _THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
 _CJK = _HAN + _KANA + _HANGUL + _THAI
 
 _TOKEN = lazy_pattern(
-    rf"[{_HAN}{_KANA}]+|[{_HANGUL}]+|[{_THAI}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+"
+    rf"[{_HAN}{_KANA}]{{1,{_WORD_CHARS_MAX}}}|[{_HANGUL}]+|[{_THAI}]{{1,{_WORD_CHARS_MAX}}}"
+    rf"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+"
 )
 _ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![a-z])|[a-z0-9]+")
 _MONTH_NAMES = (
@@ -317,7 +317,7 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
     terms: list[str] = []
     known = _TERMS
     is_told = not _telling().isdisjoint(tokens)
-    if is_told or composed != folded:
+    if composed != folded or (is_told and not language_signs().isdisjoint(tokens)):
         language = text_language(composed, tokens)
         if language is not None:
             known, folded = _TERMS_IN[language], composed
