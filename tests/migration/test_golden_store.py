@@ -304,6 +304,7 @@ GROWN: dict[str, tuple[str, str]] = {
     "schemas Telling": ("answer_id sentence unknown_marks", "answers lead back to what they were told"),
     "schemas TrustConfidence": ("user_quote", "the user's own words, quoted, are surer than words about them"),
     "schemas Turn": ("excerpt", "a long result is quoted by stretches"),
+    "schemas VerifyReport": ("outdated", "the index names the analyzer that made it"),
 }
 """Fields and parameters that parts of the surface have since 0.1, and why. A path stands here by how it ends."""
 INSIDE = {

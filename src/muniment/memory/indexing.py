@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.instants import parse_instant
-from muniment.core.ports.engine import Delete, Lock, Transaction
+from muniment.core.ports.engine import Delete, Lock, Reader, Transaction
 from muniment.core.ports.rows import chunked, stream
 from muniment.core.ports.schema import ENTRIES, EntryRow
+from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.segments import (
@@ -21,6 +22,7 @@ from muniment.memory.recall.segments import (
     decode_segment,
     drop_turns,
     encode_segment,
+    is_outdated,
     merge_segments,
 )
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
@@ -215,6 +217,9 @@ class RecallIndex:
             "segments": unindex(tx, entry_ids),
             "vectors": remove_vectors(tx, users_of(tx, entry_ids), frozenset(entry_ids)),
         }
+
+    def outdated(self, reader: Reader) -> int:
+        return len({row.user_id for row in stream(reader, SEGMENT_ROWS) if is_outdated(row.data)})
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
         return reindex_user(tx, tenant_id, user_id)

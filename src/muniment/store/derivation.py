@@ -86,6 +86,10 @@ class TurnIndex(Protocol):
         """Forgotten turns; answers how many blocks of each table were made anew."""
         ...
 
+    def outdated(self, reader: Reader) -> int:
+        """How many users of the tenant have turns that another version of the analyzer has indexed."""
+        ...
+
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
         """Everything of a user from the ledger; answers how many turns there are."""
         ...

@@ -38,6 +38,9 @@ class VerifyReport(Record):  # LG-05
     forgotten: Count
     unreceipted: Count
     """Of those forgotten, how many name a receipt that is not in this store: usual after importing a part of one."""
+    outdated: Count = 0
+    """Users whose turns were indexed by another version of the analyzer: they are found, but by what it knew of words.
+    `muniment store rebuild` indexes them again."""
     broken: Items[BrokenLink]
 
     @property

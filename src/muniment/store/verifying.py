@@ -26,11 +26,12 @@ def verify(ctx: Context, tenant_id: str | None = None) -> VerifyReport:
         if tenant_id not in tenants:
             raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
         tenants = [tenant_id]
-    counts = {"sessions": 0, "entries": 0, "forgotten": 0, "unreceipted": 0}
+    counts = {"sessions": 0, "entries": 0, "forgotten": 0, "unreceipted": 0, "outdated": 0}
     broken: list[BrokenLink] = []
     for tenant in tenants:
         with ctx.engine.snapshot(tenant) as reader:
             broken.extend(_walk_tenant(_Walk(reader, tenant, ctx.derived.extracts), counts))
+            counts["outdated"] += ctx.derived.index.outdated(reader)
     return VerifyReport(tenants=len(tenants), broken=tuple(broken), **counts)
 
 

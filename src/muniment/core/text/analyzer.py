@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from hashlib import blake2b
-from itertools import chain
-from typing import Literal
+from itertools import chain, pairwise
 
+from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
+from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stems.by_language import STEMMERS
+from muniment.core.text.stems.endings import Endings
+from muniment.core.text.text_language import LATIN_LANGUAGES, language_signs, text_language
 from muniment.core.text.word_lists import WordList
 
 __all__ = [
@@ -34,15 +38,21 @@ _WORDS = WordList(__package__, "stopwords.txt")
 
 
 @cache
-def stop_words(language: Literal["english", "chinese", "korean"]) -> frozenset[str]:
-    """The stop words of a language, casefolded."""
-    return frozenset(_WORDS.words(language))
+def stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language, casefolded and without accents."""
+    return frozenset(map(plain_letters, _WORDS.words(language)))
 
 
 @cache
 def korean_particles() -> tuple[str, ...]:
     """What follows a noun in Korean, longest first; stripped where two syllables are left, or one of two."""
     return tuple(sorted(set(_WORDS.words("korean particles")), key=lambda particle: (-len(particle), particle)))
+
+
+@cache
+def _korean_endings() -> Endings:
+    """Particles of nouns and endings of verbs."""
+    return Endings("ending: " + " ".join((*korean_particles(), *_WORDS.words("korean endings"))))
 
 
 _FORMS = WordList(__package__, "irregular_forms.txt")
@@ -172,7 +182,7 @@ def _without_suffixes(word: str) -> str:
     return word
 
 
-ANALYZER_VERSION = "a2"
+ANALYZER_VERSION = "a3"
 """Changes whenever the same text may give other terms: an index made by another version has to be built again."""
 
 _CACHE_MAX = 1 << 16
@@ -216,19 +226,31 @@ _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split()
 }
 
 
+_NUMBERS = WordList(__package__, "numbers.txt")
+
+
 @cache
-def _settled() -> dict[str, tuple[str, ...]]:
-    """Words of ASCII whose terms follow no rule."""
-    numbers = {word: (number,) for word, number in _NUMBER_WORDS.items()}
-    return numbers | dict.fromkeys(stop_words("english") | MONTHS.keys(), ())
+def _settled(language: str = "english") -> dict[str, tuple[str, ...]]:
+    """Words whose terms follow no rule, without accents: numbers, months, and what says nothing."""
+    if language == "english":
+        numbers = {word: (number,) for word, number in _NUMBER_WORDS.items()}
+        return numbers | dict.fromkeys(stop_words("english") | MONTHS.keys(), ())
+    numbers = {plain_letters(word): (number,) for number, words in _NUMBERS.pairs(language) for word in words.split()}
+    months = enumerate(map(plain_letters, _NUMBERS.words(f"{language} months")), start=1)
+    named = {word: (month_term(number),) for number, word in months if word not in MONTHS}
+    return named | numbers | dict.fromkeys(stop_words(language), ())
 
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
-_CJK = _HAN + _KANA + _HANGUL
+_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
+_CJK = _HAN + _KANA + _HANGUL + _THAI
 
-_TOKEN = lazy_pattern(rf"[{_HAN}{_KANA}]+|[{_HANGUL}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+")
+_TOKEN = lazy_pattern(
+    rf"[{_HAN}{_KANA}]{{1,{_WORD_CHARS_MAX}}}|[{_HANGUL}]+|[{_THAI}]{{1,{_WORD_CHARS_MAX}}}"
+    rf"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_CJK}]+"
+)
 _ASCII_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?(?![a-z])|[a-z0-9]+")
 _MONTH_NAMES = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -271,37 +293,56 @@ def ascii_words(text: str) -> list[str]:
     return text.encode().translate(_ASCII_WORDS).decode().split()
 
 
+@cache
+def _telling() -> frozenset[str]:
+    """Words that make a text of ASCII more than plain English: names of months, and small words of other languages."""
+    return _MONTH_WORDS | language_signs()
+
+
 def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
     """The terms of a text in reading order, repeated as often as they stand there.
+
+    Words are filed under their stem in the language that the text is written in. In a language other than English they
+    are kept as they are written too: a short text says little of its language, and a name belongs to none.
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
     if text.isascii():
-        folded, pattern, is_plain = text.lower(), _ASCII_TOKEN, _MORE_THAN_WORDS.search(text) is None
+        composed = folded = text.lower()
+        pattern, is_plain = _ASCII_TOKEN, _MORE_THAN_WORDS.search(text) is None
     else:
-        folded, pattern, is_plain = _fold(text), _TOKEN, False
+        composed = _composed(text)
+        folded, pattern, is_plain = plain_letters(composed), _TOKEN, False
     tokens: Sequence[str] = (words or ascii_words(text)) if is_plain else pattern.findall(folded)
     terms: list[str] = []
+    known = _TERMS
+    is_told = not _telling().isdisjoint(tokens)
+    if composed != folded or (is_told and not language_signs().isdisjoint(tokens)):
+        language = text_language(composed, tokens)
+        if language is not None:
+            known, folded = _TERMS_IN[language], composed
+            tokens = tokens if is_plain else pattern.findall(composed)
     # Every date has the name of a month, or a year or a sign beside its digits.
-    if not _MONTH_WORDS.isdisjoint(tokens) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
+    if (is_told and not _MONTH_WORDS.isdisjoint(tokens)) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
         left = _take_dates(folded, terms)
         if left != folded:
             tokens = pattern.findall(left)
-    terms.extend(chain.from_iterable(map(_TERMS.__getitem__, tokens)))
+    terms.extend(chain.from_iterable(map(known.__getitem__, tokens)))
+    if not text.isascii():
+        terms.extend(map(stem, spelled_names(text, stop_words("russian"))))
     return terms
 
 
-def _fold(text: str) -> str:
-    """NFKC and casefold; accents on Latin letters go, so that "Rogério" and "Rogerio" are one name."""
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    if text.isascii() or not _ACCENTED.search(text):
-        return unicodedata.normalize("NFKC", text)
-    kept = [char for char in unicodedata.normalize("NFKD", text) if not "\u0300" <= char <= "\u036f"]
-    return unicodedata.normalize("NFKC", "".join(kept))
+def _composed(text: str) -> str:
+    """NFKC and casefold, with one apostrophe and the digits of ASCII; Japanese words lose the length of their end."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+    return text if _OTHER_SCRIPT.search(text) is None else _LONG_END.sub("", ascii_digits(text))
 
 
 _CJK_SIGN = lazy_pattern(f"[{_HAN}{_KANA}]")
-_ACCENTED = lazy_pattern("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_KANA_SIGN = lazy_pattern(f"[{_KANA}]")
+_OTHER_SCRIPT = lazy_pattern("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\ud7ff]")
+_LONG_END = lazy_pattern("\u30fc(?<=[\u30a1-\u30fa]\u30fc)(?![\u30a1-\u30fc])")
 
 
 def _take_dates(folded: str, terms: list[str]) -> str:
@@ -333,14 +374,15 @@ def _take_dates(folded: str, terms: list[str]) -> str:
 class _Terms(dict[str, tuple[str, ...]]):
     """Token → its terms, remembered."""
 
+    def __init__(self, make: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._make = make
+
     def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) >= _CACHE_MAX:
             self.clear()
-        self[token] = terms = _terms_of_token(token[:_WORD_CHARS_MAX])
+        self[token] = terms = self._make(token[:_WORD_CHARS_MAX])
         return terms
-
-
-_TERMS = _Terms()
 
 
 def _terms_of_token(token: str) -> tuple[str, ...]:
@@ -350,11 +392,43 @@ def _terms_of_token(token: str) -> tuple[str, ...]:
             return settled
         return (_number(token) if token[0].isdigit() else stem(token),)
     first = token[0]
+    if "\u0400" <= first <= "\u04ff":
+        return _cyrillic(token)
     if "\uac00" <= first <= "\ud7a3":
         return _hangul(token)
+    if "\u0e01" <= first <= "\u0e4e":
+        return _thai(token)
     if _is_cjk(first):
         return _han(token)
     return (token,)
+
+
+def _terms_in_language(language: str, token: str) -> tuple[str, ...]:
+    """The stem of a word, and the word as it would stand in an English text where that is something else."""
+    plain = plain_letters(token)
+    settled = _settled(language).get(plain)
+    if settled is not None:
+        return settled
+    if not (plain.isascii() and plain.isalpha()):
+        return _terms_of_token(plain)
+    written = stem(plain)
+    stemmed = plain_letters(STEMMERS[language](token))
+    return (stemmed,) if stemmed == written else (stemmed, written)
+
+
+_TERMS = _Terms(_terms_of_token)
+_TERMS_IN = {language: _Terms(partial(_terms_in_language, language)) for language in LATIN_LANGUAGES}
+
+_RUSSIAN = lazy_pattern("[а-яё]+")
+
+
+def _cyrillic(token: str) -> tuple[str, ...]:
+    """The stem under the rules of Russian, whichever language in these letters it is of: then its forms agree."""
+    token = token.replace("ё", "е")
+    settled = _settled("russian").get(token)
+    if settled is not None:
+        return settled
+    return (STEMMERS["russian"](token) if _RUSSIAN.fullmatch(token) else token,)
 
 
 def _is_cjk(char: str) -> bool:
@@ -376,24 +450,41 @@ def _number(token: str) -> str:
     return (whole.lstrip("0") or "0") + ("." + fraction if fraction else "")
 
 
+_PARTICLE = "的"
+"""What stands behind it begins a word."""
+_NEXT_WORD = lazy_pattern("[\u3041-\u309f][^\u3041-\u309f]|[\u30a1-\u30ff][^\u30a1-\u30ff]")
+"""Where Japanese goes from kana to other signs, another word begins."""
+
+
 def _han(run: str) -> tuple[str, ...]:
-    """Every pair of neighbours and every sign."""
-    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-    small = stop_words("chinese")
-    return tuple(term for term in (*run, *pairs) if term not in small)
+    """Every pair of neighbours and every sign that is no kana; the numbers, and what katakana may spell."""
+    small = stop_words("chinese") | stop_words("japanese")
+    signs = [sign for sign in run if len(run) == 1 or _KANA_SIGN.match(sign) is None]
+    pairs = [run[at : at + 2] for at in range(len(run) - 1) if run[at] != _PARTICLE]
+    if len(signs) < len(run):
+        pairs = [pair for pair in pairs if _NEXT_WORD.match(pair) is None]
+    spelled = map(stem, spelled_katakana(run))
+    return (*[term for term in (*signs, *pairs) if term not in small], *numbers_in_han(run), *spelled)
+
+
+_THAI_TONE = lazy_pattern("[\u0e47-\u0e4e]")
+_THAI_CLUSTER = lazy_pattern("[\u0e40-\u0e44]?[\u0e01-\u0e2f][\u0e31\u0e34-\u0e3a]*|.")
+
+
+def _thai(run: str) -> tuple[str, ...]:
+    """Pairs of neighbours, as Thai has no blanks between words; a consonant has its vowels with it, and no tone."""
+    clusters = _THAI_CLUSTER.findall(_THAI_TONE.sub("", run))
+    return tuple(["".join(pair) for pair in pairwise(clusters)] or clusters)
 
 
 def _hangul(run: str) -> tuple[str, ...]:
-    """Pairs of syllables, the syllables of the word without its particle, and the one it starts with (`^`)."""
+    """Of a word without its particle or ending: the syllables, their pairs, the first of them and all (`^`)."""
     if run in stop_words("korean"):
         return ()
-    root = run
-    for particle in korean_particles():
-        if len(run) > len(particle) and run.endswith(particle) and (len(run) - len(particle) > 1 or len(run) == 2):
-            root = run[: -len(particle)]
-            break
-    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-    return ("^" + run[0], *root, *pairs)
+    ending, _ = _korean_endings().longest(run, 2 if len(run) > 2 else 1)
+    root = run[: len(run) - len(ending)]
+    pairs = [root[at : at + 2] for at in range(len(root) - 1)]
+    return ("^" + run[0], *root, *pairs, "^" + root, *map(stem, spelled_hangul(root)))
 
 
 class _Hashes(dict[str, int]):

@@ -3,7 +3,8 @@
 A turn is indexed once, by the hashes of its own terms, passage by passage; what its neighbours add is spread at query
 time. Segments are only ever made whole: from turns, or from older segments (`merge`). Equal turns give equal bytes.
 
-    bytes = magic · length of the head · head (canonical JSON) · arrays, little-endian: `_LAYOUT`, extents, `_POSTINGS`
+    bytes = magic · the analyzer's version · length of the head · head (canonical JSON) · arrays, little-endian:
+            `_LAYOUT`, extents, `_POSTINGS`
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.canonical import canonical_bytes
+from muniment.core.text.analyzer import ANALYZER_VERSION
 from muniment.errors import IntegrityFailure
 
 __all__ = [
@@ -32,13 +34,17 @@ __all__ = [
     "decode_segment",
     "drop_turns",
     "encode_segment",
+    "is_outdated",
     "join_names",
     "merge_segments",
 ]
 
 ROLES = ("user", "assistant", "tool")
 COUNT_MAX = 65535
-_MAGIC = b"MSEG2\n"
+_MAGIC = b"MSEP"
+_VERSION_BYTES = 2
+_WHOLE = b"MSEG1\n"
+"""How segments begin that were written before passages and analyzers were: a turn is one passage, with its length."""
 NAME_BYTES, ARRAY_BYTES = 96, 160
 """About what an id and an array take in memory beside what is in them."""
 
@@ -94,6 +100,8 @@ class Segment:
     extents: Ints
     """How many terms each passage has; those of a turn stand side by side."""
     terms: Postings
+    analyzer: str = ANALYZER_VERSION
+    """The version that gave the terms; where parts of several were merged, one that is not the present one."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -203,6 +211,7 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
         parts=np.concatenate([segment.parts for segment in segments]),
         extents=np.concatenate([segment.extents for segment in segments]),
         terms=_merged([segment.terms for segment in segments], starts),
+        analyzer=next((each.analyzer for each in segments if each.analyzer != ANALYZER_VERSION), ANALYZER_VERSION),
     )
 
 
@@ -245,6 +254,7 @@ def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
         parts=segment.parts[kept],
         extents=segment.extents[stays],
         terms=_masked(segment.terms, stays),
+        analyzer=segment.analyzer,
     )
 
 
@@ -273,15 +283,21 @@ def encode_segment(segment: Segment) -> bytes:
     head = canonical_bytes(
         {"ids": segment.ids, "sessions": segment.sessions, "speakers": segment.speakers, "sizes": sizes}
     )
-    return b"".join([_MAGIC, len(head).to_bytes(4, "little"), head, *arrays])
+    return b"".join([_MAGIC, segment.analyzer.encode(), len(head).to_bytes(4, "little"), head, *arrays])
+
+
+def is_outdated(data: bytes) -> bool:
+    """Were the terms of an encoded segment given by another version of the analyzer?"""
+    return not data.startswith(_MAGIC + ANALYZER_VERSION.encode())
 
 
 def decode_segment(data: bytes) -> Segment:
     """The arrays are views into `data`; nothing is copied."""
-    if not data.startswith(_MAGIC):
+    is_whole = data.startswith(_WHOLE)
+    if not is_whole and not data.startswith(_MAGIC):
         raise IntegrityFailure("not a segment of the index", hint="run `muniment rebuild`")
-    start = len(_MAGIC) + 4
-    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    start = len(_MAGIC) + _VERSION_BYTES + 4
+    end = start + int.from_bytes(data[start - 4 : start], "little")
     try:
         head = json.loads(data[start:end])  # our own bytes: the strict reader has nothing to find in them
     except ValueError:
@@ -289,9 +305,11 @@ def decode_segment(data: bytes) -> Segment:
     count = len(head["ids"])
     place = end
     values: dict[str, Any] = {}
-    for name, kind in _LAYOUT:
+    for name, kind in _LAYOUT[:-1] if is_whole else _LAYOUT:
         values[name] = np.frombuffer(data, kind, count, place)
         place += values[name].nbytes
+    if is_whole:
+        values["parts"] = np.ones(count, "<u2")
     values["extents"] = np.frombuffer(data, _EXTENT, int(values["parts"].sum(dtype=np.int64)), place)
     place += values["extents"].nbytes
     terms, places = head["sizes"]
@@ -304,5 +322,6 @@ def decode_segment(data: bytes) -> Segment:
         sessions=tuple(head["sessions"]),
         speakers=tuple(head["speakers"]),
         terms=Postings(*parts),
+        analyzer=data[len(_MAGIC) : start - 4].decode("latin-1"),
         **values,
     )

@@ -54,6 +54,9 @@ def _show_report(call: Call) -> Iterator[str]:
     yield f"{events} in {sessions} of {counted(report.tenants, 'tenant')}{forgotten}"
     if report.unreceipted:
         yield f"{report.unreceipted} of the forgotten name a receipt that is not in this store"
+    if report.outdated:
+        users = counted(report.outdated, "user")
+        yield f"{users} indexed by another version of the analyzer: `muniment store rebuild` indexes them again"
     for link in report.broken:
         yield f"broken: {link.user_id}/{link.session_id} at seq {link.seq}: {link.reason} ({link.id or 'no event'})"
     yield "every chain holds" if report.ok else f"{len(report.broken)} chains are broken"

@@ -1,0 +1,117 @@
+"""Which language the words of a text are stemmed in: told by its small words and letters, so that two words are enough.
+
+English unless something speaks for another language, and more than speaks for English. What one text is judged to be
+never keeps it from being found: the analyzer keeps words as they are written beside their stems (`analyzer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, get_args
+
+from muniment.core.text.characters import plain_letters
+from muniment.core.text.languages import detect_language
+from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.word_lists import WordList
+
+__all__ = ["LATIN_LANGUAGES", "LatinLanguage", "language_signs", "text_language"]
+
+LatinLanguage = Literal["spanish", "german", "french", "portuguese", "italian", "dutch"]
+LATIN_LANGUAGES: tuple[LatinLanguage, ...] = get_args(LatinLanguage)
+"""Written in Latin letters, and stemmed by rules of their own."""
+
+_CODES: dict[str, LatinLanguage] = {
+    "es": "spanish", "de": "german", "fr": "french", "pt": "portuguese", "it": "italian", "nl": "dutch"
+}  # fmt: skip
+_SIGN, _HALF_SIGN = 2, 1
+"""What a small word says for its language, and what one says that English texts have in names."""
+_MARGIN, _MARGIN_WITH_LETTERS = 12.0, 4.0
+"""Nats by which the table of n-grams has to be sure where one half of a sign tells: a word, or a letter of its own."""
+_LETTERS: dict[LatinLanguage, str] = {"spanish": "ñ¿¡", "portuguese": "ãõ", "german": "ß", "french": "œ"}
+"""Letters and signs that no other of the languages has."""
+_SHARED_LETTERS: dict[LatinLanguage, str] = {
+    "spanish": "áéíóú",
+    "german": "äöü",
+    "french": "çèêâîûùàôïé",
+    "portuguese": "çêâàôáéíóú",
+    "italian": "èùàìò",
+    "dutch": "ëï",
+}
+_TELLING = lazy_pattern("[" + "".join((*_LETTERS.values(), *_SHARED_LETTERS.values())) + "]")
+_STOP_WORDS = WordList(__package__, "stopwords.txt")
+
+
+@cache
+def _said_by() -> dict[str, tuple[int, tuple[LatinLanguage, ...]]]:
+    """A small word → what it says, and for which languages."""
+    in_names, english = set(_STOP_WORDS.words("in names")), set(_STOP_WORDS.words("english too"))
+    found: dict[str, tuple[int, tuple[LatinLanguage, ...]]] = {}
+    for language in LATIN_LANGUAGES:
+        for word in set(map(plain_letters, _STOP_WORDS.words(language))):
+            if word in in_names or word not in english:
+                others = found.get(word, (0, ()))[1]
+                found[word] = _HALF_SIGN if word in in_names else _SIGN, (*others, language)
+    for word in _STOP_WORDS.words("english"):
+        found.pop(word, None)
+    return found
+
+
+@cache
+def language_signs() -> frozenset[str]:
+    """A text in ASCII without any of these words is taken for English."""
+    return frozenset(_said_by())
+
+
+@cache
+def _against() -> dict[str, tuple[LatinLanguage, ...]]:
+    """A small word of English → the languages that it is none of."""
+    lists = {language: set(map(plain_letters, _STOP_WORDS.words(language))) for language in LATIN_LANGUAGES}
+    return {
+        word: tuple(language for language in LATIN_LANGUAGES if word not in lists[language])
+        for word in _STOP_WORDS.words("english")
+        if len(word) > 1  # what an apostrophe cuts off is found in other languages as well
+    }
+
+
+def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
+    """The language of a text in Latin letters; None for English and for what has no rules here.
+
+    `words` are those of the text without accents and capitals.
+    """
+    said_by = _said_by()
+    told = dict.fromkeys(LATIN_LANGUAGES, 0)
+    for word in language_signs().intersection(words):
+        weight, languages = said_by[word]
+        for language in languages:
+            told[language] += weight
+    if not text.isascii():
+        _count_letters(text, told)
+    if max(told.values()) < _HALF_SIGN:
+        return None
+    against = _against()
+    for word in against.keys() & words:
+        for language in against[word]:
+            told[language] -= _SIGN
+    most = max(told.values())
+    if most < _HALF_SIGN:
+        return None
+    first, *others = [language for language in LATIN_LANGUAGES if told[language] == most]
+    if most >= _SIGN and not others:
+        return first
+    detected = detect_language(text)
+    named = None if detected is None else _CODES.get(detected.code)
+    if most >= _SIGN:
+        return named if named in others else first
+    least = _MARGIN if text.isascii() else _MARGIN_WITH_LETTERS
+    return named if detected is not None and detected.margin >= least else None
+
+
+def _count_letters(text: str, told: dict[LatinLanguage, int]) -> None:
+    """Each letter once, however often it stands there."""
+    for letter in set(_TELLING.findall(text)):
+        for language in LATIN_LANGUAGES:
+            if letter in _LETTERS.get(language, ""):
+                told[language] += _SIGN
+            elif letter in _SHARED_LETTERS[language]:
+                told[language] += _HALF_SIGN

@@ -1,0 +1,85 @@
+"""The index names the analyzer that made it: one of before answers, and is told to be made again by name."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import muniment
+from muniment.core.text.analyzer import ANALYZER_VERSION
+from muniment.errors import IntegrityFailure
+from muniment.memory.recall.segments import (
+    IndexedTurn,
+    build_segment,
+    decode_segment,
+    drop_turns,
+    encode_segment,
+    is_outdated,
+    merge_segments,
+)
+from muniment.surfaces.cli.main import cli
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "store_0_1" / "store.sqlite.xz"
+NOW = encode_segment(build_segment([IndexedTurn("evt_2", "s", 2, "0" * 16, "user", 9, 1, [7])]))
+BEFORE = b"MSEG1\n" + encode_segment(build_segment([IndexedTurn("evt_1", "s", 1, "0" * 16, "user", 8, 1, [5])]))[6:]
+"""A block as it was written before blocks named their analyzer."""
+
+
+@pytest.fixture
+def old_store(tmp_path: Path) -> Path:
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(lzma.decompress(GOLDEN.read_bytes()))
+    return path
+
+
+def test_a_block_names_its_analyzer_in_as_many_bytes_as_before() -> None:
+    assert (is_outdated(NOW), is_outdated(BEFORE)) == (False, True)
+    assert NOW[:6] == b"MSEG" + ANALYZER_VERSION.encode()
+    assert len(NOW) == len(BEFORE)
+    for data in (NOW, BEFORE):
+        assert encode_segment(decode_segment(data)) == data
+    with pytest.raises(IntegrityFailure, match="not a segment"):
+        decode_segment(b"MSEX" + NOW[4:])
+
+
+@pytest.mark.parametrize("parts", [(BEFORE, NOW), (NOW, BEFORE)])
+def test_what_is_merged_from_a_block_of_before_is_of_before(parts: tuple[bytes, bytes]) -> None:
+    merged = merge_segments([decode_segment(part) for part in parts])
+    assert is_outdated(encode_segment(merged))
+    assert is_outdated(encode_segment(drop_turns(merged, {"evt_2"}) or merged))
+    assert not is_outdated(encode_segment(merge_segments([decode_segment(NOW), decode_segment(NOW)])))
+
+
+def test_a_store_of_before_answers_and_asks_for_a_rebuild_by_name(old_store: Path) -> None:
+    with muniment.open(old_store) as mem:
+        report = mem.verify()
+        assert report.ok
+        assert report.outdated > 0
+        tenants = mem.store.tenants()
+        told = CliRunner().invoke(cli, ["verify", "--db", str(old_store)])
+        assert told.exit_code == 0, told.output
+        assert "`muniment store rebuild`" in told.output
+        for tenant_id in tenants:
+            mem.store.rebuild(tenant_id=tenant_id)
+        assert mem.verify().outdated == 0
+    assert "rebuild" not in CliRunner().invoke(cli, ["verify", "--db", str(old_store)]).output
+
+
+def test_after_a_rebuild_other_forms_of_words_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain(text: str, words: object = None) -> list[str]:
+        return text.lower().rstrip(".").split()
+
+    with muniment.open(tmp_path / "store.sqlite") as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        with monkeypatch.context() as before:
+            before.setattr("muniment.memory.recall.index.analyze", plain)
+            before.setattr("muniment.memory.recall.segments.Segment.__init__.__defaults__", ("1\n",))
+            run.observe("user", "Mi hermana vive en Sevilla.")
+        assert mem.verify().outdated == 1
+        assert run.search("¿Dónde vivían?") == []
+        mem.store.rebuild()
+        assert mem.verify().outdated == 0
+        assert [hit.text for hit in run.search("¿Dónde vivían?")] == ["Mi hermana vive en Sevilla."]
