@@ -16,7 +16,7 @@ from muniment.core.text.when import Window
 from muniment.memory.recall.index import QUESTION, Kept, role_number
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Kind, Query, Slot
-from muniment.memory.recall.reasons import Said
+from muniment.memory.recall.said import Said
 
 POLICY = RecallPolicy()
 NOTHING = Query(

@@ -16,7 +16,8 @@ from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, Spoke
 from muniment.memory.recall.newest import newest_first, restated
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.rank import rank
-from muniment.memory.recall.reasons import Said, terms_of
+from muniment.memory.recall.reasons import terms_of
+from muniment.memory.recall.said import Said
 
 NOW = date(2025, 12, 1)
 TURNS = (

@@ -26,7 +26,8 @@ from muniment.core.text.word_lists import read_data
 from muniment.errors import InvalidInput
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.query import Query
-from muniment.memory.recall.reasons import KIND_SHARE, Said, only_asking
+from muniment.memory.recall.reasons import KIND_SHARE
+from muniment.memory.recall.said import Said, only_asking
 from muniment.memory.recall.score import Scores, idf, stand_in
 
 __all__ = ["FIRST", "SIGNS", "Calibration", "calibration", "chance_of_fact", "chances", "read_signs"]

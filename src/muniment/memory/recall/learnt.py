@@ -89,7 +89,8 @@ def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
 def _elsewhere(session: Ints, words: Array) -> Array:
     """For each candidate the best match among the others of its session."""
     others = np.where((session[:, np.newaxis] == session) & ~np.eye(len(session), dtype=bool), words, 0.0)
-    return others.max(axis=1, initial=0.0)
+    found: Array = others.max(axis=1, initial=0.0)
+    return found
 
 
 def _opens(session: Ints) -> npt.NDArray[np.bool_]:
@@ -99,7 +100,8 @@ def _opens(session: Ints) -> npt.NDArray[np.bool_]:
 def _answers(index: ScopeIndex, among: Ints) -> Array:
     before = np.maximum(among - 1, 0)
     is_asked = stand_in(index.postings(_QUESTION)[0], before) & (index.session[before] == index.session[among])
-    return (is_asked & (among > 0)) / (1 + ((1 + index.length[among]) / _SHORT_WORDS) ** 2)
+    found: Array = (is_asked & (among > 0)) / (1 + ((1 + index.length[among]) / _SHORT_WORDS) ** 2)
+    return found
 
 
 def _nearness(near: npt.NDArray[np.floating], among: Ints) -> Array:

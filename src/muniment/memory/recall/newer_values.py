@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from muniment.core.text.measures import MEASURES
+from muniment.core.text.analyzer import term_hash
+from muniment.core.text.measures import MEASURES, counted, stated
 from muniment.memory.recall.query import Query
 
-__all__ = ["Passage", "Stating", "newer_above", "wanted_values"]
+__all__ = ["Passage", "Stating", "marks_wanted", "newer_above", "wanted_values"]
 
 
 class Passage(NamedTuple):
@@ -40,6 +41,13 @@ class Stating(NamedTuple):
         if self.when == other.when:
             return self.session == other.session and self.ordinal > other.ordinal
         return self.when > other.when
+
+
+def marks_wanted(query: Query) -> list[int]:
+    """What marks the values that may answer: each kind, each slot that is counted; nothing where none is asked for."""
+    if query.looks_back or not (query.quantity or query.measures):
+        return []
+    return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
 
 
 def wanted_values(query: Query, found: Sequence[int]) -> int:

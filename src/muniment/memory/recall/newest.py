@@ -22,7 +22,8 @@ from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import Query
-from muniment.memory.recall.reasons import MARKS, Said
+from muniment.memory.recall.reasons import MARKS
+from muniment.memory.recall.said import Said
 from muniment.memory.recall.score import USER, held_by, idf
 
 __all__ = ["Order", "newest_first", "restated"]

@@ -17,7 +17,8 @@ from muniment.memory.recall.learnt import POOL, apply_ranking, ranking, read_tra
 from muniment.memory.recall.moments import Exact
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Query, read_query
-from muniment.memory.recall.reasons import Reasons, Said
+from muniment.memory.recall.reasons import Reasons
+from muniment.memory.recall.said import Said
 from muniment.memory.recall.score import Dense, Scores, score
 
 __all__ = ["Ranked", "Reach", "rank", "signs_of", "top", "traits_of"]

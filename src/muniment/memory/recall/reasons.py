@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import NamedTuple
-
-import numpy as np
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
 from muniment.core.text.leans import LEANS
-from muniment.core.text.measures import MEASURES, counted, stated
 from muniment.core.text.patterns import lazy_pattern
-from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, Parts, ScopeIndex
-from muniment.memory.recall.newer_values import Passage
+from muniment.memory.recall.index import QUESTION
+from muniment.memory.recall.newer_values import marks_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query
 
 __all__ = [
@@ -27,11 +23,9 @@ __all__ = [
     "NO_MATCH",
     "Match",
     "Reasons",
-    "Said",
     "Wanted",
     "Wording",
     "match_text",
-    "only_asking",
     "read_wanted",
     "terms_of",
 ]
@@ -46,112 +40,7 @@ def terms_of(query: Query) -> list[int]:
     terms = [slot.term for slot in query.slots]
     for kind in query.kinds:
         terms += kind.terms
-    return list(dict.fromkeys([*terms, *MARKS, *_value_marks(query)]))
-
-
-class Said:
-    """A number for each turn of a pool whose bits say what it holds: the slots of the query, its kinds, its marks."""
-
-    def __init__(self, query: Query, index: ScopeIndex, pool: Ints) -> None:
-        self._query = query
-        slots, kinds = len(query.slots), len(query.kinds)
-        found = [[index.postings(slot.term)[0]] for slot in query.slots]
-        self.counts = [len(row[0]) for row in found]
-        """How many turns of the scope say each slot."""
-        found += [[index.postings(term)[0] for term in kind.terms] for kind in query.kinds]
-        found.append([index.kept("only asks", lambda: only_asking(index))])
-        found.append([index.postings(_QUANTITY)[0]] if query.quantity else [])
-        found.append([index.postings(_CHANGE)[0]] if query.state else [])
-        found += [[index.postings(mark)[0]] for mark in _value_marks(query)]
-        self._slots = (1 << slots) - 1
-        self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
-        self._values = slots + kinds + 3
-        self._bits = _bits(found, len(index.ts), pool)
-        self._index, self._pool = index, pool
-        self._passages: dict[int, list[Passage]] | None = None
-        self._wide: dict[int, int] = {}
-
-    def held(self, ordinal: int) -> int:
-        """The slots and the kinds that a turn of the pool says."""
-        return self._bits[ordinal] & (self._only_asks - 1)
-
-    def slots(self, ordinals: Iterable[int], *, kinds: bool) -> list[int]:
-        """The slots that turns of the pool say; with `kinds`, what may stand for a slot counts for it."""
-        if not kinds or not self._query.kinds:
-            return [self._bits[ordinal] & self._slots for ordinal in ordinals]
-        return [self._widened(self.held(ordinal)) for ordinal in ordinals]
-
-    def may_answer(self, ordinals: Iterable[int]) -> list[bool]:
-        """Nothing but a question answers none; where a number is asked for, only a turn that has one does."""
-        unfit, needed = self._only_asks, self._quantity if self._query.quantity else 0
-        bits = [self._bits[ordinal] for ordinal in ordinals]
-        return [not each & unfit and each & needed == needed for each in bits]
-
-    def tells_of_change(self, ordinal: int) -> bool:
-        return bool(self._bits[ordinal] & self._change)
-
-    def passages(self, ordinal: int) -> Sequence[Passage]:
-        """What the passages of a turn of the pool say of the query, and which values they state."""
-        if self._index.parts is None:
-            bits = self._bits[ordinal]
-            return (Passage(bits & self._slots, bits >> self._values),)
-        if self._passages is None:
-            self._passages = self._read_passages(self._index.parts)
-        return self._passages[ordinal]
-
-    def _read_passages(self, parts: Parts) -> dict[int, list[Passage]]:
-        terms = [*[slot.term for slot in self._query.slots], *_value_marks(self._query)]
-        numbers, starts = parts.of(self._pool)
-        bits = _bits([[self._index.part_postings(term)[0]] for term in terms], len(parts.turn), numbers)
-        width = len(self._query.slots)
-        read = [Passage(bits[number] & self._slots, bits[number] >> width) for number in numbers.tolist()]
-        ends = [*starts.tolist()[1:], len(read)]
-        return {
-            ordinal: read[start:end]
-            for ordinal, start, end in zip(self._pool.tolist(), starts.tolist(), ends, strict=True)
-        }
-
-    def states(self, ordinal: int, values: int) -> bool:
-        """Does some passage of a turn of the pool state one of these values?"""
-        return any(each.values & values for each in self.passages(ordinal))
-
-    def _widened(self, held: int) -> int:
-        wide = self._wide.get(held)
-        if wide is None:
-            wide = held & self._slots
-            for row, kind in enumerate(self._query.kinds, len(self._query.slots)):
-                if held >> row & 1:
-                    for slot in kind.slots:
-                        wide |= 1 << slot
-            self._wide[held] = wide
-        return wide
-
-
-def _value_marks(query: Query) -> list[int]:
-    """What marks the values that may answer: each kind, each slot that is counted; nothing where none is asked for."""
-    if query.looks_back or not (query.quantity or query.measures):
-        return []
-    return [term_hash(mark) for mark in [*map(stated, MEASURES), *[counted(slot.word) for slot in query.slots]]]
-
-
-def only_asking(index: ScopeIndex) -> Ints:
-    """The turns that are nothing but a question."""
-    asking, counts = index.postings(_QUESTION)
-    return asking[counts >= ONLY_ASKS]
-
-
-def _bits(found: list[list[Ints]], size: int, pool: Ints) -> dict[int, int]:
-    """For each turn or passage of the pool, of `size` in all, the rows in which its number stands."""
-    bits: dict[int, int] = dict.fromkeys(pool.tolist(), 0)
-    flat = np.concatenate([each for row in found for each in row])
-    is_best = np.zeros(size, bool)
-    is_best[pool] = True
-    (inside,) = is_best[flat].nonzero()
-    ends = np.array(list(accumulate([sum([len(each) for each in row]) for row in found])))
-    rows = ends.searchsorted(inside, side="right")
-    for number, row in zip(flat[inside].tolist(), rows.tolist(), strict=True):
-        bits[number] |= 1 << row
-    return bits
+    return list(dict.fromkeys([*terms, *MARKS, *marks_wanted(query)]))
 
 
 _HANGUL = "\uac00-\ud7a3"

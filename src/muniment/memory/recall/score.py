@@ -144,8 +144,8 @@ def _heard_words(index: ScopeIndex, policy: RecallPolicy, terms: Sequence[int]) 
     numbers = np.concatenate([numbers for numbers, _ in found])
     values = np.concatenate([counts for _, counts in found]) * _brevity(index, policy.length)[numbers]
     rows = np.arange(count).repeat(sizes)
-    own: Array = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
-    heard = own.reshape(count, len(parts.turn)).astype(np.float64, copy=False)
+    own = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
+    heard: Array = own.astype(np.float64, copy=False).reshape(count, len(parts.turn))
     turns = parts.turn[numbers]
     cells = rows * size + turns
     starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))) if len(cells) else np.empty(0, np.int64)
