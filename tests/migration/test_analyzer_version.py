@@ -12,6 +12,7 @@ import muniment
 from muniment.core.text.analyzer import ANALYZER_VERSION
 from muniment.errors import IntegrityFailure
 from muniment.memory.recall.segments import (
+    IndexedPassage,
     IndexedTurn,
     build_segment,
     decode_segment,
@@ -23,9 +24,22 @@ from muniment.memory.recall.segments import (
 from muniment.surfaces.cli.main import cli
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store_0_1" / "store.sqlite.xz"
-NOW = encode_segment(build_segment([IndexedTurn("evt_2", "s", 2, "0" * 16, "user", 9, 1, [7])]))
-BEFORE = b"MSEG1\n" + encode_segment(build_segment([IndexedTurn("evt_1", "s", 1, "0" * 16, "user", 8, 1, [5])]))[6:]
-"""A block as it was written before blocks named their analyzer."""
+
+
+def _block(number: int) -> bytes:
+    turn = IndexedTurn(f"evt_{number}", "s", number, "0" * 16, "user", 9, [IndexedPassage(1, [7])])
+    return encode_segment(build_segment([turn]))
+
+
+def _of_before(data: bytes) -> bytes:
+    """A block of one turn as it was written before blocks named their analyzer and knew passages."""
+    place = (
+        10 + int.from_bytes(data[6:10], "little") + 21
+    )  # behind the arrays over turns stands how many passages each has
+    return b"MSEG1\n" + data[6:place] + data[place + 2 :]
+
+
+NOW, BEFORE = _block(2), _of_before(_block(1))
 
 
 @pytest.fixture
@@ -35,12 +49,15 @@ def old_store(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_block_names_its_analyzer_in_as_many_bytes_as_before() -> None:
+def test_a_block_names_its_analyzer_and_one_of_before_is_read_as_whole_turns() -> None:
     assert (is_outdated(NOW), is_outdated(BEFORE)) == (False, True)
-    assert NOW[:6] == b"MSEG" + ANALYZER_VERSION.encode()
-    assert len(NOW) == len(BEFORE)
-    for data in (NOW, BEFORE):
-        assert encode_segment(decode_segment(data)) == data
+    assert NOW[:6] == b"MSEP" + ANALYZER_VERSION.encode()
+    assert encode_segment(decode_segment(NOW)) == NOW
+    before = decode_segment(BEFORE)
+    assert (before.parts.tolist(), before.extents.tolist(), before.terms_of(0)) == ([1], [1], {7})
+    again = encode_segment(before)
+    assert is_outdated(again)
+    assert encode_segment(decode_segment(again)) == again
     with pytest.raises(IntegrityFailure, match="not a segment"):
         decode_segment(b"MSEX" + NOW[4:])
 

@@ -48,6 +48,7 @@ class Turns(Kept):
         self.ts = np.array([turn.at for turn in turns])
         self.length = np.array([len(turn.terms.split()) for turn in turns])
         self.speakers = speakers
+        self.parts = None
         self._said = [Counter(map(term_hash, turn.terms.split())) for turn in turns]
 
     def prepare(self, terms: Sequence[int]) -> None:
@@ -56,6 +57,8 @@ class Turns(Kept):
     def postings(self, term: int) -> tuple[Any, Any]:
         found = [place for place, said in enumerate(self._said) if said[term]]
         return np.array(found, int), np.array([self._said[place][term] for place in found], int)
+
+    part_postings = postings
 
     def terms(self, ordinal: int) -> frozenset[int]:
         return frozenset(self._said[ordinal])
@@ -200,16 +203,26 @@ PAIRS = (
 FIRST, SECOND = Order([1, 0, 2, 3], [1, 0]), Order([0, 1, 3, 2], [3, 2])
 
 
+PEOPLE = ("Bea", "Ann Lee")
+
+
 def test_the_best_turn_is_compared_with_unless_somebody_else_is_asked_about() -> None:
-    assert ordered(TOWER, *PAIRS) == FIRST
-    assert ordered(TOWER._replace(speaker=1), *PAIRS) == SECOND
-    assert ordered(TOWER._replace(speaker=0), *PAIRS) == FIRST
+    assert ordered(TOWER, *PAIRS, speakers=PEOPLE) == FIRST
+    assert ordered(TOWER._replace(speaker=1), *PAIRS, speakers=PEOPLE) == SECOND
+    assert ordered(TOWER._replace(speaker=0), *PAIRS, speakers=PEOPLE) == FIRST
     swapped = [turn._replace(role="user" if turn.role != "user" else "assistant") for turn in PAIRS]
-    assert ordered(TOWER._replace(asker=True), *swapped) == SECOND
-    assert ordered(TOWER._replace(asker=True), *PAIRS) == FIRST
-    assert ordered(TOWER._replace(asker=True, speaker=0), *swapped) == FIRST
+    assert ordered(TOWER._replace(asker=True), *swapped, speakers=PEOPLE) == SECOND
+    assert ordered(TOWER._replace(asker=True), *PAIRS, speakers=PEOPLE) == FIRST
+    assert ordered(TOWER._replace(asker=True, speaker=0), *swapped, speakers=PEOPLE) == FIRST
     nobody = [turn._replace(role="tool") for turn in PAIRS]
-    assert ordered(TOWER._replace(asker=True), *nobody) == FIRST
+    assert ordered(TOWER._replace(asker=True), *nobody, speakers=PEOPLE) == FIRST
+
+
+def test_an_assistant_without_a_name_repeats_and_is_no_newer_answer_unless_it_is_asked_what_it_said() -> None:
+    turns = (Turn("tower brick red", 10, role="assistant"), Turn("tower brick blue", 20, role="assistant"))
+    assert ordered(TOWER, *turns, speakers=("assistant",)).ordinals == [0, 1]
+    assert ordered(TOWER._replace(addressed=True), *turns, speakers=("assistant",)).ordinals == [1, 0]
+    assert ordered(TOWER, *turns, speakers=("Rex",)).ordinals == [1, 0]
 
 
 def test_what_only_asks_is_compared_with_only_where_nothing_else_is_there() -> None:
@@ -221,9 +234,9 @@ def test_what_only_asks_is_compared_with_only_where_nothing_else_is_there() -> N
 def test_what_says_little_of_it_is_not_compared_with() -> None:
     less = (Turn("tower red", 10, speaker=1), Turn("tower blue", 20, speaker=1))
     turns = (*less, *(turn._replace(speaker=0) for turn in PAIRS[2:]))
-    assert ordered(TOWER, *turns) == SECOND
+    assert ordered(TOWER, *turns, speakers=PEOPLE) == SECOND
     low = RecallPolicy(anchor_match=0.1)
-    assert ordered(TOWER, *turns, policy=low).ordinals == [0, 1, 2, 3]
+    assert ordered(TOWER, *turns, policy=low, speakers=PEOPLE).ordinals == [0, 1, 2, 3]
 
 
 def test_the_name_of_the_one_asked_about_is_nothing_that_a_turn_says() -> None:
