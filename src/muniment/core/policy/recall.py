@@ -39,7 +39,7 @@ class RecallPolicy(Record):
     chat_context: Share = 0.5
     """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
     """
-    chat_length: Annotated[Number, Field(gt=0)] = 15.0
+    chat_length: Annotated[Number, Field(gt=0)] = 60.0
     """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
