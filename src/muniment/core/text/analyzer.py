@@ -9,6 +9,7 @@ from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, pairwise
 
+from muniment.core.memos import memo
 from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
 from muniment.core.text.patterns import lazy_pattern
@@ -416,8 +417,8 @@ def _terms_in_language(language: str, token: str) -> tuple[str, ...]:
     return (stemmed,) if stemmed == written else (stemmed, written)
 
 
-_TERMS = _Terms(_terms_of_token)
-_TERMS_IN = {language: _Terms(partial(_terms_in_language, language)) for language in LATIN_LANGUAGES}
+_TERMS = memo(_Terms(_terms_of_token))
+_TERMS_IN = {language: memo(_Terms(partial(_terms_in_language, language))) for language in LATIN_LANGUAGES}
 
 _RUSSIAN = lazy_pattern("[а-яё]+")
 
@@ -498,7 +499,7 @@ class _Hashes(dict[str, int]):
         return number
 
 
-_HASHES = _Hashes()
+_HASHES = memo(_Hashes())
 
 
 def term_hash(term: str) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Set
-from functools import cache, lru_cache
+from functools import cache
 
+from muniment.core.memos import remembered
 from muniment.core.text.characters import plain_letters
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
@@ -46,7 +47,7 @@ def _hangul() -> tuple[tuple[str, ...], ...]:
 # -- sign by sign -----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def plain(word: str) -> str:
     """A word in the letters a–z: without accents, Cyrillic, Greek, Hangul and kana as they are spoken, of Arabic and
     Hebrew the consonants. Empty where it has none of these, as a word in Chinese.

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, stop_words
 from muniment.core.text.latin_names import plain
 from muniment.core.text.patterns import lazy_pattern
@@ -57,7 +58,7 @@ _DOUBLED = re.compile(r"(.)\1+")
 _VOWELS = re.compile("[aeiouy]+")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def name_key(word: str) -> str:
     """What the spellings of a name have in common: its consonants as they sound, where there are vowels between them.
 
@@ -69,7 +70,7 @@ def name_key(word: str) -> str:
     return key if len(key) - key.count("a") >= 3 else ""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def without_vowels(spelled: str) -> str:
     """The consonants of a plain name, doubled ones once."""
     return _DOUBLED.sub(r"\1", _VOWELS.sub("", _DOUBLED.sub(r"\1", spelled)))
@@ -205,7 +206,7 @@ def _is_small(text: str, end: int) -> bool:
     return (word[:1].islower() and word[-1] not in ".!?:") or word.casefold() in stop_words("english")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_no_name(word: str) -> bool:
     folded = word.casefold()
     return folded in stop_words("english") or folded in MONTHS or folded in _WEEKDAYS

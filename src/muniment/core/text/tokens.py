@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from math import isqrt
 
+from muniment.core.memos import memo
 from muniment.core.text.token_filter import is_single_token
 
 __all__ = ["ESTIMATE_NAME", "estimate_tokens", "tokens_of_weight", "weigh"]
@@ -127,8 +128,8 @@ class _Singles(dict[str, bool]):
         return known
 
 
-_COSTS = _Costs()
-_IS_SINGLE = _Singles()
+_COSTS = memo(_Costs())
+_IS_SINGLE = memo(_Singles())
 
 
 def _cost(piece: str) -> int:
