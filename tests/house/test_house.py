@@ -59,8 +59,8 @@ def test_nothing_is_left_for_later() -> None:
 
 
 NO_TEXT = frozenset(
-    ("day", "end", "handle", "kind", "language", "letter", "level", "members", "module_name", "name", "names", "package",
-     "parts", "route", "section", "sign", "ts")
+    ("day", "end", "handle", "kind", "language", "letter", "level", "members", "module_name", "name", "names",
+     "package", "parts", "route", "section", "sign", "ts")
 )  # fmt: skip
 """What functions call a `str` that no user wrote, or that is a time."""
 

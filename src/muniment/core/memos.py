@@ -9,15 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
+from weakref import WeakValueDictionary
 
-__all__ = ["MEMOS", "memo", "remembered"]
+__all__ = ["REMEMBERED", "TABLES", "Memo", "remembered"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Table = TypeVar("Table", bound=dict[Any, Any])
+K = TypeVar("K")
+V = TypeVar("V")
 
-MEMOS: list[Callable[[], None]] = []
-"""What empties each of them."""
+REMEMBERED: list[Callable[[], None]] = []
+"""What empties the memos of functions."""
+TABLES: WeakValueDictionary[int, dict[Any, Any]] = WeakValueDictionary()
+"""The tables that live, by nothing but what they are."""
+
+
+class Memo(dict[K, V]):
+    """A table of answers. Whoever fills it bounds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        TABLES[id(self)] = self
 
 
 def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -25,13 +37,7 @@ def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def remember(function: Callable[P, T]) -> Callable[P, T]:
         found = lru_cache(maxsize=size_max)(function)
-        MEMOS.append(found.cache_clear)
+        REMEMBERED.append(found.cache_clear)
         return cast("Callable[P, T]", found)
 
     return remember
-
-
-def memo(table: Table) -> Table:
-    """A table of answers that bounds itself; it lives as long as the process."""
-    MEMOS.append(table.clear)
-    return table

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
-from muniment.core.memos import MEMOS
+from muniment.core.memos import REMEMBERED, TABLES
 from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import MissingDependency
 
@@ -123,7 +123,9 @@ class Context:
 
     def clear_caches(self) -> None:
         """After a forget: nothing that was read stays in memory, nor what the process remembers of texts."""
-        for clear in (*[cache.clear for cache in self._caches.copy().values()], *MEMOS):
+        for held in (*self._caches.copy().values(), *TABLES.values()):
+            held.clear()
+        for clear in tuple(REMEMBERED):
             clear()
 
     def counter_named(self, name: str) -> TokenCounter:

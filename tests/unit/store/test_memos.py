@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from muniment.core.memos import MEMOS, memo, remembered
+from muniment.core.memos import REMEMBERED, TABLES, Memo, remembered
 from muniment.handles.memory import Memory
+from muniment.memory.outside.embed_hashed import HashEmbedder
 
 Maker = Callable[..., Memory]
 
@@ -97,7 +98,8 @@ def test_a_forget_empties_what_functions_and_tables_remember(make: Maker) -> Non
         read.append(text)
         return len(text)
 
-    table = memo({"said": 1})
+    table: Memo[str, int] = Memo()
+    table["said"] = 1
     try:
         mem = make("memory")
         event = mem.run(user_id="ana").observe("user", "Hello.")
@@ -107,4 +109,22 @@ def test_a_forget_empties_what_functions_and_tables_remember(make: Maker) -> Non
         assert length("one") == 3
         assert read == ["one", "one"]
     finally:
-        del MEMOS[-2:]
+        REMEMBERED.pop()
+
+
+def test_a_table_lives_no_longer_than_who_made_it() -> None:
+    embedder = HashEmbedder()
+    embedder.embed(["a word"])
+    tables = len(TABLES)
+    del embedder
+    gc.collect()
+    assert len(TABLES) < tables
+
+
+def test_an_embedder_keeps_no_word_beyond_a_forget(make: Maker) -> None:
+    embedder, mem = HashEmbedder(), make("memory")
+    before = embedder.embed(["my secret"])
+    assert embedder._places
+    mem.forget(event=mem.run(user_id="ana").observe("user", "Hello.").id)
+    assert not embedder._places
+    assert embedder.embed(["my secret"]).tolist() == before.tolist()

@@ -9,7 +9,7 @@ from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, pairwise
 
-from muniment.core.memos import memo
+from muniment.core.memos import Memo
 from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
 from muniment.core.text.patterns import lazy_pattern
@@ -372,7 +372,7 @@ def _take_dates(folded: str, terms: list[str]) -> str:
     return folded
 
 
-class _Terms(dict[str, tuple[str, ...]]):
+class _Terms(Memo[str, tuple[str, ...]]):
     """Token → its terms, remembered."""
 
     def __init__(self, make: Callable[[str], tuple[str, ...]]) -> None:
@@ -417,8 +417,8 @@ def _terms_in_language(language: str, token: str) -> tuple[str, ...]:
     return (stemmed,) if stemmed == written else (stemmed, written)
 
 
-_TERMS = memo(_Terms(_terms_of_token))
-_TERMS_IN = {language: memo(_Terms(partial(_terms_in_language, language))) for language in LATIN_LANGUAGES}
+_TERMS = _Terms(_terms_of_token)
+_TERMS_IN = {language: _Terms(partial(_terms_in_language, language)) for language in LATIN_LANGUAGES}
 
 _RUSSIAN = lazy_pattern("[а-яё]+")
 
@@ -488,7 +488,7 @@ def _hangul(run: str) -> tuple[str, ...]:
     return ("^" + run[0], *root, *pairs, "^" + root, *map(stem, spelled_hangul(root)))
 
 
-class _Hashes(dict[str, int]):
+class _Hashes(Memo[str, int]):
     """Term → its hash, remembered."""
 
     def __missing__(self, term: str) -> int:
@@ -499,7 +499,7 @@ class _Hashes(dict[str, int]):
         return number
 
 
-_HASHES = memo(_Hashes())
+_HASHES = _Hashes()
 
 
 def term_hash(term: str) -> int:
