@@ -56,3 +56,25 @@ def test_nothing_is_left_for_later() -> None:
     for path in SOURCES:
         found = words.search(path.read_text("utf-8"))
         assert found is None, f"{path.relative_to(ROOT)}: {found[0] if found else ''}"
+
+
+NO_TEXT = frozenset(
+    ("day", "end", "handle", "kind", "language", "letter", "level", "members", "module_name", "name", "names",
+     "package", "parts", "route", "section", "sign", "ts")
+)  # fmt: skip
+"""What functions call a `str` that no user wrote, or that is a time."""
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_remembered_of_texts_is_emptied_by_a_forget(path: Path) -> None:
+    """A function that takes a text remembers by `core.memos.remembered`: its own cache would outlive a forget."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(map(_is_cache, node.decorator_list)):
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            texts = {each.arg for each in given if each.annotation and "str" in ast.unparse(each.annotation)}
+            assert texts <= NO_TEXT, f"{node.name} keeps {texts - NO_TEXT}"
+
+
+def _is_cache(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).partition("(")[0] in ("cache", "lru_cache", "functools.cache", "functools.lru_cache")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from math import isfinite
 from typing import Any
 
+from muniment.core.memos import remembered
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidJson, TooLarge
 
@@ -143,7 +143,7 @@ def _encode(value: Any, room: int) -> str:
     return _encode_subclass(value, room)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     """The keys of an object in their order, each as it is written: objects of one kind share them."""
     try:

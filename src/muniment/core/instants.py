@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.errors import InvalidInput
 
 __all__ = ["Instant", "check_window", "format_instant", "parse_instant", "parse_rfc3339"]
@@ -65,7 +65,7 @@ def parse_rfc3339(text: str) -> Instant | None:
     return _known(text) if len(text) <= _KNOWN_CHARS_MAX else _read(text)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _known(text: str) -> Instant | None:
     """The times of a conversation are asked for again and again."""
     return _read(text)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
 from unicodedata import normalize
 
 from muniment.core.canonical import digest
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.memos import remembered
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import IntentParts, StateParts, StoredMemory
 
@@ -122,13 +122,13 @@ def parse_state_key(text: str) -> StateParts:
     return parts
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def read_intent_key(text: str) -> IntentParts | None:
     """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
     return _read("intent", _INTENT, IntentParts, text)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def read_state_key(text: str) -> StateParts | None:
     """The parts of a key as somebody wrote it, in any order; None for a key that is opaque."""
     return _read("state", _STATE, StateParts, text)
@@ -190,7 +190,7 @@ def _is_text(value: str) -> bool:
 # -- comparing ----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def intent_likeness(a: str | None, b: str | None) -> Likeness:
     """How alike two intents are, either way round. Another domain or family is a clash."""
     if a is None or b is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
+from muniment.core.memos import remembered
 from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts
 
 __all__ = ["peer_of"]
@@ -22,7 +22,7 @@ def peer_of(kept: Mapping[str, Any]) -> RunFacts:
     return RunFacts.unchecked(_UNSAID | said, set(kept))
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _feature(name: str, before: bool) -> Feature:
     """Runs of one kind share most of theirs."""
     return Feature(name=name, before=before)

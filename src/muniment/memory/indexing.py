@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.instants import parse_instant
+from muniment.core.memos import remembered
 from muniment.core.ports.engine import Delete, Lock, Reader, Transaction
 from muniment.core.ports.rows import chunked, stream
 from muniment.core.ports.schema import ENTRIES, EntryRow
@@ -103,7 +104,7 @@ def _moment(ts: str) -> tuple[date, int]:
     return moment.date(), int(moment.timestamp())
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _voice(speaker: str) -> str:
     """Who speaks, as the index knows them."""
     return f"{term_hash(speaker):016x}"

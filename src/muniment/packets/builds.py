@@ -29,7 +29,6 @@ from muniment.errors import (
     MunimentError,
     NotFound,
 )
-from muniment.memory.caches import TurnCache
 from muniment.memory.facts.state_projection import state_id
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
@@ -163,10 +162,7 @@ def compose_build(
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change))
         if kept is not None:
             return kept
-        ctx.cache(
-            TurnCache
-        ).clear()  # what was forgotten elsewhere may have come from there, and its lines were counted
-        line_counts_of(ctx).clear()
+        ctx.clear_caches()  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 

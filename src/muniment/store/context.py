@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
+from muniment.core.memos import REMEMBERED, TABLES
 from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import MissingDependency
 
@@ -121,9 +122,11 @@ class Context:
         return cast("CacheT", found)
 
     def clear_caches(self) -> None:
-        """After a forget: nothing that was read stays in memory."""
-        for cache in tuple(self._caches.values()):
-            cache.clear()
+        """After a forget: nothing that was read stays in memory, nor what the process remembers of texts."""
+        for held in (*self._caches.copy().values(), *TABLES.values()):
+            held.clear()
+        for clear in tuple(REMEMBERED):
+            clear()
 
     def counter_named(self, name: str) -> TokenCounter:
         """The counter a build was made with, to make it again."""

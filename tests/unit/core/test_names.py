@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.names import NAME, also_called, called, is_slip, name_key, name_terms, plain
+from muniment.core.text.latin_names import plain
+from muniment.core.text.names import NAME, also_called, called, is_slip, name_key, name_terms
 from muniment.memory.recall.index import index_text
 
 

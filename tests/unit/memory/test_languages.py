@@ -11,7 +11,7 @@ import pytest
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text import analyzer
 from muniment.core.text.stems.by_language import STEMMERS
-from muniment.memory.recall.index import MemoryIndex, Passage
+from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank
 
 PAIRS = Path(__file__).parent / "language_pairs"
@@ -25,7 +25,7 @@ def pairs(language: str) -> list[tuple[str, str]]:
 
 def first(question: str, passages: Sequence[str]) -> str:
     """The text of the best hit."""
-    index = MemoryIndex(Passage(str(place), "", "user", SAID, text) for place, text in enumerate(passages))
+    index = MemoryIndex(SpokenTurn(str(place), "", "user", SAID, text) for place, text in enumerate(passages))
     found = rank(question, index, RecallPolicy(), date(2025, 2, 1), 1)
     return passages[found[0].ordinal] if found else ""
 
@@ -72,12 +72,20 @@ OTHERS = (
         ("Что купил Иван?", "Ivan got a new bicycle."),
         ("Где живёт Наталья?", "Natalia has a flat in Porto."),
         ("Who is Sergei?", "Сергей работает в банке."),
+        ("Who is Sergei?", "Я говорил с Сергеем."),
+        ("Where is Maria?", "Мы обедали с Марией."),
+        ("What did Katya paint?", "Я видел картину Кати."),
+        ("Who is Mikhail?", "Михаил работает в банке."),
+        ("Who is Artem?", "Артём работает в банке."),
+        ("Where is Tatiana?", "Татьяну видели на вокзале."),
+        ("Where is Pavlos?", "Ο Παύλος μένει στην Πάτρα."),
         ("Where is Maria?", "Η Μαρία μένει στην Πάτρα."),
         ("Πού είναι η Άννα;", "Anna is at the library."),
         ("What does Minjun play?", "민준이는 기타를 쳐요."),
         ("서연은 어디에 있어요?", "Seoyeon moved to Busan."),
         ("Where is Kim Minjun?", "김민준은 도서관에 있어요."),
         ("What did Maria order?", "マリアはコーヒーを頼んだ。"),
+        ("What did Fatima order?", "ファティマはお茶を頼んだ。"),
         ("トムはどこですか。", "Tom is in the garden."),
         ("Wer ist Jürgen?", "Jurgen plays the cello."),
         ("Where is Beyonce?", "Hier, j'ai vu Beyoncé à la gare."),

@@ -45,6 +45,10 @@ def named(text: str, *speakers: str) -> list[str]:
         ("Muhhamed's birthday?", "Muhammad", "Caroline"),
         ("Where does Mohamed live?", "Muhammad", "Caroline"),
         ("Где живёт Мухаммад?", "Muhammad", "Caroline"),
+        ("Где живёт Михаил?", "Mikhail", "Caroline"),
+        ("Где живёт Юрий?", "Yuri", "Caroline"),
+        ("Где живёт Мария?", "Maria", "Mario"),
+        ("Πού μένει η Ευγενία;", "Evgenia", "Emi"),
         ("أين يعيش محمد؟", "Muhammad", "Caroline"),
         ("What is Kate's job?", "Katherine", "Emi"),
         ("what is kate's job", "Katherine", "Emi"),
@@ -63,6 +67,7 @@ def named(text: str, *speakers: str) -> list[str]:
         ("민수는 어디에 살아?", "Minsu", "Emi"),
         ("Where does Minsu live?", "민수", "지은"),
         ("Where does Kenji live?", "ケンジ", "さくら"),
+        ("Where does Tina live?", "ティナ", "さくら"),
         ("What did William say, and will he come?", "Will", "Emi"),
     ],
 )

@@ -10,9 +10,9 @@ library does this is in `docs/decisions/0014-linear-patterns.md`.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.regex.syntax import Alternatives, Anchor, Atom, Node, Repeat, Sequence, parse_pattern
 from muniment.errors import InvalidInput, TooLarge
 
@@ -32,7 +32,7 @@ _MATCH = -1
 _EDGE, _WORD, _LINE, _LAST_LINE, _OTHER = range(5)
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
     """A pattern ready for use; raises `InvalidInput` for one that is wrong or not linear."""
     tree = parse_pattern(source, ignore_case)

@@ -9,6 +9,7 @@ from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, pairwise
 
+from muniment.core.memos import Memo
 from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
 from muniment.core.text.patterns import lazy_pattern
@@ -371,7 +372,7 @@ def _take_dates(folded: str, terms: list[str]) -> str:
     return folded
 
 
-class _Terms(dict[str, tuple[str, ...]]):
+class _Terms(Memo[str, tuple[str, ...]]):
     """Token → its terms, remembered."""
 
     def __init__(self, make: Callable[[str], tuple[str, ...]]) -> None:
@@ -487,7 +488,7 @@ def _hangul(run: str) -> tuple[str, ...]:
     return ("^" + run[0], *root, *pairs, "^" + root, *map(stem, spelled_hangul(root)))
 
 
-class _Hashes(dict[str, int]):
+class _Hashes(Memo[str, int]):
     """Term → its hash, remembered."""
 
     def __missing__(self, term: str) -> int:

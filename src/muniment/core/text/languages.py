@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 from zlib import decompress
 
 import numpy as np
 
+from muniment.core.memos import remembered
 from muniment.core.text.word_lists import read_data
 
 __all__ = ["ALIASES", "Detected", "detect_language", "known_languages"]
@@ -124,7 +125,7 @@ def _by_counts(words: list[str]) -> Detected | None:
     return Detected(table.codes[best], letters, (float(total[best]) - second) / _STEPS)
 
 
-@lru_cache(maxsize=32768)
+@remembered(32768)
 def _scores(word: str) -> bytes | None:
     """What a word says for each language, 16 bits each: the sum over its n-grams; None where it knows none of them."""
     table = _table()

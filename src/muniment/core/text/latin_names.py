@@ -1,27 +1,139 @@
-"""Names in Latin letters: how a name that is written in another script would stand in an English text.
+"""Names in Latin letters: how a word that is written in another script would stand in an English text.
 
-A spelling is a guess that costs a term: it is made for what may be a name alone, and one name has three at most.
+`plain` writes any word in the letters a–z, sign by sign. The others look for what may be a name in a text of one script
+and give the spellings that an English text may have for it: a spelling is a guess that costs a term.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from functools import cache
 
+from muniment.core.memos import remembered
+from muniment.core.text.characters import plain_letters
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["spelled_hangul", "spelled_katakana", "spelled_names"]
+__all__ = ["plain", "spelled_hangul", "spelled_katakana", "spelled_names"]
 
-_NAMES = WordList(__package__, "latin_names.txt")
-_CAPITALISED = lazy_pattern("(?<![\u0370-\u03ff\u0400-\u04ff])[Α-ΩА-ЯЁЂ-Џ\u0490][α-ωа-яёђ-џ\u0491]{1,30}")
-_CAPITAL = lazy_pattern("[Α-ΩА-ЯЁЂ-Џ\u0490]")
+_LISTS = WordList(__package__, "latin_names.txt")
+_CHARS_MAX = 32
+_SILENT = "_"
+"""Stands in the tables for no letter."""
+_NOT_PLAIN = re.compile("[^a-z]+")
 
 
 @cache
-def _letters(section: str) -> dict[str, str]:
-    return dict(_NAMES.pairs(section))
+def _spellings(section: str) -> dict[str, str]:
+    """A sign → how it is written in a–z."""
+    rows = [zip(signs, written.split(), strict=True) for signs, written in _LISTS.pairs(section)]
+    return {sign: written.strip(_SILENT) for row in rows for sign, written in row}
+
+
+@cache
+def _together() -> tuple[tuple[str, str], ...]:
+    """Letters side by side, and how they are written."""
+    return _LISTS.pairs("together")
+
+
+@cache
+def _hangul() -> tuple[tuple[str, ...], ...]:
+    """The sounds that a syllable begins with, has in the middle and ends with, in the order of their code points."""
+    return tuple([tuple([sound.strip(_SILENT) for sound in entry.split()]) for entry in _LISTS.entries("hangul")])
+
+
+# -- sign by sign -----------------------------------------------------------------------------------------
+
+
+@remembered(4096)
+def plain(word: str) -> str:
+    """A word in the letters a–z: without accents, Cyrillic, Greek, Hangul and kana as they are spoken, of Arabic and
+    Hebrew the consonants. Empty where it has none of these, as a word in Chinese.
+    """
+    word = word[:_CHARS_MAX].casefold()
+    if not word.isascii():
+        word = plain_letters(unicodedata.normalize("NFKC", word))
+        for letters, written in _together():
+            word = word.replace(letters, written)
+        word = _joined(map(_latin, word))
+    return _NOT_PLAIN.sub("", word)
+
+
+def _latin(sign: str) -> str:
+    known = _spellings("letters").get(sign)
+    if known is not None or sign.isascii():
+        return sign if known is None else known
+    if "\uac00" <= sign <= "\ud7a3":
+        place = ord(sign) - 0xAC00
+        begins, middles, ends = _hangul()
+        return begins[place // 588] + middles[place % 588 // 28] + ends[place % 28]
+    if "\u3041" <= sign <= "\u30fa":
+        return _kana(unicodedata.name(sign, ""))
+    base = unicodedata.normalize("NFD", sign)[0]
+    return "" if base == sign else _latin(base)
+
+
+_SMALL = "!"
+"""Stands before a small kana, which changes the one before it."""
+_KANA_SPOKEN = {"si": "shi", "ti": "chi", "tu": "tsu", "hu": "fu", "zi": "ji", "di": "ji", "du": "zu", "wo": "o"}
+_HISSED = ("shi", "chi", "ji")
+_VOWELS = tuple("aeiou")
+
+
+def _kana(name: str) -> str:
+    kind, _, letter = name.casefold().rpartition(" ")
+    if kind.endswith("small"):
+        return _SMALL + letter
+    return _KANA_SPOKEN.get(letter, letter) if kind.endswith("letter") else ""
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Small kana with what they change: "ki" and a small "yo" are "kyo", "te" and a small "i" are "ti", "u" and one are
+    "wi", and a small "tsu" doubles what follows it.
+    """
+    found = [""]
+    is_doubled = False
+    for part in parts:
+        small = part[1:] if part.startswith(_SMALL) else ""
+        last = found[-1]
+        if small == "tu":
+            is_doubled = True
+        elif small.startswith(("y", *_VOWELS)) and last.endswith(_VOWELS):
+            spoken = small[1:] if small.startswith("y") and last.endswith(_HISSED) else small
+            found[-1] = ("w" if last == "u" else last[:-1]) + spoken
+        else:
+            spoken = small or part
+            found.append(spoken[:1] + spoken if is_doubled else spoken)
+            is_doubled = False
+    return "".join(found)
+
+
+# -- Cyrillic and Greek -----------------------------------------------------------------------------------
+
+_CAPITALISED = lazy_pattern("(?<![\u0370-\u03ff\u0400-\u04ff])[Α-ΩА-ЯЁЂ-Џ\u0490][α-ωа-яёђ-џ\u0491]{1,30}")
+_CAPITAL = lazy_pattern("[Α-ΩА-ЯЁЂ-Џ\u0490]")
+_SHORTEST = 2
+_OTHERWISE = (("х", "кх"), ("ё", "е"), ("ья", "ия"))
+"""What has two spellings in use: Muhammad and Mikhail, Alyona and Alena, Natalya and Natalia."""
+_CASES = (
+    ("ой", ("ой", "а")),
+    ("ей", ("ей", "а", "я")),
+    ("ом", ("ом", "")),
+    ("ем", ("ем", "")),
+    ("а", ("", "а")),
+    ("я", ("", "я")),
+    ("ы", ("", "а")),
+    ("и", ("а", "я")),
+    ("е", ("", "а", "я")),
+    ("у", ("", "а")),
+    ("ю", ("", "я")),
+    ("ь", ("",)),
+)
+"""What a case may put at the end of a name, the longer ones first, and what the name itself may end in there."""
+_SOFT_SIGN, _BEHIND_SOFT_SIGN = "ь", ("", "я")
+_OPEN, _BEHIND_OPEN = tuple("аеёиоуыэюяіїє"), ("й", "я")
 
 
 def spelled_names(text: str, small: Set[str]) -> list[str]:
@@ -31,54 +143,40 @@ def spelled_names(text: str, small: Set[str]) -> list[str]:
     """
     if _CAPITAL.search(text) is None:
         return []
-    text = unicodedata.normalize("NFD", text).translate(_ACCENTS)
     found: list[str] = []
-    for word in _CAPITALISED.findall(unicodedata.normalize("NFC", text)):
+    for word in _CAPITALISED.findall(plain_letters(unicodedata.normalize("NFC", text))):
         word = word.lower()
-        if word in small:
-            continue
-        found += _greek(word) if "\u0370" <= word[0] <= "\u03ff" else _cyrillic(word)
+        if word not in small:
+            found += [plain(word)] if "\u0370" <= word[0] <= "\u03ff" else _cyrillic(word)
     return found
 
 
-_ACCENTS = dict.fromkeys((0x300, 0x301, 0x342, 0x313, 0x314, 0x345))
-"""Marks that go: those of stress and breathing, not those that make й and ё."""
-_PAIRS = (("ия", "ia"), ("ья", "ia"), ("ью", "iu"), ("ий", "i"))
-_CASES = ("ой", "ом", "ем", "а", "я", "ы", "и", "е", "у", "ю", "ь")
-"""What a case may put at the end of a name, the longer ones first."""
-_SHORTEST = 2
-
-
-def _spelled(word: str) -> str:
-    for pair, latin in _PAIRS:
-        word = word.replace(pair, latin)
-    letters = _letters("cyrillic")
-    return "".join([letters.get(letter, letter) for letter in word])
-
-
 def _cyrillic(word: str) -> list[str]:
-    """A name may stand in any case: its spelling without the ending, and with the -a that most of those have."""
-    if word.endswith("й"):
-        return list(dict.fromkeys((_spelled(word), _spelled(word[:-1]) + "i", *_without_case(word))))
-    return list(dict.fromkeys(_without_case(word))) or [_spelled(word)]
+    """The spellings of a name that may stand in any case."""
+    return list(dict.fromkeys([plain(each) for name in _nominatives(word) for each in (name, _otherwise(name))]))
 
 
-def _without_case(word: str) -> list[str]:
-    for ending in _CASES:
-        root = word[: -len(ending)]
-        if word.endswith(ending) and len(root) >= _SHORTEST:
-            latin = _spelled(root)
-            return [latin, (latin + "i" if root.endswith("ь") else latin) + "a"]
-    return []
+def _otherwise(name: str) -> str:
+    for letters, others in _OTHERWISE:
+        name = name.replace(letters, others)
+    return name
 
 
-def _greek(word: str) -> list[str]:
-    word = word.replace("ου", "ou").replace("μπ", "b").replace("ντ", "nt").replace("γγ", "ng")
-    letters = _letters("greek")
-    return ["".join([letters.get(letter, letter) for letter in word])]
+def _nominatives(word: str) -> list[str]:
+    """What a name may be that stands so in a sentence: "Анны" is of "Анна", "Сергею" of "Сергей"."""
+    for ending, ends in _CASES:
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= _SHORTEST:
+            if root.endswith(_SOFT_SIGN):
+                ends = _BEHIND_SOFT_SIGN
+            elif root.endswith(_OPEN):
+                ends = _BEHIND_OPEN
+            return [root + end for end in ends]
+    return [word]
 
 
-_SMALL = {"ァ": "a", "ィ": "i", "ゥ": "u", "ェ": "e", "ォ": "o", "ャ": "a", "ュ": "u", "ョ": "o"}
+# -- Japanese and Korean ----------------------------------------------------------------------------------
+
 _KATAKANA = lazy_pattern("[\u30a1-\u30fa\u30fc]{2,}")
 
 
@@ -86,58 +184,24 @@ def spelled_katakana(run: str) -> list[str]:
     """The stretches of katakana in Latin letters; one that ends in u also without it, which Japanese adds to names."""
     found: list[str] = []
     for stretch in _KATAKANA.findall(run):
-        latin = _kana(stretch)
+        latin = plain(stretch)
         if len(latin) > _SHORTEST:
             found += [latin, latin[:-1]] if latin.endswith("u") else [latin]
     return found
 
 
-def _kana(stretch: str) -> str:
-    letters = _letters("katakana")
-    parts: list[str] = []
-    is_doubled = False
-    for sign in stretch:
-        if sign == "ッ":
-            is_doubled = True
-        elif sign in _SMALL:
-            if parts:
-                glide = "y" if sign in "ャュョ" and not parts[-1].endswith(("shi", "chi", "ji")) else ""
-                parts[-1] = parts[-1][:-1] + glide + _SMALL[sign]
-        elif sign in letters:
-            latin = letters[sign]
-            parts.append(latin[0] + latin if is_doubled else latin)
-            is_doubled = False
-    return "".join(parts)
-
-
-_FIRSTS = ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h")
-_VOWELS = (
-    "a", "ae", "ya", "yae", "eo", "e", "yeo", "ye", "o", "wa", "wae", "oe", "yo", "u", "wo", "we", "wi", "yu", "eu",
-    "ui", "i",
-)  # fmt: skip
-_LASTS = (
-    "", "k", "k", "k", "n", "n", "n", "t", "l", "k", "m", "l", "l", "l", "p", "l", "m", "p", "p", "t", "t", "ng", "t",
-    "t", "k", "t", "p", "t",
-)  # fmt: skip
-
-
 @cache
 def _given() -> frozenset[str]:
-    return frozenset(_NAMES.words("korean given names"))
+    return frozenset(_LISTS.words("korean given names"))
 
 
 def spelled_hangul(root: str) -> list[str]:
     """A Korean name in Latin letters, the family's and the given one apart; nothing where the word looks like none."""
-    given, families = _given(), _letters("korean family names")
+    given, families = _given(), _spellings("korean family names")
     if root.endswith("이") and (len(root) == 4 or given.issuperset(root[:2])):
         root = root[:-1] if len(root) > 2 else root  # what makes a name easier to say before a particle
     family = families.get(root[0]) if len(root) == 3 else None
     first = root[1:] if family else root
     if len(first) != 2 or not given.issuperset(first):
         return []
-    return [*([family] if family else ()), "".join(map(_syllable, first))]
-
-
-def _syllable(sign: str) -> str:
-    number = ord(sign) - 0xAC00
-    return _FIRSTS[number // 588] + _VOWELS[number % 588 // 28] + _LASTS[number % 28]
+    return [*([family] if family else ()), plain(first)]

@@ -1,19 +1,20 @@
 """First names: how they are spelled, what else somebody of a name is called, and when a word is a slip for a name.
 
-`plain` writes a name in the letters a–z, whatever it was written in; `name_key` is what spellings of one name have in
-common and is indexed beside the name; `called` knows nicknames and spellings (`data/names.txt`); `is_slip` tells a
-misspelling from another name. Everything is linear in the length of what it reads, and names are short.
+`name_key` is what spellings of one name have in common and is indexed beside the name; `called` knows nicknames and
+spellings (`data/names.txt`), in the letters that `latin_names.plain` writes; `is_slip` tells a misspelling from another
+name. Everything is linear in the length of what it reads, and names are short.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, stop_words
+from muniment.core.text.latin_names import plain
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
@@ -28,7 +29,6 @@ __all__ = [
     "is_slip",
     "name_key",
     "name_terms",
-    "plain",
     "without_vowels",
 ]
 
@@ -37,84 +37,17 @@ NAME = "#n"
 NAME_TERMS_MAX = 256
 """Of a longer list of names the first: a register is not a turn that tells of people."""
 
-_CHARS_MAX = 32
 _LISTS = WordList(__package__, "names.txt")
-_SILENT = "_"
-"""Stands in the tables for no letter."""
 
 _ABJAD = lazy_pattern(r"[\u05d0-\u05ea\u0620-\u064a\u067e\u0686\u0698\u06a9\u06af]")
-_NOT_PLAIN = re.compile("[^a-z]+")
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """A letter → how it is written in a–z."""
-    rows = [zip(signs, written.split(), strict=True) for signs, written in _LISTS.pairs("letters")]
-    return {sign: written.strip(_SILENT) for row in rows for sign, written in row}
-
-
-@cache
-def _hangul() -> tuple[tuple[str, ...], ...]:
-    """The sounds that a syllable begins with, has in the middle and ends with, in the order of their code points."""
-    return tuple([tuple([sound.strip(_SILENT) for sound in entry.split()]) for entry in _LISTS.entries("hangul")])
 
 
 # -- spelling -------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
-def plain(word: str) -> str:
-    """A word in the letters a–z: without accents, Cyrillic, Greek, Hangul and kana as they are spoken, of Arabic and
-    Hebrew the consonants. Empty where it has none of these, as a word in Chinese.
-    """
-    word = word[:_CHARS_MAX].casefold()
-    if word.isascii():
-        return _NOT_PLAIN.sub("", word)
-    written = "".join(map(_latin, unicodedata.normalize("NFKC", word)))
-    return _NOT_PLAIN.sub("", _joined_kana(written))
-
-
 def is_abjad(word: str) -> bool:
     """Is it written without its vowels?"""
     return not word.isascii() and _ABJAD.search(word) is not None
-
-
-def _latin(char: str) -> str:
-    known = _letters().get(char)
-    if known is not None or char.isascii():
-        return char if known is None else known
-    if "\uac00" <= char <= "\ud7a3":
-        place = ord(char) - 0xAC00
-        begins, middles, ends = _hangul()
-        return begins[place // 588] + middles[place % 588 // 28] + ends[place % 28]
-    if "\u3041" <= char <= "\u30fa":
-        return _kana(unicodedata.name(char, ""))
-    base = unicodedata.normalize("NFD", char)[0]
-    return char if base == char else _latin(base)
-
-
-_SMALL = "!"
-"""Stands before a small kana, which changes the one before it."""
-_KANA_SPOKEN = {"si": "shi", "ti": "chi", "tu": "tsu", "hu": "fu", "zi": "ji", "di": "ji", "du": "zu"}
-_HISSED = ("shi", "chi", "ji")
-
-
-def _kana(name: str) -> str:
-    kind, _, letter = name.casefold().rpartition(" ")
-    return _SMALL + letter if kind.endswith("small") else _KANA_SPOKEN.get(letter, letter)
-
-
-def _joined_kana(written: str) -> str:
-    """Small kana with what they change: "ki" and a small "yo" are "kyo", a small "tsu" doubles what follows it."""
-    found, *parts = written.split(_SMALL)
-    for part in parts:
-        if part.startswith("tu"):
-            found += part[2:3] + part[2:]
-        elif part.startswith("y") and found.endswith("i"):
-            found = found[:-1] + (part[1:] if found.endswith(_HISSED) else part)
-        else:
-            found += part
-    return found
 
 
 _SOUNDS = lazy_pattern(r"sch|sh|ph|ck|ch|th|(?<=[bcdfgjklmnpqrstvwxz])h|h$|[cqxzw]")
@@ -125,7 +58,7 @@ _DOUBLED = re.compile(r"(.)\1+")
 _VOWELS = re.compile("[aeiouy]+")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def name_key(word: str) -> str:
     """What the spellings of a name have in common: its consonants as they sound, where there are vowels between them.
 
@@ -137,7 +70,7 @@ def name_key(word: str) -> str:
     return key if len(key) - key.count("a") >= 3 else ""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def without_vowels(spelled: str) -> str:
     """The consonants of a plain name, doubled ones once."""
     return _DOUBLED.sub(r"\1", _VOWELS.sub("", _DOUBLED.sub(r"\1", spelled)))
@@ -273,7 +206,7 @@ def _is_small(text: str, end: int) -> bool:
     return (word[:1].islower() and word[-1] not in ".!?:") or word.casefold() in stop_words("english")
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_no_name(word: str) -> bool:
     folded = word.casefold()
     return folded in stop_words("english") or folded in MONTHS or folded in _WEEKDAYS

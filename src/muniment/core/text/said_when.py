@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
@@ -38,20 +39,10 @@ class SaidTime(NamedTuple):
     window: Window
 
 
-_KNOWN_MAX = 8192
-_known: dict[tuple[int, int, date], tuple[SaidTime, ...]] = {}
-"""The same turns are quoted again and again. No word is kept, so that none outlives a forget: a text by its hash."""
-
-
+@remembered(8192)
 def said_times(text: str, said: date) -> tuple[SaidTime, ...]:
     """The times that a text surely names by the day it was said on, in order; not the day itself, nor what it lies in."""
-    key = hash(text), len(text), said
-    found = _known.get(key)
-    if found is None:
-        if len(_known) >= _KNOWN_MAX:
-            _known.clear()
-        found = _known[key] = tuple(_read(text, said))
-    return found
+    return tuple(_read(text, said))
 
 
 def _read(text: str, said: date) -> list[SaidTime]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from math import isqrt
 
+from muniment.core.memos import Memo
 from muniment.core.text.token_filter import is_single_token
 
 __all__ = ["ESTIMATE_NAME", "estimate_tokens", "tokens_of_weight", "weigh"]
@@ -107,7 +108,7 @@ def tokens_of_weight(weight: int) -> int:
     return -(-(weight + margin) // 1000)
 
 
-class _Costs(dict[str, int]):
+class _Costs(Memo[str, int]):
     """Piece → thousandths of a token; short pieces are remembered."""
 
     def __missing__(self, piece: str) -> int:
@@ -117,7 +118,7 @@ class _Costs(dict[str, int]):
         return cost
 
 
-class _Singles(dict[str, bool]):
+class _Singles(Memo[str, bool]):
     """What the filter says, remembered."""
 
     def __missing__(self, piece: str) -> bool:

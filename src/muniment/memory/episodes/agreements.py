@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.memory.episodes.agreement_forms import has_form, plain_sentence, strength_of
@@ -76,7 +76,7 @@ def ends_agreement(kind: str, role: str, said: str, later_role: str, later: str)
     return False
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _read(role: str, sentence: str) -> tuple[AgreementKind, int] | None:
     """The kind and strength of one sentence. What binds comes first, then what was decided, then what was promised."""
     plain = plain_sentence(sentence)
@@ -98,7 +98,7 @@ def _read(role: str, sentence: str) -> tuple[AgreementKind, int] | None:
     return None
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _terms(sentence: str) -> frozenset[str]:
     """What a sentence is about. Of Chinese and Korean the pairs of signs, since single ones are everywhere."""
     terms = frozenset(analyze(sentence))

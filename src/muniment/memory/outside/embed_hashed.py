@@ -9,6 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.core.memos import Memo
 from muniment.memory.outside.weights import DIGEST_HEX, unit_rows
 
 __all__ = ["HashEmbedder"]
@@ -23,7 +24,7 @@ class HashEmbedder:
 
     def __init__(self, dim: int = 128) -> None:
         self._dim = dim
-        self._places: dict[str, tuple[int, int]] = {}
+        self._places: Memo[str, tuple[int, int]] = Memo()
 
     @property
     def identity(self) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.core.memos import Memo
 from muniment.errors import IntegrityFailure
 from muniment.memory.outside.weights import digest_files, map_tensors, package_files, unit_rows
 
@@ -53,7 +54,7 @@ class LlamaPieces:
     def __init__(self, vocabulary: dict[str, int]) -> None:
         self._ids = vocabulary
         self._bytes = [vocabulary[f"<0x{value:02X}>"] for value in range(256)]
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._cache: Memo[str, tuple[int, ...]] = Memo()
 
     @classmethod
     def read(cls, path: Path) -> LlamaPieces:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+from muniment.core.memos import Memo
 from muniment.errors import IntegrityFailure
 
 __all__ = ["WordPieces"]
@@ -71,7 +72,7 @@ class WordPieces:
         self._unknown = (self._ids["[UNK]"],)
         self._first, self._last = self._ids["[CLS]"], self._ids["[SEP]"]
         self._clean, self._split = _Cleaning(), _Splitting()
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._cache: Memo[str, tuple[int, ...]] = Memo()
 
     @classmethod
     def read(cls, path: Path) -> WordPieces:

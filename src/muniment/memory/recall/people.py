@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze, korean_particles, stop_words, term_hash
+from muniment.core.text.latin_names import plain
 from muniment.core.text.names import (
     NAME,
     also_called,
@@ -22,7 +23,6 @@ from muniment.core.text.names import (
     is_name,
     is_slip,
     name_key,
-    plain,
     without_vowels,
 )
 from muniment.core.text.patterns import lazy_pattern

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash
 from muniment.core.text.asked_when import query_window
 from muniment.core.text.attributes import AskedAttribute, asked_attributes
@@ -199,7 +199,7 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
     )
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def gathers(text: str) -> bool:
     """Does a query ask for several things, each of which holds?"""
     text = text[:QUERY_CHARS_MAX]

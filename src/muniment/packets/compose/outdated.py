@@ -7,10 +7,10 @@ it rests on. That another statement of the same turn is outdated says nothing of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from muniment.contracts.memory_packet import Fact
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.statement_table import KIN
@@ -66,7 +66,7 @@ class _Aspects(NamedTuple):
     """Kin that the key names: `user.sister.city`."""
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048)
 def aspects_of(key: str) -> _Aspects:
     """`user.city` is about a home, `user.favorite.city` about a favourite, `user.sister.city` about a sister's home."""
     words = [word.casefold() for word in _WORD.findall(key.replace("_", " "))]

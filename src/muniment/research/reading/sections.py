@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.word_lists import WordList, forms_in
 
 __all__ = ["Section", "is_sources", "kinds_of", "main_kind", "names_of", "section_kind"]
@@ -43,7 +44,7 @@ def _kinds() -> dict[str, str]:
     return {name: kind for kind, names in _NAMES.pairs() for name in forms_in(names)}
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def names_of(title: str) -> tuple[str, ...]:
     """A title in plain form, then its parts: "3. **Gaps & limits**" is "gaps & limits", "gaps", "limits"."""
     plain = " ".join(title[:_CHARS_MAX].casefold().replace("*", "").replace("_", " ").replace("`", "").split())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.rules import PassEstimate, RuleMetrics, RuleRecord
 from muniment.core.canonical import child_path
+from muniment.core.memos import remembered
 from muniment.core.predicates import Predicate, parse
 from muniment.core.text.duplicates import words_of
 from muniment.core.vocabulary import InjectionMode
@@ -197,7 +197,7 @@ def _as_rate(value: float | None) -> float | None:
     return None if value is None else min(1.0, max(0.0, value))
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _place(domain: str | None, family: str | None, texts: tuple[str, ...], buckets: tuple[str, ...]) -> RulePlace:
     predicates: list[Predicate] = []
     fault = None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
@@ -100,7 +100,7 @@ def _is_han(char: str) -> bool:
     )
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _latin_key(body: str) -> tuple[str, Kind]:
     if body in _AMERICA:
         return "usa", "name"

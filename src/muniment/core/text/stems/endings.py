@@ -6,15 +6,18 @@ R1, and RV is what the Romance languages leave of a verb at least.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = [
     "Endings",
+    "before_standard",
     "behind_consonant",
     "behind_vowel",
     "marked_between_vowels",
     "region_of_verbs",
     "regions",
     "without",
-    "without_adverb",
+    "without_pronoun",
 ]
 
 
@@ -49,7 +52,28 @@ def without(word: str, endings: Endings, start: int) -> str:
     return word[: -len(ending)] if ending and len(word) - len(ending) >= start else word
 
 
-def without_adverb(word: str, endings: Endings, start: int) -> str:
+def before_standard(rest: str, action: str, behind: Mapping[str, Endings], start: int) -> str:
+    """What a Romance language leaves of a word that had a standard ending: with what stands for some of them (`log`,
+    `u`, `ente`), without what goes with others (`behind`).
+    """
+    if action in ("log", "u", "ente"):
+        return rest + action
+    if action == "amente":
+        return _without_adverb(rest, behind[action], start)
+    return without(rest, behind[action], start) if action in behind else rest
+
+
+def without_pronoun(word: str, pronouns: Endings, before: Endings, start: int) -> tuple[str, str, str] | None:
+    """A verb without the pronouns that are written together with it, its ending before them, which lies from `start`
+    on, and what is done with that; None where there is none.
+    """
+    pronoun, _ = pronouns.longest(word)
+    rest = word[: len(word) - len(pronoun)]
+    ending, action = before.longest(rest) if pronoun else ("", "")
+    return (rest, ending, action) if ending and len(rest) - len(ending) >= start else None
+
+
+def _without_adverb(word: str, endings: Endings, start: int) -> str:
     """What stood before the -amente of an adverb, without its own ending; behind -iv goes an -at as well."""
     _, action = endings.longest(word)
     shorter = without(word, endings, start)

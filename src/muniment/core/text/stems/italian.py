@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from muniment.core.text.stems.endings import (
     Endings,
+    before_standard,
     marked_between_vowels,
     region_of_verbs,
     regions,
-    without,
-    without_adverb,
+    without_pronoun,
 )
 
 __all__ = ["stem_italian"]
@@ -32,8 +32,11 @@ _STANDARD = Endings("""
     ità: ità
     iv: ivo ivi iva ive
 """)
-_BEHIND = {"go_ic": Endings("go: ic"), "ità": Endings("go: abil ic iv")}
-_BEHIND_AMENTE = Endings("iv: iv go: os ic abil")
+_BEHIND = {
+    "go_ic": Endings("go: ic"),
+    "ità": Endings("go: abil ic iv"),
+    "amente": Endings("iv: iv go: os ic abil"),
+}
 _VERBS = Endings("""
     go: ammo ando ano are arono asse assero assi assimo ata ate ati ato ava avamo avano avate avi avo emmo enda ende
         endi endo erà erai eranno ere erebbe erebbero erei eremmo eremo ereste eresti erete erò erono essero ete eva
@@ -60,13 +63,10 @@ def stem_italian(word: str) -> str:
 
 
 def _without_pronoun(word: str, verbs: int) -> str:
-    pronoun, _ = _PRONOUNS.longest(word)
-    if not pronoun:
+    found = without_pronoun(word, _PRONOUNS, _BEFORE_PRONOUN, verbs)
+    if found is None:
         return word
-    rest = word[: -len(pronoun)]
-    ending, action = _BEFORE_PRONOUN.longest(rest)
-    if not ending or len(rest) - len(ending) < verbs:
-        return word
+    rest, _, action = found
     return rest + "e" if action == "e" else rest
 
 
@@ -76,16 +76,12 @@ def _without_standard(word: str, verbs: int, first: int, second: int) -> str | N
     rest = word[: len(word) - len(ending)]
     if not ending or len(rest) < {"amente": first, "verb": verbs}.get(action, second):
         return None
-    if action in ("log", "u", "ente"):
-        return rest + action
-    if action == "amente":
-        return without_adverb(rest, _BEHIND_AMENTE, second)
     if action == "iv":
         for more in ("at", "ic"):
             if not rest.endswith(more) or len(rest) - 2 < second:
                 break
             rest = rest[:-2]
-    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
+    return before_standard(rest, action, _BEHIND, second)
 
 
 def _without_last_vowel(word: str, verbs: int) -> str:

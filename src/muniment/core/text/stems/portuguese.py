@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.text.stems.endings import Endings, region_of_verbs, regions, without, without_adverb
+from muniment.core.text.stems.endings import Endings, before_standard, region_of_verbs, regions
 
 __all__ = ["stem_portuguese"]
 
@@ -23,8 +23,8 @@ _BEHIND = {
     "mente": Endings("go: ante avel ível"),
     "idade": Endings("go: abil ic iv"),
     "iv": Endings("go: at"),
+    "amente": Endings("iv: iv go: os ic ad"),
 }
-_BEHIND_AMENTE = Endings("iv: iv go: os ic ad")
 _VERBS = Endings("""
     go: ada ida ia aria eria iria ará ara erá era irá ava asse esse isse aste este iste ei arei erei irei am iam ariam
         eriam iriam aram eram iram avam em arem erem irem assem essem issem ado ido ando endo indo ara~o era~o ira~o ar
@@ -64,11 +64,7 @@ def _without_standard(word: str, verbs: int, first: int, second: int) -> str | N
         return rest + "ir" if len(rest) >= verbs and rest.endswith("e") else None
     if not ending or len(rest) < (first if action == "amente" else second):
         return None
-    if action in ("log", "u", "ente"):
-        return rest + action
-    if action == "amente":
-        return without_adverb(rest, _BEHIND_AMENTE, second)
-    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
+    return before_standard(rest, action, _BEHIND, second)
 
 
 def _without_last_vowel(word: str, verbs: int) -> str:

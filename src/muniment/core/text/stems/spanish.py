@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.text.stems.endings import Endings, region_of_verbs, regions, without, without_adverb
+from muniment.core.text.stems.endings import Endings, before_standard, region_of_verbs, regions, without_pronoun
 
 __all__ = ["stem_spanish"]
 
@@ -26,8 +26,8 @@ _BEHIND = {
     "mente": Endings("go: ante able ible"),
     "idad": Endings("go: abil ic iv"),
     "iv": Endings("go: at"),
+    "amente": Endings("iv: iv go: os ic ad"),
 }
-_BEHIND_AMENTE = Endings("iv: iv go: os ic ad")
 _Y_VERBS = Endings("go: ya ye yan yen yeron yendo yo yó yas yes yais yamos")
 _VERBS = Endings("""
     gu: en es éis emos
@@ -59,12 +59,11 @@ def stem_spanish(word: str) -> str:
 
 
 def _without_pronoun(word: str, verbs: int) -> str:
-    pronoun, _ = _PRONOUNS.longest(word)
-    if not pronoun:
+    found = without_pronoun(word, _PRONOUNS, _BEFORE_PRONOUN, verbs)
+    if found is None:
         return word
-    rest = word[: -len(pronoun)]
-    ending, action = _BEFORE_PRONOUN.longest(rest)
-    if not ending or len(rest) - len(ending) < verbs or (action == "after_u" and not rest.endswith("uyendo")):
+    rest, ending, action = found
+    if action == "after_u" and not rest.endswith("uyendo"):
         return word
     return rest[: -len(ending)] + ending.translate(_PLAIN) if action == "accent" else rest
 
@@ -75,11 +74,7 @@ def _without_standard(word: str, first: int, second: int) -> str | None:
     rest = word[: len(word) - len(ending)]
     if not ending or len(rest) < (first if action == "amente" else second):
         return None
-    if action in ("log", "u", "ente"):
-        return rest + action
-    if action == "amente":
-        return without_adverb(rest, _BEHIND_AMENTE, second)
-    return without(rest, _BEHIND[action], second) if action in _BEHIND else rest
+    return before_standard(rest, action, _BEHIND, second)
 
 
 def _without_verb(word: str, verbs: int) -> str:
