@@ -61,7 +61,7 @@ _ALONE = (
         ("before_1", "before_2", "after_1", "after_2", "kinds_before", "kinds_after", "session_date", "dense_window"),
         0.0,
     )
-    | dict.fromkeys(("speaker", "role", "question", "question_only", "diversity"), 0.0)
+    | dict.fromkeys(("speaker", "role", "question", "question_only", "diversity", "stretch"), 0.0)
     | {"newest_pool": 1}
 )
 """A bank is no talk: each record stands alone, nobody says it, and a later one does not outdate an earlier one."""

@@ -13,10 +13,14 @@ from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.asked_when import query_window
 from muniment.core.text.attribute_table import attributes
 from muniment.core.text.attributes import asking_words
+from muniment.core.text.patterns import Sign
 from muniment.memory.recall import query as reading
+from muniment.memory.recall import several
 from muniment.memory.recall.query import read_query
 
-SIGNS = {name: value for name, value in vars(reading).items() if isinstance(value, reading._Sign)}
+SIGNS = {
+    name: value for module in (reading, several) for name, value in vars(module).items() if isinstance(value, Sign)
+}
 CUES = sorted({cue for sign in SIGNS.values() for cue in sign.cues} | asking_words())
 NOW = date(2026, 5, 9)
 TIMES = ["in", "last", "next", "may", "sept", "june", "3", "days", "ago", "weekend", "on", "friday", "2024", "before"]

@@ -93,8 +93,11 @@ class RecallPolicy(Record):
     # -- several answers --
     diversity: Weight = 0.03
     """Taken off a session's other turns for each one already taken, where the query asks for several things."""
-    diversity_pool: Positive = 40
-    """How many of the best candidates `diversity` is applied to."""
+    stretch: Weight = 0.15
+    """How much of what the turns around one score is added to its own score, where the query asks for an account of
+    what was said."""
+    diversity_pool: Positive = 60
+    """How many of the best candidates `diversity` and `stretch` are applied to."""
 
     # -- how likely it is evidence --
     evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "a7f5b927177d3d88"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Set
+from typing import Any, NamedTuple, cast
 
-__all__ = ["Needles", "lazy_pattern", "needles_of"]
+__all__ = ["Needles", "Sign", "lazy_pattern", "needles_of", "sign"]
 
 
 class _Lazy:
@@ -25,6 +25,23 @@ def lazy_pattern(source: str | Callable[[], str]) -> re.Pattern[str]:
 
     What tells the pattern, as where it is made of a word list, is called when it is first used."""
     return cast("re.Pattern[str]", _Lazy(source))
+
+
+class Sign(NamedTuple):
+    """What tells that a text asks in some way."""
+
+    cues: frozenset[str]
+    """An English text that does so has one of these words."""
+    pattern: re.Pattern[str]
+
+    def is_in(self, folded: str, words: Set[str] | None) -> bool:
+        """`words` are those of an ASCII text: most have no cue, and that is quickly told."""
+        return (words is None or not self.cues.isdisjoint(words)) and self.pattern.search(folded) is not None
+
+
+def sign(cues: str, pattern: str) -> Sign:
+    """`cues` are words with spaces between them."""
+    return Sign(frozenset(cues.split()), lazy_pattern(pattern))
 
 
 # -- what every match holds ---------------------------------------------------------------------------

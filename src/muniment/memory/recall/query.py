@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash
 from muniment.core.text.asked_when import query_window
 from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
 from muniment.core.text.measures import Measure, asked_measures
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.patterns import sign
 from muniment.core.text.turn_dates import feast_terms
 from muniment.core.text.when import Window, window_terms
 from muniment.memory.recall.people import Holding, Named, names_unsaid, speakers_named
+from muniment.memory.recall.several import asks_for_account, gathers
 
-__all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "gathers", "read_query"]
+__all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "read_query"]
 
 QUERY_CHARS_MAX = 20_000
 """Characters of a query that are read: a longer one is a document, and its start says what it is about."""
@@ -29,34 +28,18 @@ ATTRIBUTE_REPEATS = 2
 """An attribute that is asked for counts as a word that is repeated: it tells more than the words it is asked with."""
 
 
-class _Sign(NamedTuple):
-    """What tells that a query asks in some way."""
-
-    cues: frozenset[str]
-    """An English text that does so has one of these words."""
-    pattern: re.Pattern[str]
-
-    def is_in(self, folded: str, words: Set[str] | None) -> bool:
-        """`words` are those of an ASCII text: most have no cue, and that is quickly told."""
-        return (words is None or not self.cues.isdisjoint(words)) and self.pattern.search(folded) is not None
-
-
-def _sign(cues: str, pattern: str) -> _Sign:
-    return _Sign(frozenset(cues.split()), lazy_pattern(pattern))
-
-
-_FIRST_PERSON = _sign(
+_FIRST_PERSON = sign(
     "i me my mine myself we our",
     r"\b(?:i|me|my|mine|myself|we|our)\b|我|咱|나는|나의|내가|내 |제가|저는|제 |저의",
 )
-_ADDRESSED = _sign(
+_ADDRESSED = sign(
     "you your remind last previous earlier",
     r"\byou (?:said|mention|recommend|suggest|told|tell|gave|give|provid|list|refer|wrote|share|describ|explain|had)"
     r"|\byour (?:suggestion|recommendation|answer|advice|list)|\bremind me (?:what|of|which|how)\b"
     r"|\b(?:our|the) (?:last|previous|earlier) (?:conversation|chat|discussion)"
     r"|你(?:说|建议|推荐|提到|告诉)|당신이|네가 (?:말|추천)|추천해 ?준",
 )
-_LOOKS_BACK = _sign(
+_LOOKS_BACK = sign(
     "previous previously before initial initially original originally first used earlier former formerly ago history "
     "when long date day year month",
     r"\b(?:previous(?:ly)?|before|initial(?:ly)?|original(?:ly)?|first|used to|earlier|former(?:ly)?|ago|history"
@@ -64,23 +47,23 @@ _LOOKS_BACK = _sign(
     r"(?! (?:is|are|do|does|will|have|has|should|can)\b))\b"
     r"|以前|之前|最初|原来|第一|原本|什么时候|哪天|何时|이전|예전|처음|원래|언제",
 )
-_CURRENT = _sign(
+_CURRENT = sign(
     "current currently now nowadays days latest recent recently still moment presently today far anymore lately date",
     r"\b(?:current(?:ly)?|now|nowadays|these days|latest|recent(?:ly)?|still|at the moment|presently|today"
     r"|so far|anymore|lately|up to date)\b|目前|现在|如今|最近|最新|当前|还在|지금|현재|요즘|최근|아직",
 )
-_STATE = _sign(
+_STATE = sign(
     "where who when time do does switch switchd change changed upgrade upgraded replace replaced",
     r"\bwhere (?:do|does|is|are)\b|\bwho (?:is|are)\b|\b(?:when|what time) (?:does|is) (?:the|my|our)\b|^do(?:es)? \w+"
     r"|\b(?:switch|change|upgrade|replace)d?\b"
     r"|在哪|住|叫什么|是谁|어디|누구",
 )
-_LIKES = _sign(
+_LIKES = sign(
     "like likes love loves enjoy enjoys hate hates dislike dislikes allergic afraid speak speaks play plays collect",
     r"^(?!.*(?:favou?rite|\bbest\b|\bmost\b|最|가장|제일)).*(?:\b(?:like|love|enjoy|hate|dislike|speak|play)s?\b"
     r"|\b(?:allergic|afraid|collect)\b|喜欢|喜爱|爱[吃喝看听玩]|讨厌|过敏|会说|좋아|싫어|알레르기|즐겨)",
 )
-_QUANTITY = _sign(
+_QUANTITY = sign(
     "many much often old far big tall fast heavy amount number total price cost rate score salary rent percentage "
     "limit budget record time",
     r"\bhow (?:many|much|often|old|far|big|tall|fast|heavy)\b"
@@ -88,20 +71,12 @@ _QUANTITY = _sign(
     r"(?:amount|number|total|price|cost|rate|score|salary|rent|percentage|limit|budget|record|best time)\b"
     r"|多少|几|얼마|몇",
 )
-_PAST = _sign(
+_PAST = sign(
     "did was were had could would should might taught gave told made bought said",
     r"\b(?:did|was|were|had|could|would|should|might|taught|gave|told|made|bought|said)\b|曾|过吗|了吗|했|었|았",
 )
-_MOVED = _sign("move moved relocate relocated", r"\b(?:move|relocate)d?\b|搬|이사")
+_MOVED = sign("move moved relocate relocated", r"\b(?:move|relocate)d?\b|搬|이사")
 """Of what is past, this says how things stand."""
-_GATHERS = _sign(
-    "many often list all both each every various different type types kind kinds name names what which who where",
-    r"\b(?:how many|how often|list|all|both|each|every|various|different|types? of|kinds? of|names? of)\b"
-    r"|\b(?:what|which)\s+(?:\w+\s+){0,2}?(?!was|is|has|does|his|this|as\b|us\b|yes)\w{2,}(?<!s)s\b"
-    # From the first question word of a line alone: what follows a later one follows it too.
-    r"|(?<![^\n])(?:(?>.*?\b(?:what|who|where|which)\b).*\b(?:has|have)\b|(?>.*?어떤 ).*들)"
-    r"|哪些|多少|几|都|모두|몇",
-)
 
 
 class Slot(NamedTuple):
@@ -136,7 +111,7 @@ class Query(NamedTuple):
     state: bool
     """It asks how something stands that may have changed, so that of answers alike the newest is the likeliest."""
     gathers: bool
-    """It asks for several things, each of which holds."""
+    """It asks for several things, each of which holds, or for an account of what was said."""
     quantity: bool
     """It asks for a number, or how often."""
     likes: bool
@@ -145,6 +120,8 @@ class Query(NamedTuple):
     """The numbers of all those named who speak in this scope, in their order."""
     measures: frozenset[Measure] = frozenset()
     """The kinds of values that it asks for; empty where it does not say."""
+    account: bool = False
+    """It asks for what was said on something: a stretch of turns, of which many do not name it."""
 
 
 def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding | None = None) -> Query:
@@ -191,19 +168,13 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
         looks_back=_LOOKS_BACK.is_in(folded, words),
         current=current,
         state=current or quantity or is_present or bool(attributes) or _STATE.is_in(folded, words),
-        gathers=_GATHERS.is_in(folded, words),
+        gathers=gathers(text),
         quantity=quantity,
         likes=_LIKES.is_in(folded, words),
         speakers=tuple([each.number for each in named]),
         measures=asked_measures(frozenset(folded.split()) if words is None else words),
+        account=asks_for_account(text),
     )
-
-
-@remembered(256)
-def gathers(text: str) -> bool:
-    """Does a query ask for several things, each of which holds?"""
-    text = text[:QUERY_CHARS_MAX]
-    return _GATHERS.is_in(text.casefold(), frozenset(ascii_words(text)) if text.isascii() else None)
 
 
 def _count_dates(counted: dict[str, int], window: Window) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.coverage import cover
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.learnt import POOL, Lifted, ranking, read_traits, weigh_traits, worth_of
@@ -65,7 +65,7 @@ def rank(
     if k < 1 or not len(index.ts):
         return []
     placed = _placed(query, index, policy, now, k, dense, exact_moments, among, reach)
-    asked, scores, said, order, places, lifted = placed
+    asked, scores, said, order, places, lifted, covering = placed
     later = restated(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     signs = read_signs(asked, index, policy, scores, said, order.ordinals[: max(k, FIRST)], places)[: len(best)]
@@ -84,6 +84,8 @@ def rank(
         reasons = told.of(said.held(ordinal), parts)
         if ordinal in lifted:
             reasons += lifted[ordinal].told()
+        if ordinal in covering:
+            reasons.append(covering[ordinal])
         if shifts[place]:
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
@@ -100,7 +102,7 @@ def signs_of(
     """The ordinals that `rank` would answer, and the signs by which it tells how likely each is evidence."""
     if not len(index.ts):
         return [], np.zeros((0, len(SIGNS)))
-    asked, scores, said, order, places, _ = _placed(query, index, policy, now, k, dense)
+    asked, scores, said, order, places, *_ = _placed(query, index, policy, now, k, dense)
     best = order.ordinals[: max(k, FIRST)]
     return best[:k], read_signs(asked, index, policy, scores, said, best, places)[:k]
 
@@ -128,6 +130,8 @@ class _Placed(NamedTuple):
     """What each place is worth."""
     lifted: Mapping[int, Lifted]
     """What was learnt of the best, by ordinal."""
+    covering: Mapping[int, str]
+    """Why one stands higher or lower for the others, in words, by ordinal."""
 
 
 def _read(query: str, index: ScopeIndex, now: date) -> Query:
@@ -155,10 +159,10 @@ def _placed(
     lifted: Mapping[int, Lifted] = {}
     if policy.ranking:
         pool, scores, lifted = _learnt(asked, index, policy, pool, scores, dense)
-    pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
+    pool, places, covering = cover(asked, index, policy, pool, scores)
     said = Said(asked, index, pool)
     order = newest_first(asked, index, policy, said, pool, places, exact_moments)
-    return _Placed(asked, scores, said, order, places, lifted)
+    return _Placed(asked, scores, said, order, places, lifted, covering)
 
 
 def _learnt(
@@ -198,46 +202,3 @@ def top(scores: Scores, k: int) -> Ints:
         places, total = kept if places is None else places[kept], total[kept]
     order = (-total).argsort(kind="stable")[:k]
     return order if places is None else places[order]
-
-
-def _diverse(
-    query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, needed: int
-) -> tuple[Ints, npt.NDArray[np.float64]]:
-    """The pool in its final order but for time, and the score of each place, which never rises; as far as is needed.
-
-    Where several things are asked for, each turn already taken from a session makes its others worth a little less.
-    """
-    total = scores.total[pool]
-    size = min(len(pool), policy.diversity_pool)
-    if not query.gathers or not policy.diversity or size < 2:
-        return pool, total
-    whole: list[float] = total[:size].tolist()
-    sessions: list[int] = index.session[pool[:size]].tolist()
-    waiting: dict[int, list[int]] = {}
-    for place in range(size - 1, -1, -1):
-        waiting.setdefault(sessions[place], []).append(place)
-    taken = dict.fromkeys(waiting, 0)
-    heads = [(-whole[places[-1]], places.pop()) for places in waiting.values()]  # each session's best, the best first
-    heapify(heads)
-    order: list[int] = []
-    worths = total.copy()
-    while heads and len(order) < needed:
-        worth, best = heappop(heads)
-        worths[len(order)] = -worth
-        order.append(best)
-        session = sessions[best]
-        taken[session] += 1
-        if waiting[session]:
-            place = waiting[session].pop()
-            heappush(heads, (-_lessened(whole[place], policy.diversity, taken[session]), place))
-    order += sorted(set(range(size)).difference(order))
-    shuffled = pool.copy()
-    shuffled[:size] = pool[order]
-    return shuffled, np.minimum.accumulate(worths)
-
-
-def _lessened(worth: float, step: float, times: int) -> float:
-    """One step after the other, as the turns were taken: a product would be rounded elsewise."""
-    for _ in range(times):
-        worth -= step
-    return worth

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.memory.recall.query import gathers
 from muniment.memory.recall.reasons import match_text, read_wanted
+from muniment.memory.recall.several import gathers
 from muniment.packets.compose.run_questions import read_question
 from muniment.packets.page.lines import StateUnit, state_line
 
