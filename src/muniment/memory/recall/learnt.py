@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.score import Dense, Scores, idf, nameless_assistant, stand_in
 
-__all__ = ["POOL", "TRAITS", "Ranking", "apply_ranking", "ranking", "read_traits", "told_traits"]
+__all__ = ["POOL", "TRAITS", "Lifted", "Ranking", "ranking", "read_traits", "weigh_traits", "worth_of"]
 
 Array = npt.NDArray[np.float64]
 
@@ -137,15 +137,24 @@ def ranking(name: str) -> Ranking:
     return Ranking(words, vectors)
 
 
-def apply_ranking(made: Ranking, traits: Array, base: Array, *, has_vectors: bool) -> Array:
-    """What candidates of this base score are worth by their traits."""
-    worths = np.add.reduce(traits * (made.vectors if has_vectors else made.words), axis=1)
-    found: Array = (base + worths).round(_DIGITS)
+def weigh_traits(worths: Array, traits: Array) -> Array:
+    """What each trait of each candidate adds."""
+    return traits * worths
+
+
+def worth_of(base: Array, added: Array) -> Array:
+    """What candidates of this base score are worth with what their traits add."""
+    found: Array = (base + np.add.reduce(added, axis=1)).round(_DIGITS)
     return found
 
 
-def told_traits(made: Ranking, traits: Sequence[float], *, has_vectors: bool) -> list[str]:
-    """In words, the traits of a candidate that lift it."""
-    weights = (made.vectors if has_vectors else made.words).tolist()
-    worths = {name: trait * weight for name, trait, weight in zip(TRAITS, traits, weights, strict=True)}
-    return [said for name, said in _TOLD.items() if worths[name] >= _TOLD_MIN]
+class Lifted(NamedTuple):
+    """What the traits of one candidate add."""
+
+    added: Array
+
+    def told(self) -> list[str]:
+        """In words, the traits that lift it."""
+        return [
+            said for place, name in enumerate(TRAITS) if (said := _TOLD.get(name)) and self.added[place] >= _TOLD_MIN
+        ]

@@ -24,7 +24,7 @@ from muniment.memory.recall.newer_values import Stating, newer_above, wanted_val
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS
 from muniment.memory.recall.said import Said
-from muniment.memory.recall.score import USER, held_by, idf
+from muniment.memory.recall.score import USER, held_by, idf, nameless_assistant
 
 __all__ = ["Order", "newest_first", "restated"]
 
@@ -57,8 +57,13 @@ class _Scope(NamedTuple):
     """The values that may answer (`newer_values`); 0 where none is asked for, or none of the kind is stated."""
 
     def may_answer(self, turns: Sequence[int]) -> list[bool]:
-        """Who only asks does not answer; and, where a value is asked for that others state, who states none."""
+        """Who only asks does not answer; nor, unless it is asked what it said, an assistant without a name, which
+        repeats and suggests; nor, where a value is asked for that others state, who states none.
+        """
         may = self.said.may_answer(turns)
+        if not self.query.addressed:
+            repeats = nameless_assistant(self.turns)[list(turns)].tolist()
+            may = [each and not repeat for each, repeat in zip(may, repeats, strict=True)]
         if not self.wanted:
             return may
         return [each and self.said.states(turn, self.wanted) for each, turn in zip(may, turns, strict=True)]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
 from muniment.memory.recall.index import Ints, ScopeIndex
-from muniment.memory.recall.learnt import POOL, apply_ranking, ranking, read_traits
+from muniment.memory.recall.learnt import POOL, Lifted, ranking, read_traits, weigh_traits, worth_of
 from muniment.memory.recall.moments import Exact
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Query, read_query
@@ -64,7 +64,8 @@ def rank(
     """
     if k < 1 or not len(index.ts):
         return []
-    asked, scores, said, order, places = _placed(query, index, policy, now, k, dense, exact_moments, among, reach)
+    placed = _placed(query, index, policy, now, k, dense, exact_moments, among, reach)
+    asked, scores, said, order, places, lifted = placed
     later = restated(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     signs = read_signs(asked, index, policy, scores, said, order.ordinals[: max(k, FIRST)], places)[: len(best)]
@@ -81,6 +82,8 @@ def rank(
     for place, ordinal in enumerate(best):
         parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
         reasons = told.of(said.held(ordinal), parts)
+        if ordinal in lifted:
+            reasons += lifted[ordinal].told()
         if shifts[place]:
             parts["order"] = shifts[place]
         if ordinal in order.alike[:1]:
@@ -97,7 +100,7 @@ def signs_of(
     """The ordinals that `rank` would answer, and the signs by which it tells how likely each is evidence."""
     if not len(index.ts):
         return [], np.zeros((0, len(SIGNS)))
-    asked, scores, said, order, places = _placed(query, index, policy, now, k, dense)
+    asked, scores, said, order, places, _ = _placed(query, index, policy, now, k, dense)
     best = order.ordinals[: max(k, FIRST)]
     return best[:k], read_signs(asked, index, policy, scores, said, best, places)[:k]
 
@@ -106,10 +109,29 @@ def traits_of(
     query: str, index: ScopeIndex, policy: RecallPolicy, now: date, dense: Dense | None = None
 ) -> tuple[Ints, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The candidates that what was learnt is about, best first: their ordinals, base scores and traits."""
-    asked = read_query(query, index.speakers, now)
+    asked = _read(query, index, now)
     scores = score(asked, index, policy, dense)
     best = top(scores, POOL)
     return best, scores.total[best], read_traits(asked, index, scores, dense, best)
+
+
+class _Placed(NamedTuple):
+    """What a search comes to before its hits are told."""
+
+    query: Query
+    scores: Scores
+    """What every turn scores."""
+    said: Said
+    """What the best say."""
+    order: Order
+    places: npt.NDArray[np.float64]
+    """What each place is worth."""
+    lifted: Mapping[int, Lifted]
+    """What was learnt of the best, by ordinal."""
+
+
+def _read(query: str, index: ScopeIndex, now: date) -> Query:
+    return read_query(query, index.speakers, now, lambda term: len(index.postings(term)[0]))
 
 
 def _placed(
@@ -122,30 +144,34 @@ def _placed(
     exact_moments: Exact | None = None,
     among: npt.NDArray[np.bool_] | None = None,
     reach: Reach | None = None,
-) -> tuple[Query, Scores, Said, Order, npt.NDArray[np.float64]]:
-    """The query as it was read, what every turn scores, what the best say, their order, what each place is worth."""
-    asked = read_query(query, index.speakers, now, lambda term: len(index.postings(term)[0]))
+) -> _Placed:
+    asked = _read(query, index, now)
     scores = score(asked, index, policy, dense)
     if among is not None:
         scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
     if reach is not None:
         reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
     pool = top(scores, max(k, POOL, policy.newest_reach, policy.diversity_pool))
+    lifted: Mapping[int, Lifted] = {}
     if policy.ranking:
-        pool, scores = _learnt(asked, index, policy, pool, scores, dense)
+        pool, scores, lifted = _learnt(asked, index, policy, pool, scores, dense)
     pool, places = _diverse(asked, index, policy, pool, scores, max(k, policy.newest_reach, policy.newest_pool))
     said = Said(asked, index, pool)
-    return asked, scores, said, newest_first(asked, index, policy, said, pool, places, exact_moments), places
+    order = newest_first(asked, index, policy, said, pool, places, exact_moments)
+    return _Placed(asked, scores, said, order, places, lifted)
 
 
 def _learnt(
     query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, dense: Dense | None
-) -> tuple[Ints, Scores]:
-    """The pool with its best put in order by what was learnt, and the scores with what that adds."""
+) -> tuple[Ints, Scores, Mapping[int, Lifted]]:
+    """The pool with its best put in order by what was learnt, the scores with what that adds, and what it is."""
     best, rest = pool[:POOL], pool[POOL:]
     base = scores.total[best]
-    traits = read_traits(query, index, scores, dense, best)
-    worth = apply_ranking(ranking(policy.ranking), traits, base, has_vectors="dense_turn" in scores.parts)
+    made = ranking(policy.ranking)
+    added_by = weigh_traits(
+        made.vectors if "dense_turn" in scores.parts else made.words, read_traits(query, index, scores, dense, best)
+    )
+    worth = worth_of(base, added_by)
     order = np.lexsort((best, -worth))
     total, added = scores.total.copy(), np.zeros(len(scores.total))
     total[best] = worth
@@ -156,7 +182,8 @@ def _learnt(
         total[rest] -= over
         added[rest] = -over
     parts = {**scores.parts, "learnt": added}
-    return np.concatenate((best[order], rest)), scores._replace(total=total, parts=parts)
+    lifted = {ordinal: Lifted(added_by[place]) for place, ordinal in enumerate(best.tolist())}
+    return np.concatenate((best[order], rest)), scores._replace(total=total, parts=parts), lifted
 
 
 def top(scores: Scores, k: int) -> Ints:
