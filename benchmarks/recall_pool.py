@@ -30,6 +30,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -38,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import learn_ranking
-from benchmarks.data import POOL, Question, Scope, default_data, pooled
+from benchmarks.data import POOL, Question, Scope, Turn, default_data, pooled
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY, group_of
 from benchmarks.recall import DEPTH, Near, Searcher, Vectors, index_of, mean, ours, plain, recipe
@@ -287,8 +288,13 @@ def measure(name: str, scopes: Sequence[Scope], found: Sequence[Sequence[Sequenc
 
 def _within_budget(asked: Asked, ranks: Sequence[int]) -> list[float]:
     turns = [asked.scope.turns[place] for place in asked.found]
-    used = np.cumsum([estimate_tokens(f"{turn.speaker}: {turn.text}\n") for turn in turns])
+    used = np.cumsum([_tokens(turn) for turn in turns])
     return [share_within(ranks, int(np.searchsorted(used, budget, "right"))) for budget in BUDGETS]
+
+
+@cache
+def _tokens(turn: Turn) -> float:
+    return estimate_tokens(f"{turn.speaker}: {turn.text}\n")
 
 
 def bootstrap(groups: Sequence[Sequence[float]]) -> list[float]:
