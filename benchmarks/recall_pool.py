@@ -370,13 +370,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     variants = [OURS] if options.misses else [OURS, SHIPPED, *(() if options.no_ablations else WITHOUT)]
     rows: dict[str, dict[str, Any]] = {}
     with other_side(before, job) as finish:
-        vectors = Vectors(options.embedder) if options.embedder else None
-        learnt = Learnt(data, Vectors(options.fitted_with) if options.embedder else None)
+        made = {name: Vectors(name) for name in {options.embedder, options.fitted_with}} if options.embedder else {}
+        vectors = made.get(options.embedder)
+        learnt = Learnt(data, made.get(options.fitted_with))
         held = {name: drawn(data, name, options.scopes) for name in sets}
         found: dict[str, Found] = {}
         for name, scopes in held.items():
-            made = {"ours": learnt.without(name), "shipped": ranking(shipped_digest())}
-            found[name] = search_all(scopes, variants, made, vectors)
+            rankings = {"ours": learnt.without(name), "shipped": ranking(shipped_digest())}
+            found[name] = search_all(scopes, variants, rankings, vectors)
             print(f"{name} is searched", file=sys.stderr)
         for name, others in finish().items():
             found[name]["before"] = others
