@@ -136,7 +136,7 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
         for shown, name in (*sets, ("mean of those with gold turns, the two easy ones aside", "mean")):
             row = results.get(f"{name} ours", {})
             if key in row:
-                cells = " | ".join(_pool_cell(results[f"{name} {system}"], key) for _, system in systems)
+                cells = " | ".join(_pool_cell(results, name, system, key) for _, system in systems)
                 lines.append(f"| {shown} | {row.get('questions', '')} | {cells} |")
         lines.append("")
     lines += ["**What changed, and sessions**", "", f"| | questions | {head} |", "|---|---|" + "---|" * len(systems)]
@@ -165,9 +165,10 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _pool_cell(row: dict[str, Any], key: str) -> str:
-    """A figure; R@10 with the deviation over scopes and what 95 % of a bootstrap over scopes lie between."""
-    if key != "R@10" or "interval" not in row:
+def _pool_cell(results: dict[str, dict[str, Any]], name: str, system: str, key: str) -> str:
+    """A figure; R@10 before and after with the deviation over scopes and 95 % of a bootstrap over scopes."""
+    row = results[f"{name} {system}"]
+    if key != "R@10" or "interval" not in row or system not in ("before", "ours"):
         return f"{row[key]:.3f}"
     low, high = row["interval"]
     return f"{row[key]:.3f} (sd {row['sd']:.3f}; {low:.3f}–{high:.3f})"
