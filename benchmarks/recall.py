@@ -22,8 +22,9 @@ from benchmarks.data import Question, Scope, Turn
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
 from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall import index as recall_index
 from muniment.memory.recall.dense import weigh_dense
-from muniment.memory.recall.index import MemoryIndex, SpokenTurn
+from muniment.memory.recall.index import MemoryIndex
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.score import Dense
 
@@ -60,6 +61,7 @@ class Near:
 
     def __init__(self, turns: Sequence[Turn], vectors: Vectors) -> None:
         self._vectors = vectors
+        self.identity = vectors.identity
         said = [f'{turn.speaker} said: "{turn.text}"' for turn in turns]
         windows = []
         for place, turn in enumerate(turns):
@@ -78,47 +80,67 @@ class System:
     over: Callable[[Sequence[Turn]], Searcher]
 
 
-def _best(scores: Array) -> list[int]:
-    found: list[int] = np.argsort(-scores, kind="stable")[:DEPTH].tolist()
+def said_before(turns: Sequence[Turn], question: Question) -> npt.NDArray[np.bool_] | None:
+    """Which turns a question may be answered from, where it is asked in a session of its scope; None: from all."""
+    if not question.asked_in:
+        return None
+    first = next(place for place, turn in enumerate(turns) if turn.session == question.asked_in)
+    return np.arange(len(turns)) < first
+
+
+def _best(scores: Array, among: npt.NDArray[np.bool_] | None) -> list[int]:
+    order = np.argsort(-scores, kind="stable")
+    found: list[int] = (order if among is None else order[among[order]])[:DEPTH].tolist()
     return found
 
 
+_SPOKEN: Any = vars(recall_index).get("SpokenTurn") or vars(recall_index)["Passage"]
+"""The record of a turn; by its other name in checkouts from before turns had passages, to compare with."""
+
+
 def index_of(turns: Iterable[Turn]) -> MemoryIndex:
-    return MemoryIndex(SpokenTurn(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
+    return MemoryIndex(_SPOKEN(turn.session, turn.speaker, turn.role, turn.said_at, turn.text) for turn in turns)
+
+
+def plain(turns: Sequence[Turn], *, named: bool = False) -> Searcher:
+    made = Plain(turns, named=named)
+    return lambda question: _best(made.scores(question.text), said_before(turns, question))
+
+
+def recipe(turns: Sequence[Turn], near: Near | None = None) -> Searcher:
+    made = Recipe(turns)
+
+    def search(question: Question) -> list[int]:
+        nearness = () if near is None else near.to(question.text)
+        return _best(made.scores(question.text, *nearness), said_before(turns, question))
+
+    return search
+
+
+def ours(turns: Sequence[Turn], policy: RecallPolicy, index: MemoryIndex, near: Near | None = None) -> Searcher:
+    def search(question: Question) -> list[int]:
+        weighed, dense = policy, None
+        if near is not None:
+            weighed = weigh_dense(policy, near.identity, question.text)
+            dense = Dense(*near.to(question.text)) if weighed.dense_turn else None
+        among = said_before(turns, question)
+        found = rank(question.text, index, weighed, question.now.date(), DEPTH, dense, among=among)
+        return [hit.ordinal for hit in found]
+
+    return search
 
 
 def systems(vectors: Vectors | None, policy: RecallPolicy) -> list[System]:
-    def plain(turns: Sequence[Turn]) -> Searcher:
-        made = Plain(turns)
-        return lambda question: _best(made.scores(question.text))
-
-    def recipe(turns: Sequence[Turn]) -> Searcher:
-        made = Recipe(turns)
-        return lambda question: _best(made.scores(question.text))
-
-    def ours(turns: Sequence[Turn]) -> Searcher:
-        made = index_of(turns)
-        return lambda question: [hit.ordinal for hit in rank(question.text, made, policy, question.now.date(), DEPTH)]
-
-    def dense_recipe(turns: Sequence[Turn]) -> Searcher:
-        assert vectors is not None
-        made, near = Recipe(turns), Near(turns, vectors)
-        return lambda question: _best(made.scores(question.text, *near.to(question.text)))
-
-    def dense_ours(turns: Sequence[Turn]) -> Searcher:
-        assert vectors is not None
-        made, near = index_of(turns), Near(turns, vectors)
-
-        def search(question: Question) -> list[int]:
-            weighed = weigh_dense(policy, vectors.identity, question.text)
-            dense = Dense(*near.to(question.text)) if weighed.dense_turn else None
-            return [hit.ordinal for hit in rank(question.text, made, weighed, question.now.date(), DEPTH, dense)]
-
-        return search
-
-    found = [System("bm25", plain), System("recipe", recipe), System("ours", ours)]
+    found = [
+        System("bm25", plain),
+        System("recipe", recipe),
+        System("ours", lambda turns: ours(turns, policy, index_of(turns))),
+    ]
     if vectors is not None:
-        found += [System("recipe+dense", dense_recipe), System("ours+dense", dense_ours)]
+        found += [
+            System("recipe+dense", lambda turns: recipe(turns, Near(turns, vectors))),
+            System("ours+dense", lambda turns: ours(turns, policy, index_of(turns), Near(turns, vectors))),
+        ]
     return found
 
 

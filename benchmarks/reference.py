@@ -75,13 +75,17 @@ def standard(values: Array) -> Array:
 
 
 class Plain:
-    """BM25 over each turn's words as they stand."""
+    """BM25 over each turn's words as they stand; if `named`, its speaker's name among them and no stop words."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        self._index = Bm25([words(turn.text, plain=True) for turn in turns])
+    def __init__(self, turns: Sequence[Turn], *, named: bool = False) -> None:
+        self._named = named
+        self._index = Bm25([self._words(f"{turn.speaker} {turn.text}" if named else turn.text) for turn in turns])
 
     def scores(self, question: str) -> Array:
-        return self._index.scores(words(question, plain=True))
+        return self._index.scores(self._words(question))
+
+    def _words(self, text: str) -> list[str]:
+        return [word for word in words(text, plain=True) if not self._named or word not in STOP_WORDS]
 
 
 def _date_words(window: Window) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/guides/research.md", "docs/guides/multi-tenant-server.md")
+PAGES = ("README.md", "docs/recall.md", "docs/guides/research.md", "docs/guides/multi-tenant-server.md")
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
 
@@ -95,6 +95,105 @@ def recall(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+POOL = (
+    ("LoCoMo", "locomo"),
+    ("REALTALK", "realtalk"),
+    ("LongMemEval, full text", "longmemeval"),
+    ("BEAM 100K", "beam_100k"),
+    ("BEAM 500K", "beam_500k"),
+    ("QMSum", "qmsum"),
+    ("MADial", "madial"),
+    ("RealMem, sessions", "realmem"),
+    ("FactConsolidation", "factconsolidation"),
+    ("BFCL", "bfcl_memory"),
+)
+"""The sets of `benchmarks.recall_pool`, as they are shown."""
+POOL_SYSTEMS = (
+    ("BM25", "bm25"),
+    ("BM25, named", "bm25_named"),
+    ("recipe", "recipe"),
+    ("before", "before"),
+    ("muniment", "ours"),
+    ("shipped", "shipped"),
+)
+POOL_WITHOUT = ("passages", "leaning", "learnt", "newest", "diversity", "names", "dates", "kinds")
+
+
+def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every set and system, then what changed, then what each part brings."""
+    sets = [(shown, name) for shown, name in POOL if f"{name} ours" in results]
+    systems = [(shown, name) for shown, name in POOL_SYSTEMS if f"{sets[0][1]} {name}" in results]
+    head = " | ".join(shown for shown, _ in systems)
+    lines: list[str] = []
+    for title, key in (
+        ("R@10", "R@10"),
+        ("R@5", "R@5"),
+        ("R@20", "R@20"),
+        ("In 1,024 tokens", "in_1024"),
+        ("In 512 tokens", "in_512"),
+    ):
+        lines += [f"**{title}**", "", f"| | questions | {head} |", "|---|---|" + "---|" * len(systems)]
+        for shown, name in (*sets, ("mean of those with gold turns, the two easy ones aside", "mean")):
+            row = results.get(f"{name} ours", {})
+            if key in row:
+                cells = " | ".join(_pool_cell(results, name, system, key) for _, system in systems)
+                lines.append(f"| {shown} | {row.get('questions', '')} | {cells} |")
+        lines.append("")
+    lines += ["**What changed, and sessions**", "", f"| | questions | {head} |", "|---|---|" + "---|" * len(systems)]
+    asked = (
+        ("newest above stale", "newest_above_stale", "updated"),
+        ("stale first", "stale_first", "updated"),
+        ("sessions, any of them in 5", "sessions_any@5", "questions"),
+        ("sessions, all of them in 5", "sessions_all@5", "questions"),
+    )
+    for shown, name in sets:
+        for told, key, count in asked:
+            if key in results[f"{name} ours"]:
+                cells = " | ".join(f"{results[f'{name} {system}'][key]:.3f}" for _, system in systems)
+                lines.append(f"| {shown}: {told} | {results[f'{name} ours'][count]} | {cells} |")
+    without = [part for part in POOL_WITHOUT if f"{sets[0][1]} without {part}" in results]
+    if not without:
+        return lines
+    lines += ["", "**What each part brings to R@10**", ""]
+    lines += ["| | muniment | " + " | ".join(without) + " |", "|---|---|" + "---|" * len(without)]
+    for shown, name in (*sets, ("mean", "mean")):
+        if f"{name} ours" in results:
+            lines.append(_pool_parts(results, shown, name, without, "R@10"))
+    for shown, name in sets:
+        if "newest_above_stale" in results[f"{name} ours"]:
+            lines.append(_pool_parts(results, f"{shown}: newest above stale", name, without, "newest_above_stale"))
+    return lines
+
+
+def _pool_cell(results: dict[str, dict[str, Any]], name: str, system: str, key: str) -> str:
+    """A figure; R@10 before and after with the deviation over scopes and 95 % of a bootstrap over scopes."""
+    row = results[f"{name} {system}"]
+    if key != "R@10" or "interval" not in row or system not in ("before", "ours"):
+        return f"{row[key]:.3f}"
+    low, high = row["interval"]
+    return f"{row[key]:.3f} (sd {row['sd']:.3f}; {low:.3f}–{high:.3f})"
+
+
+def _pool_parts(results: dict[str, dict[str, Any]], shown: str, name: str, without: list[str], key: str) -> str:
+    ours = results[f"{name} ours"][key]
+    gains = " | ".join(f"{ours - results[f'{name} without {part}'][key]:+.3f}" for part in without)
+    return f"| {shown} | {ours:.3f} | {gains} |"
+
+
+def recall_pool_vectors(results: dict[str, dict[str, Any]]) -> list[str]:
+    """R@10 of the systems with the vectors of an embedder."""
+    sets = [(shown, name) for shown, name in (*POOL, ("mean", "mean")) if f"{name} ours" in results]
+    systems = [(shown, name) for shown, name in POOL_SYSTEMS if f"{sets[0][1]} {name}" in results]
+    lines = [
+        "| R@10 | questions | " + " | ".join(shown for shown, _ in systems) + " |",
+        "|---|---|" + "---|" * len(systems),
+    ]
+    for shown, name in sets:
+        cells = " | ".join(f"{results[f'{name} {system}']['R@10']:.3f}" for _, system in systems)
+        lines.append(f"| {shown} | {results[f'{name} ours'].get('questions', '')} | {cells} |")
+    return lines
+
+
 def prompts(results: dict[str, dict[str, Any]]) -> list[str]:
     words, minilm = results["words alone"], results["with minilm"]
     return [
@@ -140,6 +239,9 @@ RENDERERS = {
     "serve": serve,
     "ledger": ledger,
     "recall": recall,
+    "recall_pool": recall_pool,
+    "recall_pool_wordllama": recall_pool_vectors,
+    "recall_pool_minilm": recall_pool_vectors,
     "prompts": prompts,
     "compaction": compaction,
     "verify_facts": verify_facts,
