@@ -6,8 +6,7 @@ one of these: "how many days ago", "which song", "the name of" ask for one thing
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern, sign
 
@@ -88,7 +87,7 @@ _ACCOUNT = sign(
 )
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def gathers(text: str) -> bool:
     """Does a query ask for several things, each of which holds, or for an account of what was said?"""
     if asks_for_account(text):
@@ -99,7 +98,7 @@ def gathers(text: str) -> bool:
     return any(each.is_in(asked, words) for each in (_PLURAL, _MANY, _COMPARES, _FOLLOWS))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def asks_for_account(text: str) -> bool:
     """Does a query ask for what was said on something: a summary, a discussion, what somebody thinks of it?
 
@@ -108,7 +107,7 @@ def asks_for_account(text: str) -> bool:
     return _ACCOUNT.is_in(*_asked(text))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _asked(text: str) -> tuple[str, frozenset[str] | None]:
     """The sentences of a query that ask or bid, a line each, all where none does; their words, if it is in ASCII.
 
