@@ -3,15 +3,28 @@
     python -m benchmarks.learn_evidence [--data DIR] [--embedder wordllama] [--write]
 
 For every question of the pool, the signs of the best turns (`muniment.memory.recall.evidence`) and whether each is
-gold. A logistic model of few weights is fitted with every set but one (the two of BEAM are one) and measured on that
-one: Brier score beside that of its base rate, expected calibration error over ten equal parts, AUC, what the first hit
-is said and found to be, and the AUC of the first hit's chance between questions that can be answered and those that
-nothing answers. Every set counts the same, but those that are easy, which count a third; `realmem` marks sessions and
-no turns, and is left out.
+gold; and the signs of the question as a whole (`muniment.memory.recall.found`) and whether anything answers it. Two
+logistic models of few weights are fitted: that there is evidence at all, and, where there is, that a hit is it. A hit's
+chance is the product. They are fitted with every set but one (the two of BEAM are one) and measured on that one:
 
-To learn what it looks like when memory holds nothing or little, some questions are also asked of a history that they do
-not belong to, of the other one where two people talk, and of a few turns alone, with those that answer them among them
-or not. `--write` fits on all sets and writes the data file.
+- Brier score beside that of its base rate, expected calibration error over ten equal parts, AUC, what the first hit is
+  said and found to be;
+- `abstain_auc`, the AUC of the first hit's chance between questions that can be answered and those that nothing
+  answers, with the middle nine tenths of what it is when scopes are drawn anew, and once over all such sets but LoCoMo
+  together; `found_auc`, that of the first model;
+- `cut_off`, the highest chance of the first hit below which no more than a twentieth of the questions that can be
+  answered lie on the mean of the *other* sets; what it refuses here of those that can be answered, and recognises of
+  those that nothing answers;
+- of the first ten hits, the share that is evidence (`precision`); the highest `min_score` by which no more than .03 of
+  their recall is lost (`kept_at`) and the share of evidence above it; the least by which half of what is left is
+  evidence (`half_at`) and what recall that costs.
+
+Every set counts the same, but those that are easy, which count a third; `realmem` marks sessions and no turns, and is
+left out.
+
+To learn what it looks like when memory holds nothing or little, questions are also asked of a history that they do not
+belong to, of another one of those who talk, of the history without the turns that answer them, and of a few turns
+alone, with those that answer them among them or not. `--write` fits on all sets and writes the data file.
 """
 
 from __future__ import annotations
@@ -35,6 +48,7 @@ from benchmarks.recall import Near, Vectors, index_of
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.evidence import SIGNS
+from muniment.memory.recall.found import FOUND_SIGNS
 from muniment.memory.recall.rank import signs_of
 from muniment.memory.recall.reasons import match_text, read_wanted
 from muniment.memory.recall.score import Dense
@@ -42,13 +56,23 @@ from muniment.memory.recall.score import Dense
 Array = npt.NDArray[np.float64]
 
 DEPTH = 40
-FOREIGN, SWAPPED = 5, 4
-"""One question of so many is asked of another history; of the other speaker."""
+FOREIGN = 3
+"""One question of so many is asked of another history."""
+WITHOUT, WITHOUT_TIMES = 6, 2
+"""One question of so many is asked of the history without what answers any of them; how often that is done."""
+SPEAKERS_MAX = 12
+"""Where more talk, nobody is asked what another one did."""
 FEW, FEW_TURNS = 4, (6, 12, 24)
 """One question of so many is asked of a few turns alone; how many these are."""
 EASY = ("factconsolidation", "bfcl_memory")
-STRENGTH = 3e-4
+STRENGTH, FOUND_STRENGTH = 3e-4, 3e-3
 """Of the ridge that keeps weights small."""
+LOST_MAX, REFUSED_MAX = 0.03, 0.05
+"""How much recall a `min_score` may cost; how many questions that can be answered a cut-off may refuse."""
+SHOWN = 10
+"""How many hits a search answers."""
+DRAWS = 400
+"""How often scopes are drawn anew, for the spread."""
 SHORT_WORDS = 14
 """A turn of no more words is like a fact."""
 
@@ -60,16 +84,28 @@ PRODUCTS = (
 NEAR = ("near*near", "near*own", "best_near*best_own")
 VECTOR_SIGNS = ("near", "best_near", "near_window")
 TERMS = ("1", *SIGNS, *PRODUCTS, *NEAR)
+FOUND_TERMS = ("1", *FOUND_SIGNS, "says*named", "hears*named")
+
+
+class Model(NamedTuple):
+    """Weights of the terms of a hit, and of those of a question."""
+
+    hit: Array
+    found: Array
 
 
 class Sample(NamedTuple):
-    """A question and its best hits: their signs, and which are gold."""
+    """A question and its best hits: their signs and its own, and which are gold."""
 
+    scope: str
     signs: Array
+    found: Array
     gold: Array
+    golds: int
+    """How many gold turns there are."""
     answerable: bool
     is_made: bool
-    """Asked of another history, of the other speaker or of a few turns: to learn from, not to judge by."""
+    """Asked of what it does not belong to, or of a part of it: to learn from, not to judge by."""
     facts: Array
     """Of the short turns among the hits, how much of what is wanted they hold, and whether they are gold."""
 
@@ -92,12 +128,27 @@ def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
         for question, is_made in asked:
             weighed, dense = _nearness(question, policy, vectors, near)
             now = (scope.questions[0] if is_made else question).now.date()
-            order, signs = signs_of(question.text, index, weighed, now, DEPTH, dense)
+            order, signs, whole = signs_of(question.text, index, weighed, now, DEPTH, dense)
             gold = np.array([not is_made and scope.turns[at].id in question.gold for at in order], np.float64)
             facts = np.zeros((0, 2)) if is_made else _short(question, scope, order, gold)
-            found.append(Sample(signs, gold, question.answerable and not is_made, is_made, facts))
-        found += _of_few(scope, policy, vectors)
+            is_answerable = question.answerable and not is_made
+            found.append(Sample(scope.name, signs, whole, gold, len(question.gold), is_answerable, is_made, facts))
+        for turns, questions in (*_without(scope), *_of_few(scope)):
+            found += _asked_of(scope.name, turns, questions, policy, vectors)
     return found
+
+
+def _asked_of(
+    scope: str, turns: list[Turn], questions: Sequence[Question], policy: RecallPolicy, vectors: Vectors | None
+) -> Iterator[Sample]:
+    """Questions asked of some turns of their scope."""
+    index = index_of(turns)
+    near = None if vectors is None else Near(turns, vectors)
+    for question in questions:
+        weighed, dense = _nearness(question, policy, vectors, near)
+        order, signs, whole = signs_of(question.text, index, weighed, question.now.date(), DEPTH, dense)
+        gold = np.array([turns[at].id in question.gold for at in order], np.float64)
+        yield Sample(scope, signs, whole, gold, int(gold.sum()), bool(gold.any()), True, np.zeros((0, 2)))
 
 
 def _nearness(
@@ -109,7 +160,7 @@ def _nearness(
     return weighed, Dense(*near.to(question.text)) if weighed.dense_turn else None
 
 
-def _of_few(scope: Scope, policy: RecallPolicy, vectors: Vectors | None) -> Iterator[Sample]:
+def _of_few(scope: Scope) -> Iterator[tuple[list[Turn], list[Question]]]:
     """Questions asked of a stretch around a gold turn, and each of the stretch of the one before it."""
     places = {turn.id: place for place, turn in enumerate(scope.turns)}
     few: list[Turn] = []
@@ -122,22 +173,31 @@ def _of_few(scope: Scope, policy: RecallPolicy, vectors: Vectors | None) -> Iter
         before, few = few, scope.turns[start : start + count]
         for turns in (few, before):
             if turns:
-                weighed, dense = _nearness(question, policy, vectors, None if vectors is None else Near(turns, vectors))
-                order, signs = signs_of(question.text, index_of(turns), weighed, question.now.date(), DEPTH, dense)
-                is_gold = np.array([turns[at].id in question.gold for at in order], np.float64)
-                yield Sample(signs, is_gold, bool(is_gold.any()), True, np.zeros((0, 2)))
+                yield turns, [question]
+
+
+def _without(scope: Scope) -> Iterator[tuple[list[Turn], list[Question]]]:
+    """Some questions, and the history without the turns that answer any of them, where most of it is left."""
+    for start in range(WITHOUT_TIMES):
+        questions = [each for each in scope.questions[start::WITHOUT] if each.answerable]
+        gone = {id_ for question in questions for id_ in question.gold}
+        rest = [turn for turn in scope.turns if turn.id not in gone]
+        if questions and 2 * len(rest) > len(scope.turns):
+            yield rest, questions
 
 
 def _swapped(scope: Scope) -> Iterator[Question]:
-    """Questions on one of two speakers, asked of the other one: what is asked was said, but not by them."""
-    names = sorted({turn.speaker.split()[0] for turn in scope.turns if turn.speaker.strip()})
-    if len(names) != 2:
+    """Questions on one of those who talk, asked of another: what is asked was said, but not by them."""
+    speakers = sorted({turn.speaker.strip() for turn in scope.turns} - {""})
+    names = speakers if len(speakers) > 2 else [name.split()[0] for name in speakers]
+    if not 2 <= len(names) <= SPEAKERS_MAX:
         return
-    for question in scope.questions[::SWAPPED]:
-        named = [name for name in names if re.search(rf"\b{re.escape(name)}\b", question.text)]
+    for question in scope.questions:
+        spelled = {name: re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE) for name in names}
+        named = [name for name in names if spelled[name].search(question.text)]
         if len(named) == 1 and question.answerable:
-            other = names[1 - names.index(named[0])]
-            text = re.sub(rf"\b{re.escape(named[0])}\b", other, question.text)
+            others = [name for name in names if name != named[0]]
+            text = spelled[named[0]].sub(others[len(question.text) % len(others)], question.text)
             yield Question(text, frozenset(), question.kind, question.now, answerable=False)
 
 
@@ -154,24 +214,24 @@ def _short(question: Question, scope: Scope, order: Sequence[int], gold: Array) 
 # -- the model ----------------------------------------------------------------------------------------
 
 
-def columns(signs: Array) -> Array:
+def columns(signs: Array, names: Sequence[str] = SIGNS, terms: Sequence[str] = TERMS) -> Array:
     made = []
-    for term in TERMS:
+    for term in terms:
         column = np.ones(len(signs))
         for sign in term.split("*"):
             if sign != "1":
-                column = column * signs[:, SIGNS.index(sign)]
+                column = column * signs[:, names.index(sign)]
         made.append(column)
     return np.stack(made, axis=1)
 
 
-def fit(rows: Array, gold: Array, weights: Array) -> Array:
+def fit(rows: Array, gold: Array, weights: Array, strength: float = STRENGTH) -> Array:
     """Weights of a logistic model, by Newton's method, with a ridge over standardised columns."""
     middle, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread == 0] = np.inf  # what never differs weighs nothing
     middle[0], spread[0] = 0.0, 1.0
     standard = (rows - middle) / spread
-    ridge = np.eye(rows.shape[1]) * STRENGTH
+    ridge = np.eye(rows.shape[1]) * strength
     ridge[0, 0] = 0.0
     weights = weights / weights.sum()
     found = np.zeros(rows.shape[1])
@@ -189,25 +249,42 @@ def fit(rows: Array, gold: Array, weights: Array) -> Array:
     return np.asarray(plain)
 
 
-def gathered(pool: dict[str, list[Sample]]) -> tuple[Array, Array, Array]:
-    """The rows of all sets but none more than another."""
+def fit_both(pool: dict[str, list[Sample]]) -> Model:
+    """Both models, with all sets and none more than another: a hit's with what can be answered alone."""
+    answered = {name: [sample for sample in held if sample.answerable] for name, held in pool.items()}
+    shares = _shares(answered)
+    hit = fit(
+        columns(np.concatenate([sample.signs for held in answered.values() for sample in held])),
+        np.concatenate([sample.gold for held in answered.values() for sample in held]),
+        np.concatenate([np.full(len(each.gold), shares[name]) for name, held in answered.items() for each in held]),
+    )
+    shares = _shares(pool)
+    found = fit(
+        columns(np.concatenate([sample.found for held in pool.values() for sample in held]), FOUND_SIGNS, FOUND_TERMS),
+        np.array([sample.answerable for held in pool.values() for sample in held], np.float64),
+        np.array([shares[name] for name, held in pool.items() for _ in held]),
+        FOUND_STRENGTH,
+    )
+    return Model(hit, found)
+
+
+def _shares(pool: dict[str, list[Sample]]) -> dict[str, float]:
+    """What one question of each set counts."""
     sizes: dict[str, int] = {}
     for name, held in pool.items():
         sizes[group_of(name)] = sizes.get(group_of(name), 0) + len(held)
-    rows, gold, weights = [], [], []
-    for name, held in pool.items():
-        share = (1 / 3 if name in EASY else 1.0) / sizes[group_of(name)]
-        for sample in held:
-            rows.append(sample.signs)
-            gold.append(sample.gold)
-            weights.append(np.full(len(sample.gold), share))
-    return columns(np.concatenate(rows)), np.concatenate(gold), np.concatenate(weights)
+    return {name: (1 / 3 if name in EASY else 1.0) / sizes[group_of(name)] for name in pool}
 
 
-def chances_of(model: Array, sample: Sample) -> Array:
+def found_of(model: Model, sample: Sample) -> float:
+    return float(1 / (1 + np.exp(-(columns(sample.found, FOUND_SIGNS, FOUND_TERMS) @ model.found)[0])))
+
+
+def chances_of(model: Model, sample: Sample) -> Array:
     if not len(sample.signs):
         return np.zeros(0)
-    return np.minimum.accumulate(1 / (1 + np.exp(-(columns(sample.signs) @ model))))
+    likely = np.minimum.accumulate(1 / (1 + np.exp(-(columns(sample.signs) @ model.hit))))
+    return np.asarray(found_of(model, sample) * likely)
 
 
 def fit_facts(pool: dict[str, list[Sample]]) -> Array:
@@ -232,14 +309,15 @@ def auc(values: Array, is_one: Array) -> float:
     return float(below.mean() / 2 / len(others))
 
 
-def judge(model: Array, held: Sequence[Sample]) -> dict[str, Any]:
+def judge(model: Model, held: Sequence[Sample], cut_off: float) -> dict[str, Any]:
     real = [sample for sample in held if not sample.is_made]
     each = [chances_of(model, sample) for sample in real]
     chance, gold = np.concatenate(each), np.concatenate([sample.gold for sample in real])
     parts = np.array_split(np.argsort(chance, kind="stable"), 10)
     error = sum(len(part) * abs(float(chance[part].mean() - gold[part].mean())) for part in parts) / len(chance)
-    first = np.array([found[0] if len(found) else 0.0 for found in each])
-    row = {
+    first = firsts_of(each)
+    answerable = np.array([sample.answerable for sample in real], np.float64)
+    row: dict[str, Any] = {
         "questions": len(real),
         "base_rate": round(float(gold.mean()), 4),
         "brier": round(float(((chance - gold) ** 2).mean()), 4),
@@ -248,11 +326,77 @@ def judge(model: Array, held: Sequence[Sample]) -> dict[str, Any]:
         "auc": round(auc(chance, gold), 4),
         "first_said": round(float(first.mean()), 3),
         "first_is": round(float(np.mean([sample.gold[0] if len(sample.gold) else 0.0 for sample in real])), 3),
+        "cut_off": cut_off,
+        "refused": round(float((first[answerable > 0] < cut_off).mean()), 3),
     }
-    answerable = np.array([sample.answerable for sample in real], np.float64)
     if not answerable.all():
+        row["recognised"] = round(float((first[answerable == 0] < cut_off).mean()), 3)
         row["abstain_auc"] = round(auc(first, answerable), 4)
-    return row
+        row["abstain_spread"] = _spread(first, answerable, [sample.scope for sample in real])
+        row["found_auc"] = round(auc(np.array([found_of(model, sample) for sample in real]), answerable), 4)
+    return row | _kept(real, each)
+
+
+def firsts_of(each: Sequence[Array]) -> Array:
+    return np.array([found[0] if len(found) else 0.0 for found in each])
+
+
+def _spread(first: Array, answerable: Array, scopes: Sequence[str]) -> list[float]:
+    """Between what the AUC lies nine times of ten, when as many scopes are drawn anew, some of them twice."""
+    draw = np.random.default_rng(7)
+    names = sorted(set(scopes))
+    places = [np.flatnonzero(np.array(scopes) == name) for name in names]
+    found = []
+    for _ in range(DRAWS):
+        drawn = np.concatenate([places[at] for at in draw.integers(0, len(names), len(names))])
+        found.append(auc(first[drawn], answerable[drawn]))
+    return [round(float(value), 3) for value in np.nanquantile(found, (0.05, 0.95))]
+
+
+def _pooled(left_out: dict[str, list[tuple[Array, Sample]]]) -> float:
+    """The AUC over all sets but LoCoMo in which something cannot be answered, each judged when it was left out."""
+    pairs = [
+        pair
+        for name, held in left_out.items()
+        if name != "locomo" and not all(sample.answerable for _, sample in held)
+        for pair in held
+    ]
+    answerable = np.array([sample.answerable for _, sample in pairs], np.float64)
+    return round(auc(firsts_of([found for found, _ in pairs]), answerable), 4)
+
+
+def _kept(real: Sequence[Sample], each: Sequence[Array]) -> dict[str, float]:
+    """What a `min_score` leaves of the hits that a search shows, and what it costs."""
+    chance = np.concatenate([found[:SHOWN] for found in each])
+    gold = np.concatenate([sample.gold[:SHOWN] for sample in real])
+    asked = sum(1 for sample in real if sample.golds)
+    part = np.concatenate([sample.gold[:SHOWN] / max(sample.golds, 1) for sample in real]) / max(asked, 1)
+    order = np.argsort(-chance, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(chance[order]) != 0, True))  # what is as likely is kept together
+    precision = (np.cumsum(gold[order]) / np.arange(1, len(order) + 1))[ends]
+    lost = part.sum() - np.cumsum(part[order])[ends]
+    least = chance[order][ends]
+    kept = int(np.argmax(lost <= LOST_MAX + 1e-12))
+    row = {
+        "precision": float(gold.mean()),
+        "kept_at": float(least[kept]),
+        "precision_kept": float(precision[kept]),
+    }
+    half = np.flatnonzero(precision >= 0.5)
+    if len(half):
+        row |= {"half_at": float(least[half[-1]]), "lost_at_half": float(lost[half[-1]])}
+    return {name: round(value, 4) for name, value in row.items()}
+
+
+def cut_off_of(model: Model, pool: dict[str, list[Sample]]) -> float:
+    """The highest chance of the first hit that refuses few enough of what can be answered, on the mean of all sets."""
+    firsts = [
+        firsts_of([chances_of(model, each) for each in held if each.answerable and not each.is_made])
+        for held in pool.values()
+    ]
+    tried = np.arange(1, 100) / 200
+    refused = [float(np.mean([(first < cut_off).mean() for first in firsts])) for cut_off in tried]
+    return float(tried[max(0, int(np.searchsorted(refused, REFUSED_MAX, "right")) - 1)])
 
 
 def _rounded(model: Array) -> list[float]:
@@ -269,16 +413,20 @@ def main() -> None:
         sys.exit(f"no data at {arguments.data}: nothing was fitted")
     scopes = {name: pooled(arguments.data, name) for name in POOL if name != "realmem"}
     rows: dict[str, dict[str, Any]] = {}
-    models: dict[str, Array] = {}
+    models: dict[str, Model] = {}
     facts = np.zeros(2)
     for kind, vectors in (("words", None), ("vectors", Vectors(arguments.embedder) if arguments.embedder else None)):
         if kind == "vectors" and vectors is None:
             continue
         pool = {name: samples(each, vectors) for name, each in scopes.items()}
+        left_out: dict[str, list[tuple[Array, Sample]]] = {}
         for name in pool:
             others = {other: held for other, held in pool.items() if group_of(other) != group_of(name)}
-            rows[f"{kind}, {name} left out"] = judge(fit(*gathered(others)), pool[name])
-        models[kind] = fit(*gathered(pool))
+            model = fit_both(others)
+            rows[f"{kind}, {name} left out"] = judge(model, pool[name], cut_off_of(model, others))
+            left_out[name] = [(chances_of(model, each), each) for each in pool[name] if not each.is_made]
+        models[kind] = fit_both(pool)
+        rows[f"{kind}, all"] = {"cut_off": cut_off_of(models[kind], pool), "abstain_auc_but_locomo": _pooled(left_out)}
         if kind == "words":
             facts = fit_facts(pool)
     report("learn_evidence", rows, {"embedder": arguments.embedder, "depth": DEPTH})
@@ -288,14 +436,15 @@ def main() -> None:
         _write(models, facts, arguments.embedder)
 
 
-def _write(models: dict[str, Array], facts: Array, embedder: str) -> None:
+def _write(models: dict[str, Model], facts: Array, embedder: str) -> None:
     where = Path(muniment.__file__).parent / "memory" / "recall" / "data" / "evidence.json"
     told = {
-        "about": "Weights of the signs of a hit, by which it becomes the chance that the hit is evidence. Fitted by "
+        "about": "Weights of the signs of a hit and of a query: the chance that the hit is evidence, where there is "
+        "any, and that there is any. Fitted by "
         f"benchmarks.learn_evidence on the development sets {', '.join(name for name in POOL if name != 'realmem')}; "
         f"`vectors` with those of {embedder}. No text of a set is in it.",
-        "terms": TERMS,
-        **{kind: _rounded(model) for kind, model in models.items()},
+        "hit": {"terms": TERMS} | {kind: _rounded(model.hit) for kind, model in models.items()},
+        "found": {"terms": FOUND_TERMS} | {kind: _rounded(model.found) for kind, model in models.items()},
         "fact": _rounded(facts),
     }
     where.write_text(json.dumps(told, indent=1) + "\n")

@@ -435,7 +435,7 @@ class Run:
 
         `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden.
         A hit's score is the chance that it is evidence, 0 to 1, for every query alike: `min_score` leaves out what is
-        less likely.
+        less likely. By default nothing is left out: where half of what is left is evidence, much of it is lost.
         """
         from muniment.packets.searching import search_user
 

@@ -250,7 +250,8 @@ class Corpus:
     def search(self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None) -> list[Hit]:
         """The best `k` chunks of the live documents for a query, best first, each saying why.
 
-        A hit's score is the chance that it is evidence, 0 to 1; `min_score` leaves out what is less likely.
+        A hit's score is the chance that it is evidence, 0 to 1; `min_score` leaves out what is less likely, and by
+        default nothing.
         """
         from muniment.memory.document_reading import ended_sessions
         from muniment.memory.searching import check_min_score, check_search, find_turns

@@ -19,7 +19,8 @@ from muniment import Memory
 from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import InvalidInput
 from muniment.memory.recall import evidence
-from muniment.memory.recall.evidence import SIGNS, Calibration, calibration, chance_of_fact, chances
+from muniment.memory.recall.evidence import SIGNS, Calibration, Weights, calibration, chance_of_fact, chances
+from muniment.memory.recall.found import FOUND_SIGNS
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank, signs_of
 
@@ -119,7 +120,8 @@ def test_the_policy_names_the_file_that_comes_with_the_package() -> None:
     assert sha256(written).hexdigest().startswith(POLICY.evidence)
     assert len(POLICY.evidence) >= 16
     held = json.loads(written)
-    assert len(held["terms"]) == len(held["words"]) == len(held["vectors"])
+    for part in ("hit", "found"):
+        assert len(held[part]["terms"]) == len(held[part]["words"]) == len(held[part]["vectors"])
     assert "learn_evidence" in held["about"]
 
 
@@ -134,23 +136,47 @@ def test_another_calibration_is_refused_by_name() -> None:
 
 
 def test_without_vectors_their_signs_are_nothing() -> None:
-    order, signs = signs_of(ASKED, index_of(*CHAT), POLICY, TODAY, 10)
+    order, signs, found = signs_of(ASKED, index_of(*CHAT), POLICY, TODAY, 10)
     assert signs.shape == (len(order), len(SIGNS))
     assert not signs[:, [SIGNS.index(name) for name in ("near", "best_near", "near_window")]].any()
-    assert signs_of(ASKED, MemoryIndex(()), POLICY, TODAY, 10)[1].shape == (0, len(SIGNS))
+    assert found.shape == (1, len(FOUND_SIGNS))
+    assert not found[:, [FOUND_SIGNS.index(name) for name in ("nearest", "rival_nearest")]].any()
+    of_nothing = signs_of(ASKED, MemoryIndex(()), POLICY, TODAY, 10)
+    assert [each.shape for each in of_nothing[1:]] == [(0, len(SIGNS)), (1, len(FOUND_SIGNS))]
 
 
 rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12)
 
 
-@given(rows)
-def test_chances_are_never_out_of_order(values: list[float]) -> None:
-    made = Calibration((np.array([0]), np.array([len(SIGNS)])), np.ones(1), np.ones(1), (0.0, 1.0))
-    signs = np.zeros((len(values), len(SIGNS)))
-    signs[:, 0] = values
-    found = chances(signs, np.arange(len(values), 0, -1.0), made, has_vectors=False)
-    assert all(0 < chance <= 1 for chance in found)
-    assert all(above > below or below <= 2e-6 for above, below in pairwise(found))
+def one_sign(count: int) -> Weights:
+    """The chance is told by the first of so many signs alone."""
+    return Weights((np.array([0]), np.array([count])), np.ones(1), np.ones(1))
+
+
+MADE = Calibration(one_sign(len(SIGNS)), one_sign(len(FOUND_SIGNS)), (0.0, 1.0))
+
+
+@given(rows, st.floats(-5, 1e3))
+def test_chances_are_never_out_of_order(values: list[float], found: float) -> None:
+    signs, whole = np.zeros((len(values), len(SIGNS))), np.zeros((1, len(FOUND_SIGNS)))
+    signs[:, 0], whole[0, 0] = values, found
+    likely = chances(signs, whole, np.arange(len(values), 0, -1.0), MADE, has_vectors=False)
+    assert all(0 < chance <= 1 for chance in likely)
+    assert all(above > below or below <= 2e-6 for above, below in pairwise(likely))
+
+
+@given(st.floats(-4, 4), st.floats(-4, 4), st.floats(-4, 4))
+def test_what_memory_hardly_holds_makes_every_hit_less_likely(value: float, one: float, other: float) -> None:
+    """No hit is likelier than that there is anything."""
+    signs, whole = np.zeros((1, len(SIGNS))), np.zeros((1, len(FOUND_SIGNS)))
+    signs[0, 0] = value
+    likely = []
+    for found in sorted((one, other)):
+        whole[0, 0] = found
+        (chance,) = chances(signs, whole, np.ones(1), MADE, has_vectors=False)
+        assert chance <= 1 / (1 + np.exp(-found)) + 1e-9
+        likely.append(chance)
+    assert likely[0] <= likely[1]
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
@@ -174,6 +200,7 @@ def test_min_score_leaves_out_what_is_less_likely(mem: Memory) -> None:
         assert run.search("Where do I go with my kayak?", k=20, min_score=least) == [
             hit for hit in every if hit.score >= least
         ]
+    assert run.search("Where do I go with my kayak?", k=20, min_score=None) == every
     corpus = mem.corpus("notes")
     corpus.add("The kayak hangs in the shed.", document_id="shed")
     (chunk,) = corpus.search("where is the kayak")

@@ -1,8 +1,8 @@
 """How likely a turn is evidence for what was asked: its signs, measured alike for every query, and what they add up to.
 
-A *sign* is a share, or the logarithm of a count. Those of the turn itself are told from those of the query as a whole,
-so that a question on which memory holds nothing has weak ones all over. Nothing here depends on how many hits are
-wanted.
+A *sign* is a share, or the logarithm of a count. Two chances are told apart: that memory holds any evidence, by the
+signs of the query as a whole (`found`), and that a hit is it where there is some, by the signs of the hit. Its score is
+both of them together. Nothing here depends on how many hits are wanted.
 
 The weights are numbers of a file beside this module (`data/evidence.json`), fitted by `benchmarks.learn_evidence` on
 many sets of conversations and judged on the one left out. The policy names the file by its digest.
@@ -12,25 +12,36 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from muniment.core.canonical import digest
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.analyzer import analyze
 from muniment.core.text.word_lists import read_data
 from muniment.errors import InvalidInput
+from muniment.memory.recall.found import FOUND_SIGNS, slot_weights
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import KIND_SHARE
 from muniment.memory.recall.said import Said, only_asking
-from muniment.memory.recall.score import Scores, idf, stand_in
+from muniment.memory.recall.score import Scores, stand_in
 
-__all__ = ["FIRST", "SIGNS", "Calibration", "calibration", "chance_of_fact", "chances", "read_signs"]
+__all__ = [
+    "FIRST",
+    "SIGNS",
+    "Calibration",
+    "Weights",
+    "apply_weights",
+    "calibration",
+    "chance_of_fact",
+    "chances",
+    "read_signs",
+    "read_weights",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -122,15 +133,8 @@ def _part(scores: Scores, name: str, among: Ints) -> Array:
 
 
 def _coverage(query: Query, index: ScopeIndex, said: Said, order: Sequence[int]) -> tuple[Array, float]:
-    """The share of the query's weight that each turn says itself, and the share that nobody in the scope says.
-
-    Whoever speaks need not say their own name, and whether the time fits is a sign of its own: neither is counted here.
-    """
-    names = index.kept("names", lambda: _names(index.speakers))
-    weights = []
-    for place, slot in enumerate(query.slots):
-        is_aside = _is_date(slot.word) or (query.speaker is not None and slot.word in names)
-        weights.append(0.0 if is_aside else idf(len(index.ts), said.counts[place]))
+    """The share of the query's weight that each turn says itself, and the share that nobody in the scope says."""
+    weights = slot_weights(query, index, said.counts)
     whole = sum(weights)
     if not whole:
         return np.zeros(len(order)), 0.0
@@ -150,26 +154,27 @@ def _coverage(query: Query, index: ScopeIndex, said: Said, order: Sequence[int])
     return np.array(shares), unheard / whole
 
 
-def _is_date(word: str) -> bool:
-    return word.startswith(("#m", "#d")) or (len(word) == 4 and word.isascii() and word.isdecimal())
-
-
-def _names(speakers: Sequence[str]) -> frozenset[str]:
-    """The terms of the names of those who speak."""
-    return frozenset(term for name in speakers for term in analyze(name))
-
-
 # -- what they add up to ------------------------------------------------------------------------------
 
 
-class Calibration(NamedTuple):
-    """Weights of signs and of products of two signs, with vectors and without; and of a fact's match."""
+class Weights(NamedTuple):
+    """Weights of signs and of products of two signs, with vectors and without."""
 
     terms: tuple[Ints, Ints]
     """The two columns that each term is the product of; behind the last sign stands a column of ones."""
     words: Array
     vectors: Array
+
+
+class Calibration(NamedTuple):
+    """From signs to chances."""
+
+    hit: Weights
+    """Of a hit's signs: is it evidence, where there is any?"""
+    found: Weights
+    """Of the query's signs: is there any?"""
     fact: tuple[float, float]
+    """Of a fact's match."""
 
 
 @cache
@@ -183,30 +188,47 @@ def calibration(name: str) -> Calibration:
             hint="leave it out: the default names the one that this version has",
         )
     held = json.loads(written)
-    places = {sign: place for place, sign in enumerate((*SIGNS, "1"))}
+    return Calibration(
+        read_weights(held["hit"], SIGNS), read_weights(held["found"], FOUND_SIGNS), (held["fact"][0], held["fact"][1])
+    )
+
+
+def read_weights(held: Mapping[str, Any], signs: Sequence[str]) -> Weights:
+    """Weights as the data file has them, over these signs."""
+    places = {sign: place for place, sign in enumerate((*signs, "1"))}
     pairs = [[places[sign] for sign in f"{term}*1".split("*")[:2]] for term in held["terms"]]
     first, second = np.array(pairs, np.int64).T
     words, vectors = (np.array(held[kind], np.float64) for kind in ("words", "vectors"))
-    return Calibration((first, second), words, vectors, (held["fact"][0], held["fact"][1]))
+    return Weights((first, second), words, vectors)
 
 
-def chances(signs: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
-    """The chance of each row, from 0 to 1. The order of the hits is the ranking's: none is above the one before it, and
-    one whose place is worth less is below it.
-    """
-    weights = made.vectors if has_vectors else made.words
-    whole = np.ones((len(signs), len(SIGNS) + 1))
+def apply_weights(made: Weights, signs: Array, *, has_vectors: bool) -> Array:
+    """The chance of each row, from 0 to 1."""
+    whole = np.ones((len(signs), signs.shape[1] + 1))
     whole[:, :-1] = signs
     first, second = made.terms
+    weights = made.vectors if has_vectors else made.words
     total = np.add.reduce(whole[:, first] * whole[:, second] * weights, axis=1)
+    found: Array = 1 / (1 + np.exp(-total.clip(-40, 40)))
+    return found
+
+
+def chances(signs: Array, found: Array, worths: Array, made: Calibration, *, has_vectors: bool) -> list[float]:
+    """The chance of each hit, from 0 to 1: that there is evidence at all, times that it is this hit where there is.
+
+    The order of the hits is the ranking's: none is above the one before it, and one whose place is worth less is below
+    it. `found` is the row of the query's signs.
+    """
+    any_is = float(apply_weights(made.found, found, has_vectors=has_vectors)[0])
+    each = apply_weights(made.hit, signs, has_vectors=has_vectors) * any_is
     most, before = 1.0, math.inf
-    found: list[float] = []
-    for chance, worth in zip((1 / (1 + np.exp(-total.clip(-40, 40)))).tolist(), worths.tolist(), strict=True):
+    likely: list[float] = []
+    for chance, worth in zip(each.tolist(), worths.tolist(), strict=True):
         if worth < before:
             most, before = most * _FALL, worth
         most = most if most < chance else chance
-        found.append(most)
-    rounded: list[float] = np.maximum(found, _LEAST).round(_DIGITS).tolist()
+        likely.append(most)
+    rounded: list[float] = np.maximum(likely, _LEAST).round(_DIGITS).tolist()
     return rounded
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.coverage import cover
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
+from muniment.memory.recall.found import FOUND_SIGNS, read_found
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.learnt import POOL, Lifted, ranking, read_traits, weigh_traits, worth_of
 from muniment.memory.recall.moments import Exact
@@ -69,8 +70,9 @@ def rank(
     later = restated(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     signs = read_signs(asked, index, policy, scores, said, order.ordinals[: max(k, FIRST)], places)[: len(best)]
+    found = read_found(asked, index, policy, scores)
     made = calibration(policy.evidence)
-    likely = chances(signs, places[: len(best)], made, has_vectors="dense_turn" in scores.parts)
+    likely = chances(signs, found, places[: len(best)], made, has_vectors="dense_turn" in scores.parts)
     told = Reasons(query, asked, index.speakers, policy)
     chosen = np.array(best, np.int64)
     names = list(scores.parts)
@@ -98,13 +100,16 @@ def rank(
 
 def signs_of(
     query: str, index: ScopeIndex, policy: RecallPolicy, now: date, k: int, dense: Dense | None = None
-) -> tuple[list[int], npt.NDArray[np.float64]]:
-    """The ordinals that `rank` would answer, and the signs by which it tells how likely each is evidence."""
+) -> tuple[list[int], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The ordinals that `rank` would answer, and the signs by which it tells how likely each is evidence: those of each
+    hit, and those of the query.
+    """
     if not len(index.ts):
-        return [], np.zeros((0, len(SIGNS)))
+        return [], np.zeros((0, len(SIGNS))), np.zeros((1, len(FOUND_SIGNS)))
     asked, scores, said, order, places, *_ = _placed(query, index, policy, now, k, dense)
     best = order.ordinals[: max(k, FIRST)]
-    return best[:k], read_signs(asked, index, policy, scores, said, best, places)[:k]
+    signs = read_signs(asked, index, policy, scores, said, best, places)[:k]
+    return best[:k], signs, read_found(asked, index, policy, scores)
 
 
 def traits_of(
