@@ -32,6 +32,7 @@ _SHORT_SIGNS = 14
 
 _LISTS = WordList(__package__, "leans.txt")
 _WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+")
+_ASCII_WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*|[0-9]+")
 _CJK = lazy_pattern(r"[\u4e00-\u9fff\uac00-\ud7a3]")
 _HANGUL = lazy_pattern(r"[\uac00-\ud7a3]")
 _SIGN = lazy_pattern(r"[^\W_]")
@@ -90,10 +91,12 @@ def leans(text: str) -> int:
     head = text[:_CHARS_READ].strip()
     if not head:
         return 0
-    if _CJK.search(head[:_SHORT_SIGNS]):
+    if head.isascii():
+        words = _ASCII_WORD.findall(head.lower())
+    elif _CJK.search(head[:_SHORT_SIGNS]):
         return _leans_cjk(head, len(text) > _CHARS_READ)
-    written = _WORD.findall(head)
-    words = [word.casefold().replace("’", "'") for word in written]
+    else:
+        words = [word.casefold().replace("’", "'") for word in _WORD.findall(head)]
     small = _small()
     start = next((place for place, word in enumerate(words) if word not in small.passed_over), len(words))
     said = words[start:]
@@ -104,6 +107,9 @@ def leans(text: str) -> int:
         return WHOLLY if is_short else 1
     if len(said) <= _FRAGMENT_WORDS and _is_fragment(said, small):
         return WHOLLY
+    if small.persons.isdisjoint(said[:_PERSON_WORDS]):
+        return 0
+    written = _WORD.findall(head)
     return 1 if _stands_for_a_person(written[start:], said, small) else 0
 
 

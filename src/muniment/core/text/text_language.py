@@ -11,7 +11,6 @@ from functools import cache
 from typing import Literal, get_args
 
 from muniment.core.text.characters import plain_letters
-from muniment.core.text.languages import detect_language
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
@@ -99,6 +98,8 @@ def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
     first, *others = [language for language in LATIN_LANGUAGES if told[language] == most]
     if most >= _SIGN and not others:
         return first
+    from muniment.core.text.languages import detect_language  # most texts are told by their small words
+
     detected = detect_language(text)
     named = None if detected is None else _CODES.get(detected.code)
     if most >= _SIGN:

@@ -17,7 +17,7 @@ from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.said_when import Tense, tense_of
 from muniment.core.text.stretches import Window, day_from, exact_day, month_of, part_of
-from muniment.core.text.when import SEASONS, WEEKDAY, ZH_DAY, read_weekday, resolve, season_of, window_terms
+from muniment.core.text.when import CUE_WORDS, SEASONS, WEEKDAY, ZH_DAY, read_weekday, resolve, season_of, window_terms
 from muniment.core.text.word_lists import WordList, forms_in
 
 __all__ = ["date_terms", "feast_terms"]
@@ -40,9 +40,11 @@ def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> lis
 
     `words` are the `ascii_words` of an ASCII text, where the caller has them.
     """
+    if text.isascii():
+        words = ascii_words(text) if words is None else words
+        if _telling().isdisjoint(words):
+            return []
     folded = text.casefold()
-    if text.isascii() and words is None:
-        words = ascii_words(text)
     windows = resolve(text, said, words)
     terms = [term for window in windows for term in window_terms(window)] if windows else []
     held = None if words is None else frozenset(words)
@@ -52,6 +54,12 @@ def date_terms(text: str, said: date, words: Sequence[str] | None = None) -> lis
         return terms
     known = frozenset(terms)
     return terms + [term for term in dict.fromkeys(further) if term not in known]
+
+
+@cache
+def _telling() -> frozenset[str]:
+    """A text of ASCII without any of these words has no term here."""
+    return CUE_WORDS | _WEEKDAYS | _ORDINALS | SEASONS.keys() | {_MONTH.rpartition(" ")[2]} | _feasts()[0].keys()
 
 
 def feast_terms(folded: str, year: int, words: Set[str] | None = None) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None =
 
     `holding` tells what the scope speaks of; without it nothing is known of people who are only mentioned.
     """
-    names = list(_names(speakers))
+    names = _names(tuple(speakers))
     if not names:
         return []
     folded = text.casefold()
@@ -79,7 +80,13 @@ def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None =
     return [found[number] for number in sorted(found)]
 
 
-def _names(speakers: Sequence[str]) -> Iterator[_Name]:
+@lru_cache(maxsize=64)
+def _names(speakers: tuple[str, ...]) -> tuple[_Name, ...]:
+    """Those who have a name: the same in every query of a scope."""
+    return tuple(_read_names(speakers))
+
+
+def _read_names(speakers: Sequence[str]) -> Iterator[_Name]:
     for number, speaker in enumerate(speakers):
         whole = speaker.casefold().strip()
         if whole in NAMELESS:

@@ -41,7 +41,8 @@ class Said:
         self._slots = (1 << slots) - 1
         self._only_asks, self._quantity, self._change = (1 << (slots + kinds + mark) for mark in range(3))
         self._wide: dict[int, int] = {}
-        self._passages: dict[int, list[Passage]] | None = None
+        self._parts: dict[int, list[int]] | None = None
+        """Of a scope with long turns: for each turn of the pool, what each of its passages says and states."""
         if index.parts is None:
             said = [[index.postings(term)[0] for term in row] for row in (*words, *values)]
             found = [*said[: len(words)], *marked, *said[len(words) :]]
@@ -50,29 +51,32 @@ class Said:
         else:
             self._bits = _bits([[]] * len(words) + marked, len(index.ts), pool)
             said = [[index.part_postings(term)[0] for term in row] for row in (*words, *values)]
-            self._passages = self._read_passages(index.parts, pool, said, slots + kinds)
+            self._values = slots + kinds
+            self._parts = self._read_passages(index.parts, pool, said)
 
-    def _read_passages(self, parts: Parts, pool: Ints, said: list[list[Ints]], width: int) -> dict[int, list[Passage]]:
+    def _read_passages(self, parts: Parts, pool: Ints, said: list[list[Ints]]) -> dict[int, list[int]]:
         """What each passage says and states; what the best of a turn says becomes what the turn says."""
         numbers, starts = parts.of(pool)
         bits = list(_bits(said, len(parts.turn), numbers).values())
         weights = [idf(len(parts.first), count) for count in self.counts]
         known: dict[int, float] = {}
-        read: dict[int, list[Passage]] = {}
+        words = (1 << self._values) - 1
+        read: dict[int, list[int]] = {}
         edges = pairwise([*starts.tolist(), len(bits)])
         for ordinal, (start, end) in zip(pool.tolist(), edges, strict=True):
-            most = -1.0
-            best = 0
-            for each in bits[start:end]:
-                held = each & ((1 << width) - 1)
-                weight = known.get(held)
-                if weight is None:
-                    wide = self._widened(held)
-                    weight = known[held] = sum([each for place, each in enumerate(weights) if wide >> place & 1], 0.0)
-                if weight > most:
-                    most, best = weight, held
+            read[ordinal] = own = bits[start:end]
+            best = own[0] & words
+            if len(own) > 1:
+                most = -1.0
+                for each in own:
+                    held = each & words
+                    weight = known.get(held)
+                    if weight is None:
+                        wide = self._widened(held)
+                        weight = known[held] = sum([one for place, one in enumerate(weights) if wide >> place & 1], 0.0)
+                    if weight > most:
+                        most, best = weight, held
             self._bits[ordinal] |= best
-            read[ordinal] = [Passage(each & self._slots, each >> width) for each in bits[start:end]]
         return read
 
     def held(self, ordinal: int) -> int:
@@ -96,14 +100,13 @@ class Said:
 
     def passages(self, ordinal: int) -> Sequence[Passage]:
         """What the passages of a turn of the pool say of the query, and which values they state."""
-        if self._passages is not None:
-            return self._passages[ordinal]
-        bits = self._bits[ordinal]
-        return (Passage(bits & self._slots, bits >> self._values),)
+        parts = (self._bits[ordinal],) if self._parts is None else self._parts[ordinal]
+        return [Passage(bits & self._slots, bits >> self._values) for bits in parts]
 
     def states(self, ordinal: int, values: int) -> bool:
         """Does some passage of a turn of the pool state one of these values?"""
-        return any(each.values & values for each in self.passages(ordinal))
+        parts = (self._bits[ordinal],) if self._parts is None else self._parts[ordinal]
+        return any(bits >> self._values & values for bits in parts)
 
     def _widened(self, held: int) -> int:
         wide = self._wide.get(held)

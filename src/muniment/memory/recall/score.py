@@ -90,13 +90,11 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
 def _turns_of(parts: Parts, places: Ints, each: Ints) -> Ints:
     """Of passages row by row, so many in each: how many turns they are of."""
     turns = parts.turn[places]
-    is_first = np.ones(len(turns), bool)
-    is_first[1:] = turns[1:] != turns[:-1]
+    again = np.flatnonzero(turns[1:] == turns[:-1]) + 1
     ends = np.cumsum(each)
-    begins = ends - each
-    is_first[begins[each > 0]] = True
-    counted = np.concatenate(([0], np.cumsum(is_first)))
-    found: Ints = counted[ends] - counted[begins]
+    rows = ends.searchsorted(again, side="right")
+    inside = rows[again > (ends - each)[rows]]  # the first of a row is no other one's turn
+    found: Ints = each - np.bincount(inside, minlength=len(each))
     return found
 
 
@@ -144,15 +142,16 @@ def _heard_words(index: ScopeIndex, policy: RecallPolicy, terms: Sequence[int]) 
     numbers = np.concatenate([numbers for numbers, _ in found])
     values = np.concatenate([counts for _, counts in found]) * _brevity(index, policy.length)[numbers]
     rows = np.arange(count).repeat(sizes)
-    own = np.bincount(rows * len(parts.turn) + numbers, policy.own * values, minlength=count * len(parts.turn))
-    heard: Array = own.astype(np.float64, copy=False).reshape(count, len(parts.turn))
     turns = parts.turn[numbers]
     cells = rows * size + turns
     starts = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))) if len(cells) else np.empty(0, np.int64)
     if len(starts):  # what a turn passes on is what its best passage says
         best = np.maximum.reduceat(values, starts)
         around = spread(index, turns[starts], best, context, rows[starts] * size, count, leaning)
-        heard += around.reshape(count, size)[:, parts.turn]
+        heard: Array = around.reshape(count, size).take(parts.turn, axis=1)
+    else:
+        heard = np.zeros((count, len(parts.turn)))
+    heard[rows, numbers] += policy.own * values  # a passage has a term in one place
     return heard
 
 
