@@ -48,7 +48,7 @@ class Sample(NamedTuple):
     base: Array
     traits: Array
     gold: Array
-    count: int
+    golds: int
 
 
 def samples(scopes: Sequence[Scope], vectors: Vectors | None) -> list[Sample]:
@@ -121,7 +121,7 @@ def recalls(held: Sequence[Sample], worth: Array | None) -> list[float]:
     for sample in held:
         score = sample.base if worth is None else sample.base + sample.traits @ worth
         ranked = sample.gold[np.argsort(-score, kind="stable")]
-        found.append([float(ranked[:depth].sum()) / sample.count for depth in DEPTHS])
+        found.append([float(ranked[:depth].sum()) / sample.golds for depth in DEPTHS])
     return [round(float(each), 4) for each in np.mean(found, axis=0)]
 
 

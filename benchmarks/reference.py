@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from benchmarks.data import Turn
 from muniment.core.text.analyzer import porter_stem, stop_words
-from muniment.core.text.when import Window, resolve
+from muniment.core.text.times.when import Window, resolve
 
 __all__ = ["Bm25", "Plain", "Recipe", "estimate_tokens", "standard"]
 

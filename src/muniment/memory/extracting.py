@@ -12,7 +12,7 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
-from muniment.core.text.when import resolve
+from muniment.core.text.times.when import resolve
 from muniment.errors import InvalidInput
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns

@@ -16,7 +16,7 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import own
+from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of

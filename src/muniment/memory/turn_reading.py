@@ -23,7 +23,7 @@ from muniment.store.turns import blob_text, can_be_turn
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope
-    from muniment.core.text.statements import Statement
+    from muniment.core.text.stated.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
@@ -102,7 +102,7 @@ class LiveTurn:
         """
         if self.kind != "message" or (self.role != "user" and self.speaker is None):
             return ()
-        from muniment.core.text.statements import read_statements
+        from muniment.core.text.stated.statements import read_statements
 
         return read_statements(self.quotable, int(self.ts[:4]))
 

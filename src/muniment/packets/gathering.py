@@ -12,7 +12,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
-from muniment.core.text.attributes import key_attributes
+from muniment.core.text.stated.attributes import key_attributes
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn

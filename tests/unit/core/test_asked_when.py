@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from muniment.core.text.asked_when import query_window
+from muniment.core.text.times.asked_when import query_window
 
 NOW = date(2026, 6, 12)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text import attributes
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.attributes import (
+from muniment.core.text.stated import attributes
+from muniment.core.text.stated.attributes import (
     CHANGE,
     QUANTITY,
     asked_attributes,

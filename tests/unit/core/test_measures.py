@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.core.text.analyzer import ascii_words
-from muniment.core.text.measures import VALUES_MAX, asked_measures, counted, stated, value_marks
+from muniment.core.text.stated.measures import VALUES_MAX, asked_measures, counted, stated, value_marks
 
 
 def kinds(text: str) -> set[str]:

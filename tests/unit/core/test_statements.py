@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.text.statements import STATEMENTS_MAX, read_statements
+from muniment.core.text.stated.statements import STATEMENTS_MAX, read_statements
 
 YEAR = 2026
 

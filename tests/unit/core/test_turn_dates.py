@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import ascii_words, term_hash
-from muniment.core.text.said_when import said_times
-from muniment.core.text.turn_dates import date_terms, feast_terms
+from muniment.core.text.times.said_when import said_times
+from muniment.core.text.times.turn_dates import date_terms, feast_terms
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.query import read_query
 

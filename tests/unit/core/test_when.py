@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text import when
-from muniment.core.text.asked_when import query_window
-from muniment.core.text.turn_dates import date_terms
-from muniment.core.text.when import _WAYS, Window, find_spans, likely_ways, resolve, window_terms
+from muniment.core.text.times import when
+from muniment.core.text.times.asked_when import query_window
+from muniment.core.text.times.turn_dates import date_terms
+from muniment.core.text.times.when import _WAYS, Window, find_spans, likely_ways, resolve, window_terms
 
 SAID = date(2023, 5, 8)  # a Monday
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.measures import MEASURES, stated, value_marks
+from muniment.core.text.stated.measures import MEASURES, stated, value_marks
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.newer_values import Passage as Said
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values

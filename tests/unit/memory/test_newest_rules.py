@@ -11,8 +11,8 @@ import pytest
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import ADDS, CHANGE, QUANTITY, ended, mine, newly, other, own
-from muniment.core.text.when import Window
+from muniment.core.text.stated.attributes import ADDS, CHANGE, QUANTITY, ended, mine, newly, other, own
+from muniment.core.text.times.when import Window
 from muniment.memory.recall.index import QUESTION, Kept, role_number
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Kind, Query, Slot

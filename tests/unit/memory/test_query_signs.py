@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import ascii_words
-from muniment.core.text.asked_when import query_window
-from muniment.core.text.attribute_table import attributes
-from muniment.core.text.attributes import asking_words
 from muniment.core.text.patterns import Sign
+from muniment.core.text.stated.attribute_table import attributes
+from muniment.core.text.stated.attributes import asking_words
+from muniment.core.text.times.asked_when import query_window
 from muniment.memory.recall import query as reading
 from muniment.memory.recall import several
 from muniment.memory.recall.query import read_query

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import CHANGE, QUANTITY
+from muniment.core.text.stated.attributes import CHANGE, QUANTITY
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, SpokenTurn
 from muniment.memory.recall.newest import newest_first, restated
 from muniment.memory.recall.query import Query, read_query

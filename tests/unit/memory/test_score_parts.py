@@ -12,7 +12,7 @@ import pytest
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.when import Window
+from muniment.core.text.times.when import Window
 from muniment.memory.recall import score as scoring
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import Kind, Query, Slot

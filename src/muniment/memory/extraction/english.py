@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from muniment.core.text.places import is_known_place, is_no_place
+from muniment.core.text.stated.places import is_known_place, is_no_place
 from muniment.memory.extraction.dates import ENGLISH_DAY, day_of_english
 from muniment.memory.extraction.english_words import (
     ADVERB,

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
-from muniment.core.text.attributes import marks
 from muniment.core.text.leans import LEANS, leans
-from muniment.core.text.measures import value_marks
 from muniment.core.text.names import name_terms
 from muniment.core.text.passages import passage_spans
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.turn_dates import date_terms
+from muniment.core.text.stated.attributes import marks
+from muniment.core.text.stated.measures import value_marks
+from muniment.core.text.times.turn_dates import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
 from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
 
@@ -146,9 +146,9 @@ def index_text(text: str, said: date) -> list[IndexedPassage]:
     """What is indexed for a turn: for each of its passages the hashes of its terms, each as often as it counts.
 
     The words of the passage, the dates that its "yesterday" and "last May" meant on the day it was said, what it states
-    of a person (`core.text.attributes`), the kinds of the values that it states (`core.text.measures`), what the
-    spellings of the names in it have in common; in the last one a mark if the turn asks, in the first one if it leans
-    on what was said before it. Only words count towards the length. An empty turn is one passage of nothing.
+    of a person and the kinds of the values that it states (`core.text.stated`), what the spellings of the names in it
+    have in common; in the last one a mark if the turn asks, in the first one if it leans on what was said before it.
+    Only words count towards the length. An empty turn is one passage of nothing.
     """
     spans = passage_spans(text)
     if len(spans) < 2:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.measures import MEASURES, counted, stated
+from muniment.core.text.stated.measures import MEASURES, counted, stated
 from muniment.memory.recall.query import Query
 
 __all__ = ["Passage", "Stating", "marks_wanted", "newer_above", "wanted_values"]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
+from muniment.core.text.stated.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
 from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values

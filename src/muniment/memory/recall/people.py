@@ -222,7 +222,7 @@ def _is_odd(folded: str) -> bool:
 
 def _may_be_slip(word: _Word, holding: Holding | None) -> bool:
     """Is it with a capital, or in no dictionary; no place, and spoken of by nobody in the scope?"""
-    from muniment.core.text.places import is_known_place
+    from muniment.core.text.stated.places import is_known_place
 
     if not (word.has_capital or _is_odd(word.folded)) or is_known_place(word.folded):
         return False

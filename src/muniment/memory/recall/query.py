@@ -7,13 +7,13 @@ from datetime import date
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash
-from muniment.core.text.asked_when import query_window
-from muniment.core.text.attributes import AskedAttribute, asked_attributes
 from muniment.core.text.kinds import widen
-from muniment.core.text.measures import Measure, asked_measures
 from muniment.core.text.patterns import sign
-from muniment.core.text.turn_dates import feast_terms
-from muniment.core.text.when import Window, window_terms
+from muniment.core.text.stated.attributes import AskedAttribute, asked_attributes
+from muniment.core.text.stated.measures import Measure, asked_measures
+from muniment.core.text.times.asked_when import query_window
+from muniment.core.text.times.turn_dates import feast_terms
+from muniment.core.text.times.when import Window, window_terms
 from muniment.memory.recall.people import Holding, Named, names_unsaid, speakers_named
 from muniment.memory.recall.several import asks_for_account, gathers
 

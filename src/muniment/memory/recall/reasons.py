@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
-from muniment.core.text.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.core.text.kinds import Group, widen
 from muniment.core.text.leans import LEANS
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stated.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.memory.recall.index import QUESTION
 from muniment.memory.recall.newer_values import marks_wanted
 from muniment.memory.recall.query import QUERY_CHARS_MAX, Query

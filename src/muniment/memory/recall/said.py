@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import CHANGE, QUANTITY
+from muniment.core.text.stated.attributes import CHANGE, QUANTITY
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, Ints, Parts, ScopeIndex
 from muniment.memory.recall.newer_values import Passage, marks_wanted
 from muniment.memory.recall.query import Query

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.attributes import QUANTITY
-from muniment.core.text.when import Window
+from muniment.core.text.stated.attributes import QUANTITY
+from muniment.core.text.times.when import Window
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, Parts, ScopeIndex
 from muniment.memory.recall.people import NAMELESS
 from muniment.memory.recall.query import Query

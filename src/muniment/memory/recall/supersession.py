@@ -1,7 +1,7 @@
 """Which statements are outdated: a later one by the same person, of the same thing and with another value.
 
 Never a whole turn because another of its statements is: "I live in Lisbon and I am allergic to peanuts" loses its first
-half to "I moved to Berlin", and the second stands. Where the patterns of `core.text.statements` read nothing, the words
+half to "I moved to Berlin", and the second stands. Where the patterns of `core.text.stated` read nothing, the words
 themselves are held against each other, clause by clause, for pairs of turns that the ranking found to answer alike.
 """
 
@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from muniment.core.text.analyzer import analyze, stop_words
-from muniment.core.text.attributes import OWN, attribute_spans, name_of
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.text.statement_values import words_in
-from muniment.core.text.statements import Statement
+from muniment.core.text.stated.attributes import OWN, attribute_spans, name_of
+from muniment.core.text.stated.statement_values import words_in
+from muniment.core.text.stated.statements import Statement
 
 __all__ = ["Outdated", "Told", "covers_all", "find_outdated", "order_of", "outdated_in_pair"]
 

@@ -13,9 +13,9 @@ from muniment.contracts.memory_packet import Fact
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.statement_table import KIN
-from muniment.core.text.statement_values import value_words
-from muniment.core.text.statements import Statement
+from muniment.core.text.stated.statement_table import KIN
+from muniment.core.text.stated.statement_values import value_words
+from muniment.core.text.stated.statements import Statement
 from muniment.memory.recall.outdated_turns import Stating, superseded_among
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.recall.supersession import covers_all

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from muniment.core.text.said_when import said_times
 from muniment.core.text.stretches import Window
+from muniment.core.text.times.said_when import said_times
 
 __all__ = ["NOTES_MAX", "dated", "has_dates", "undated"]
 

@@ -1,7 +1,7 @@
 """The attributes of a person that may change: how each is asked for, how it is stated, what it goes by.
 
 Patterns for English, Chinese and Korean, written from memory of how people talk, beside the words of
-`data/attributes.txt`. `core.text.attributes` reads them.
+`data/attributes.txt`. `core.text.stated.attributes` reads them.
 """
 
 # ruff: noqa: E501 - a table of patterns reads best with one to a line

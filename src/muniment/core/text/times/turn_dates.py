@@ -1,8 +1,8 @@
 """The dates that a turn is indexed by: each day, month or year that what it says may have meant when it was said.
 
-What `core.text.when` reads surely, and what only an index may use: a feast ("at Christmas"), a day by its number alone
-("on the 5th"), a day of the week alone, a season alone. Of those that may lie on either side, both are taken where the
-sentence does not tell: a day that was not meant is found only by who asks for that very day.
+What `core.text.times.when` reads surely, and what only an index may use: a feast ("at Christmas"), a day by its number
+alone ("on the 5th"), a day of the week alone, a season alone. Of those that may lie on either side, both are taken
+where the sentence does not tell: a day that was not meant is found only by who asks for that very day.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from itertools import islice
 
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.said_when import Tense, tense_of
 from muniment.core.text.stretches import Window, day_from, exact_day, month_of, part_of
-from muniment.core.text.when import CUE_WORDS, SEASONS, WEEKDAY, ZH_DAY, read_weekday, resolve, season_of, window_terms
+from muniment.core.text.times.said_when import Tense, tense_of
+from muniment.core.text.times.when import (
+    CUE_WORDS,
+    SEASONS,
+    WEEKDAY,
+    ZH_DAY,
+    read_weekday,
+    resolve,
+    season_of,
+    window_terms,
+)
 from muniment.core.text.word_lists import WordList, forms_in
 
 __all__ = ["date_terms", "feast_terms"]

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 from muniment.core.text.analyzer import MONTHS, analyze, stop_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.statement_table import KIN
+from muniment.core.text.stated.statement_table import KIN
 
 __all__ = ["MEASURES", "Measure", "asked_measures", "counted", "stated", "value_marks"]
 

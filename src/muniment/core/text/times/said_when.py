@@ -1,8 +1,8 @@
 """Where a text that was said on a day names another day, and which one: "next Friday", said on a Wednesday.
 
-It reads what `core.text.when` reads, but for a reader who takes it as true and not for a search, so that what may be meant
+It reads what `core.text.times.when` reads, but for a reader who takes it as true and not for a search, so that what may be meant
 otherwise is left alone: "a few days ago", "over the last week", "in two weeks" of a time that is over, "on Friday" where
-neither what was nor what will be is told, titles, code, what is quoted from a letter. Pure, as `core.text.when` is.
+neither what was nor what will be is told, titles, code, what is quoted from a letter. Pure, as `core.text.times.when` is.
 """
 
 # ruff: noqa: E501 - patterns read best with one to a line
@@ -19,7 +19,7 @@ from muniment.core.text.analyzer import MONTHS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.stretches import Window, day_from, month_of, weekend_from
-from muniment.core.text.when import MONTH, WEEKDAY, Relative, find_spans, likely_ways, read_weekday
+from muniment.core.text.times.when import MONTH, WEEKDAY, Relative, find_spans, likely_ways, read_weekday
 
 __all__ = ["SaidTime", "Tense", "said_times", "tense_of"]
 

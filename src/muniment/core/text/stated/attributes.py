@@ -19,8 +19,8 @@ from functools import cache
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import MONTHS, analyze, ascii_words, stem, stop_words
-from muniment.core.text.attribute_table import WORDS, Statement, attributes
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stated.attribute_table import WORDS, Statement, attributes
 
 __all__ = [
     "ADDS",

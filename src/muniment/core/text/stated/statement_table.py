@@ -1,7 +1,7 @@
 """How people state what may change about somebody: for each key the ways to say it, and how the value is read.
 
 English, with the plainest ways of Chinese and Korean. A way that is matched here is no more than a candidate: whose it
-is, and whether it is meant, asked, denied or only thought of, is seen in `core.text.statements`.
+is, and whether it is meant, asked, denied or only thought of, is seen in `core.text.stated.statements`.
 """
 
 # ruff: noqa: E501 - a table of patterns reads best with one to a line
@@ -12,8 +12,8 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from muniment.core.text.attribute_table import WORDS
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.stated.attribute_table import WORDS
 
 __all__ = ["DATE", "KIN", "Mode", "Reading", "Way", "ways"]
 

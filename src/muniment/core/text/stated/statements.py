@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import ascii_words
-from muniment.core.text.attributes import no_names
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.places import is_known_place, is_no_place, is_region
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.text.statement_table import KIN, Mode, Way, ways
-from muniment.core.text.statement_values import Value, read_value, words_in
+from muniment.core.text.stated.attributes import no_names
+from muniment.core.text.stated.places import is_known_place, is_no_place, is_region
+from muniment.core.text.stated.statement_table import KIN, Mode, Way, ways
+from muniment.core.text.stated.statement_values import Value, read_value, words_in
 
 __all__ = ["STATEMENTS_MAX", "Statement", "read_statements"]
 

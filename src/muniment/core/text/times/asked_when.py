@@ -1,8 +1,8 @@
 """The one stretch of time that a question is about: "last May", "between June 1 and 3", "before 2024", "周一".
 
-Dates written out, and the relative expressions of `core.text.when`, joined to ranges and opened at one end by what stands
+Dates written out, and the relative expressions of `core.text.times.when`, joined to ranges and opened at one end by what stands
 around them. A day of the week alone is the latest one, or the next where the question looks ahead. What cannot be read
-surely stays unread. Pure, as `core.text.when` is.
+surely stays unread. Pure, as `core.text.times.when` is.
 """
 
 # ruff: noqa: E501 - patterns read best with one to a line
@@ -28,7 +28,7 @@ from muniment.core.text.stretches import (
     weekend_from,
     year_of,
 )
-from muniment.core.text.when import (
+from muniment.core.text.times.when import (
     CJK_PART,
     CUE_WORDS,
     MONTH,
@@ -139,7 +139,7 @@ def _ways_besides(looks_ahead: bool) -> tuple[tuple[Relative, ...], tuple[Relati
 
 
 _WAYS_BESIDES = {looks_ahead: _ways_besides(looks_ahead) for looks_ahead in (False, True)}
-"""What questions name besides what `core.text.when` reads: before it, and after it. By whether the question looks ahead,
+"""What questions name besides what `core.text.times.when` reads: before it, and after it. By whether the question looks ahead,
 which is read once for a question and not once for each of its days."""
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import stem
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.statement_table import DATE, Reading
+from muniment.core.text.stated.statement_table import DATE, Reading
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["Value", "read_value", "value_words", "words_in"]

@@ -1,7 +1,7 @@
 """Time in words: what "yesterday" meant when it was said.
 
 `resolve` reads the relative expressions of a text against the day it was said on; `window_terms` gives their index terms.
-What a question asks about is read by `core.text.asked_when`. English, and the simple forms of Chinese and Korean; what
+What a question asks about is read by `core.text.times.asked_when`. English, and the simple forms of Chinese and Korean; what
 cannot be read surely stays unread. Pure: the day is always an argument, and nothing here looks at a clock.
 """
 
