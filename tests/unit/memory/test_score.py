@@ -202,3 +202,32 @@ def test_among_people_turns_lean_on_each_other_as_far_as_ever() -> None:
 def test_where_a_statement_stands_in_a_long_turn_does_not_matter(before: int, after: int) -> None:
     passages = index_text(_long("The passcode of the cellar door is heron.", before, after), date(2023, 5, 8))
     assert sum(term_hash("heron") in passage.terms for passage in passages) == 1
+
+
+# -- many people's sessions in one scope --------------------------------------------------------------
+
+
+def _crowd() -> MemoryIndex:
+    """Caroline and Bob talk, and so do many others, of whom nobody ever says her name."""
+    said = [("home", speaker, text) for speaker, text in (
+        ("Bob", "Hi Caroline!"), ("Caroline", "I adopted a greyhound."), ("Bob", "Caroline, that is wonderful news."),
+        ("Caroline", "He sleeps a lot."), ("Bob", "Bye, Caroline!"),
+    )]  # fmt: skip
+    said += [(f"far{number}", f"Guest {number}", f"My dog adopted habit number {number}.") for number in range(60)]
+    return MemoryIndex(
+        SpokenTurn(session, speaker, "user", START + timedelta(hours=place), text)
+        for place, (session, speaker, text) in enumerate(said)
+    )
+
+
+def test_a_name_that_only_its_company_says_does_not_outweigh_what_is_asked() -> None:
+    found = rank("What did Caroline adopt?", _crowd(), RecallPolicy(), NOW, 3)
+    assert found[0].ordinal == 1
+    assert "said among Caroline" in found[0].reasons
+    parts = rank("Which dog sleeps a lot at Caroline's?", _crowd(), RecallPolicy(), NOW, 20)
+    assert {hit.ordinal for hit in parts if "company" in hit.parts} <= {0, 1, 2, 3, 4}
+
+
+def test_where_the_one_named_speaks_in_every_session_company_tells_nothing() -> None:
+    index = build([(0, ["apple"]), (0, ["bridge"]), (1, ["candle"]), (1, ["apple"])])
+    assert all("company" not in hit.parts for hit in rank("What apple did Ann eat?", index, RecallPolicy(), NOW, 5))

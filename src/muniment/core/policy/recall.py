@@ -63,6 +63,8 @@ class RecallPolicy(Record):
     # -- who, when, what sort of turn --
     speaker: Weight = 0.3
     """Said by the one person whom the query names."""
+    company: Weight = 0.5
+    """Said in a session in which somebody speaks whom the query names, where there are others."""
     role: Weight = 0.35
     """Said by the user where the user asks about themselves; by the assistant where they ask what it said."""
     question: Weight = 0.04

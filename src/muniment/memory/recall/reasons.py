@@ -88,6 +88,7 @@ class Reasons:
         self._known: dict[int, tuple[str, ...]] = {}
         self._features = {
             "speaker": "" if query.speaker is None else f"said by {speakers[query.speaker]}",
+            "company": "said among " + " and ".join([speakers[number] for number in query.speakers]),
             "role": "said by the one asked about",
             "time": "said in the time asked about",
         }

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.analyzer import term_hash
+from muniment.core.text.analyzer import analyze, term_hash
 from muniment.core.text.stated.attributes import QUANTITY
 from muniment.core.text.times.when import Window
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Floats, Ints, Parts, ScopeIndex
 from muniment.memory.recall.people import NAMELESS
-from muniment.memory.recall.query import Query
+from muniment.memory.recall.query import Query, Slot
 from muniment.memory.recall.reasons import terms_of
 
 __all__ = [
@@ -72,7 +72,8 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
         holding = each if parts is None else _turns_of(parts, places, each)
         held = dict(zip(rows, holding.tolist(), strict=True))
         worth = [
-            min(slot.repeats, policy.term_repeats_max) * idf(size, held.get(row, 0)) for row, slot in enumerate(slots)
+            min(slot.repeats, policy.term_repeats_max) * _weight(query, index, slot, held.get(row, 0))
+            for row, slot in enumerate(slots)
         ]
         for one in worth:
             whole += one
@@ -85,6 +86,46 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
     if parts is not None:
         lexical = np.maximum.reduceat(lexical, parts.first)
     return lexical, _score_kinds(query, index, policy, damped) if damped else None, most
+
+
+def _weight(query: Query, index: ScopeIndex, slot: Slot, holding: int) -> float:
+    """The weight of a slot that so many turns hear.
+
+    That of a speaker's name is what it is among those whom they speak with: elsewhere nobody calls them by it, and in a
+    large scope it would weigh like the rarest of words.
+    """
+    company = _company(index, query.speakers)
+    if company is None or slot.term not in _called(index, query.speakers):
+        return idf(len(index.length), holding)
+    ordinals, _ = index.postings(slot.term)
+    inside = int(np.count_nonzero(company[ordinals]))
+    size = int(np.count_nonzero(company))
+    return idf(size, min(size, max(inside, round(holding * inside / max(len(ordinals), 1)))))
+
+
+def _called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:
+    """The terms of what these are called."""
+
+    def work_out() -> frozenset[int]:
+        return frozenset(term_hash(term) for number in speakers for term in analyze(index.speakers[number]))
+
+    return index.kept(("called", speakers), work_out)
+
+
+def _company(index: ScopeIndex, speakers: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    """The turns of the sessions in which one of these speaks; None where that is all of them, or they are nobody."""
+    if not speakers:
+        return None
+
+    def work_out() -> tuple[npt.NDArray[np.bool_] | None]:
+        speaks = np.zeros(len(index.speakers), bool)
+        speaks[list(speakers)] = True
+        sessions = np.zeros(int(index.session.max(initial=-1)) + 1, bool)
+        sessions[index.session[speaks[index.speaker]]] = True
+        company = sessions[index.session]
+        return (None if company.all() else company,)
+
+    return index.kept(("company", speakers), work_out)[0]
 
 
 def _turns_of(parts: Parts, places: Ints, each: Ints) -> Ints:
@@ -344,6 +385,9 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
             parts["kinds"] = kinds / best
     if query.speaker is not None:
         parts["speaker"] = np.where(index.speaker == query.speaker, policy.speaker, 0.0)
+    company = _company(index, query.speakers)
+    if company is not None and policy.company:
+        parts["company"] = np.where(company, policy.company, 0.0)
     wanted = _ASSISTANT if query.addressed else USER if query.asker else None
     if wanted is not None:
         parts["role"] = np.where(index.role == wanted, policy.role, 0.0)
