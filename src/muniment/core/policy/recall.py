@@ -89,7 +89,7 @@ class RecallPolicy(Record):
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "c64fe866fbebbb40"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "80af07cdd211743b"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --

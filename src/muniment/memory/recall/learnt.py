@@ -23,7 +23,7 @@ from muniment.core.text.word_lists import read_data
 from muniment.errors import InvalidInput
 from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
-from muniment.memory.recall.score import Dense, Scores, idf, nameless_assistant, stand_in
+from muniment.memory.recall.score import Dense, Scores, called, idf, nameless_assistant, stand_in
 
 __all__ = ["POOL", "TRAITS", "Lifted", "Ranking", "ranking", "read_traits", "weigh_traits", "worth_of"]
 
@@ -73,12 +73,12 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
 
 
 def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
-    """The share of the query's weight that the best passage of each turn holds; dates and the one named aside."""
+    """The share of the query's weight that the best passage of each turn holds; dates and who is named aside."""
     passages, starts = (among, np.arange(len(among))) if index.parts is None else index.parts.of(among)
-    names = () if query.speaker is None else index.speakers[query.speaker].casefold().split()
+    names = called(index, query.speakers)
     held, whole = np.zeros(len(passages)), 0.0
     for slot in query.slots:
-        if slot.word.startswith(("#m", "#d")) or slot.word in names:
+        if slot.word.startswith(("#m", "#d")) or slot.term in names:
             continue
         weight = idf(len(index.ts), len(index.postings(slot.term)[0]))
         whole += weight

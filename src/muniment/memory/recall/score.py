@@ -95,7 +95,7 @@ def _weight(query: Query, index: ScopeIndex, slot: Slot, holding: int) -> float:
     large scope it would weigh like the rarest of words.
     """
     company = _company(index, query.speakers)
-    if company is None or slot.term not in _called(index, query.speakers):
+    if company is None or slot.term not in called(index, query.speakers):
         return idf(len(index.length), holding)
     ordinals, _ = index.postings(slot.term)
     inside = int(np.count_nonzero(company[ordinals]))
@@ -103,7 +103,7 @@ def _weight(query: Query, index: ScopeIndex, slot: Slot, holding: int) -> float:
     return idf(size, min(size, max(inside, round(holding * inside / max(len(ordinals), 1)))))
 
 
-def _called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:
+def called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:
     """The terms of what these are called."""
 
     def work_out() -> frozenset[int]:
