@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze, korean_particles, stop_words, term_hash
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import (
@@ -80,7 +80,7 @@ def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None =
     return [found[number] for number in sorted(found)]
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _names(speakers: tuple[str, ...]) -> tuple[_Name, ...]:
     """Those who have a name: the same in every query of a scope."""
     return tuple(_read_names(speakers))
