@@ -178,7 +178,7 @@ class ComposePolicy(Record):  # MP-18
     it where several things are asked for,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
-    found_min: Share = 0.085
+    found_min: Share = 0.095
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a line of the run's state, has this share of what is asked for."""
