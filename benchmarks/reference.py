@@ -10,16 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.data import Turn
 from muniment.core.text.analyzer import porter_stem, stop_words
-from muniment.core.text.times.when import Window, resolve
 
 __all__ = ["Bm25", "Plain", "Recipe", "estimate_tokens", "standard"]
 
+_WHEN = "muniment.core.text.times.when"
+_when: Any = import_module(_WHEN if find_spec("muniment.core.text.times") else "muniment.core.text.when")
+"""Where other checkouts have it, since they are measured with these modules too."""
 STOP_WORDS = stop_words("english")
 Array = npt.NDArray[np.float64]
 
@@ -88,7 +93,7 @@ class Plain:
         return [word for word in words(text, plain=True) if not self._named or word not in STOP_WORDS]
 
 
-def _date_words(window: Window) -> list[str]:
+def _date_words(window: _when.Window) -> list[str]:
     day = [str(window.start.day)] if window.grain == "day" else []
     month = [_MONTHS[window.start.month - 1]] if window.grain != "year" else []
     return [_stem(word) for word in (*day, *month, str(window.start.year))]
@@ -106,7 +111,7 @@ class Recipe:
                 if near != place and turns[near].session == turn.session:
                     document = document + own[near]
             said = turn.said_at.date()
-            for window in (Window(said, said, "day"), *resolve(turn.text, said)):
+            for window in (_when.Window(said, said, "day"), *_when.resolve(turn.text, said)):
                 document = document + _date_words(window)
             documents.append(document)
         self._index = Bm25(documents)

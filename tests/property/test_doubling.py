@@ -7,7 +7,6 @@ through all stretches of all families, alone and amid a text, at larger sizes, a
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from doubling import GROWTH_MAX, find_growth
@@ -35,14 +34,14 @@ def test_twice_the_text_is_about_twice_the_work(stretch: str, alone: bool) -> No
 
 def test_the_harness_tells_the_square_of_a_text_from_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it is for: a reader that begins again at the start for every word is found, and by name."""
-    plain, never = index.analyze, re.compile("[A-Z]\0")
+    plain, never = index.leans, re.compile("[A-Z]\0")
 
-    def again_and_again(text: str, *rest: Any) -> list[str]:
+    def again_and_again(text: str) -> int:
         for at in range(0, len(text), 4):
             never.search(text, 0, at)
-        return plain(text, *rest)
+        return plain(text)
 
-    monkeypatch.setattr(index, "analyze", again_and_again)
+    monkeypatch.setattr(index, "leans", again_and_again)
     found = find_growth(lambda size: hostile_text("tea ", size), SIZES)
     assert set(found) >= {"observe", "observe of a tool"}
     assert "extract" not in found

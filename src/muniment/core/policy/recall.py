@@ -89,7 +89,7 @@ class RecallPolicy(Record):
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "80af07cdd211743b"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "ee49da2c02a4990b"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
@@ -102,7 +102,7 @@ class RecallPolicy(Record):
     """How many of the best candidates `diversity` and `stretch` are applied to."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "79daa4206884c512"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "cb04efdef39cc6ed"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     # -- what changed --

@@ -23,6 +23,7 @@ from muniment.core.text.word_lists import read_data
 from muniment.errors import InvalidInput
 from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
+from muniment.memory.recall.said import only_asking
 from muniment.memory.recall.score import Dense, Scores, called, idf, nameless_assistant, stand_in
 
 __all__ = ["POOL", "TRAITS", "Lifted", "Ranking", "ranking", "read_traits", "weigh_traits", "worth_of"]
@@ -30,7 +31,7 @@ __all__ = ["POOL", "TRAITS", "Lifted", "Ranking", "ranking", "read_traits", "wei
 Array = npt.NDArray[np.float64]
 
 TRAITS = (
-    "covers",  # the share of the query's weight that its best passage holds
+    "covers",  # the share of the query's weight that its best passage holds; nothing, where it only asks
     "session",  # the best match in words among the other candidates of its session
     "opens",  # the first turn of a session
     "answers",  # short, and the turn before it asks
@@ -41,7 +42,7 @@ TRAITS = (
 """The traits, in the order of the columns of `read_traits`."""
 POOL = 60
 """How many of the best candidates are looked at."""
-_SHORT_WORDS = 12
+_SHORT_WORDS, _ASKED_WORDS = 12, 8
 _NEAREST = 512
 """Beyond so many, a place by nearness is no better than another."""
 _DIGITS = 9
@@ -83,7 +84,11 @@ def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
         weight = idf(len(index.ts), len(index.postings(slot.term)[0]))
         whole += weight
         held[stand_in(index.part_postings(slot.term)[0], passages)] += weight
-    return np.maximum.reduceat(held, starts) / whole if whole and len(among) else np.zeros(len(among))
+    if not whole or not len(among):
+        return np.zeros(len(among))
+    only_asks = stand_in(index.kept("only asks", lambda: only_asking(index)), among)
+    only_asks &= index.length[among] <= _ASKED_WORDS  # a longer question tells something besides
+    return np.where(only_asks, 0.0, np.maximum.reduceat(held, starts) / whole)
 
 
 def _elsewhere(session: Ints, words: Array) -> Array:
