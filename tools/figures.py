@@ -160,13 +160,17 @@ def recall_pool(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def recall_left_out(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every set, beside plain BM25 and the recipe of the baselines."""
-    systems = ("bm25_named", "recipe", "ours")
-    lines = ["| | questions | BM25 | recipe | muniment | its first 5 |", "|---|---|---|---|---|---|"]
-    for shown, name in (*POOL, ("mean without the last three", "mean")):
-        ours = results[f"{name} ours"]
-        cells = " | ".join(f"{results[f'{name} {system}']['R@10']:.3f}" for system in systems)
-        lines.append(f"| {shown} | {ours.get('questions', '')} | {cells} | {ours['R@5']:.3f} |")
+    """Every set with its number of questions, beside plain BM25 and the recipe of the baselines."""
+    sets = [(f"{shown} ({results[f'{name} ours']['questions']})", name) for shown, name in POOL]
+    sets.append(("mean without the last three", "mean"))
+    lines = ["| | " + " | ".join(shown for shown, _ in sets) + " |", "|---|" + "---|" * len(sets)]
+    for shown, system, key in (
+        ("BM25", "bm25_named", "R@10"),
+        ("recipe", "recipe", "R@10"),
+        ("muniment", "ours", "R@10"),
+        ("its first 5", "ours", "R@5"),
+    ):
+        lines.append(f"| {shown} | " + " | ".join(f"{results[f'{name} {system}'][key]:.3f}" for _, name in sets) + " |")
     return lines
 
 
