@@ -34,14 +34,14 @@ def test_twice_the_text_is_about_twice_the_work(stretch: str, alone: bool) -> No
 
 def test_the_harness_tells_the_square_of_a_text_from_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it is for: a reader that begins again at the start for every word is found, and by name."""
-    plain, never = index.leans, re.compile("[A-Z]\0")
+    plain, never = index.passage_spans, re.compile("[A-Z]\0")
 
-    def again_and_again(text: str) -> int:
+    def again_and_again(text: str) -> list[tuple[int, int]]:
         for at in range(0, len(text), 4):
             never.search(text, 0, at)
         return plain(text)
 
-    monkeypatch.setattr(index, "leans", again_and_again)
+    monkeypatch.setattr(index, "passage_spans", again_and_again)
     found = find_growth(lambda size: hostile_text("tea ", size), SIZES)
     assert set(found) >= {"observe", "observe of a tool"}
     assert "extract" not in found

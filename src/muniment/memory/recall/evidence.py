@@ -10,7 +10,6 @@ many sets of conversations and judged on the one left out. The policy names the 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -19,10 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.canonical import digest
 from muniment.core.policy.recall import RecallPolicy
-from muniment.core.text.word_lists import read_data
-from muniment.errors import InvalidInput
+from muniment.memory.recall.fitted import read_fitted
 from muniment.memory.recall.found import FOUND_SIGNS, slot_weights
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.query import Query
@@ -180,14 +177,7 @@ class Calibration(NamedTuple):
 @cache
 def calibration(name: str) -> Calibration:
     """The calibration of this digest: the one that the package has."""
-    written = read_data(__package__, "evidence.json")
-    if digest(written).hex()[: len(name)] != name or not name:
-        raise InvalidInput(
-            f"no calibration of evidence is called {name[:80]!r}",
-            path="$.recall.evidence",
-            hint="leave it out: the default names the one that this version has",
-        )
-    held = json.loads(written)
+    held = read_fitted("evidence", name)
     return Calibration(
         read_weights(held["hit"], SIGNS), read_weights(held["found"], FOUND_SIGNS), (held["fact"][0], held["fact"][1])
     )

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
-from muniment.core.text.leans import LEANS, leans
 from muniment.core.text.names import name_terms
 from muniment.core.text.passages import passage_spans
 from muniment.core.text.patterns import lazy_pattern
@@ -147,15 +146,14 @@ def index_text(text: str, said: date) -> list[IndexedPassage]:
 
     The words of the passage, the dates that its "yesterday" and "last May" meant on the day it was said, what it states
     of a person and the kinds of the values that it states (`core.text.stated`), what the spellings of the names in it
-    have in common; in the last one a mark if the turn asks, in the first one if it leans on what was said before it.
-    Only words count towards the length. An empty turn is one passage of nothing.
+    have in common; in the last one a mark if the turn asks. Only words count towards the length. An empty turn is one
+    passage of nothing.
     """
     spans = passage_spans(text)
     if len(spans) < 2:
         terms, length = _terms(text, said)
-        return [_passage([*terms, *_asks(text), *[LEANS] * leans(text)], length)]
+        return [_passage([*terms, *_asks(text)], length)]
     read = [_terms(text[start:end], said) for start, end in spans]
-    read[0][0].extend([LEANS] * leans(text))
     read[-1][0].extend(_asks(text))
     return [_passage(terms, length) for terms, length in read]
 

@@ -8,19 +8,15 @@ then ranks without it. Only the best candidates are looked at, so that the size 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.canonical import digest
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.word_lists import read_data
-from muniment.errors import InvalidInput
+from muniment.memory.recall.fitted import read_fitted
 from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.said import only_asking
@@ -130,14 +126,7 @@ class Ranking(NamedTuple):
 @cache
 def ranking(name: str) -> Ranking:
     """The ranking of this digest: the one that the package has."""
-    written = read_data(__package__, "ranking.json")
-    if digest(written).hex()[: len(name)] != name or not name:
-        raise InvalidInput(
-            f"no learnt ranking is called {name[:80]!r}",
-            path="$.recall.ranking",
-            hint="leave it out: the default names the one that this version has; an empty one ranks without it",
-        )
-    held: Mapping[str, Mapping[str, float]] = json.loads(written)
+    held = read_fitted("ranking", name)
     words, vectors = (np.array([held[kind][trait] for trait in TRAITS]) for kind in ("words", "vectors"))
     return Ranking(words, vectors)
 

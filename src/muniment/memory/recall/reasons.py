@@ -8,7 +8,6 @@ from typing import NamedTuple
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import MONTHS, analyze, term_hash
 from muniment.core.text.kinds import Group, widen
-from muniment.core.text.leans import LEANS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.attributes import CHANGE, QUANTITY, AskedAttribute, asked_attributes, name_of
 from muniment.memory.recall.index import QUESTION
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 _CHANGE, _QUANTITY, _QUESTION = term_hash(CHANGE), term_hash(QUANTITY), term_hash(QUESTION)
-MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION, term_hash(LEANS)))
+MARKS = frozenset((_CHANGE, _QUANTITY, _QUESTION))
 """What a turn is marked with and does not say."""
 
 
