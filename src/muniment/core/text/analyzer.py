@@ -21,15 +21,18 @@ from muniment.core.text.word_lists import WordList
 __all__ = [
     "ANALYZER_VERSION",
     "MONTHS",
+    "NUMBER_WORDS",
     "analyze",
     "ascii_words",
     "day_term",
     "irregular_forms",
     "korean_particles",
     "month_term",
+    "plain_number",
     "porter_stem",
     "stem",
     "stop_words",
+    "take_dates",
     "term_hash",
     "term_hashes",
     "year_term",
@@ -218,13 +221,14 @@ _COUNTING = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen twenty"
 )
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split(), start=2)} | {
+NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTING.split(), start=2)} | {
     "thirty": "30",
     "forty": "40",
     "fifty": "50",
     "hundred": "100",
     "thousand": "1000",
 }
+"""English words for numbers, casefolded → in digits."""
 
 
 _NUMBERS = WordList(__package__, "numbers.txt")
@@ -234,7 +238,7 @@ _NUMBERS = WordList(__package__, "numbers.txt")
 def _settled(language: str = "english") -> dict[str, tuple[str, ...]]:
     """Words whose terms follow no rule, without accents: numbers, months, and what says nothing."""
     if language == "english":
-        numbers = {word: (number,) for word, number in _NUMBER_WORDS.items()}
+        numbers = {word: (number,) for word, number in NUMBER_WORDS.items()}
         return numbers | dict.fromkeys(stop_words("english") | MONTHS.keys(), ())
     numbers = {plain_letters(word): (number,) for number, words in _NUMBERS.pairs(language) for word in words.split()}
     months = enumerate(map(plain_letters, _NUMBERS.words(f"{language} months")), start=1)
@@ -325,7 +329,7 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
             tokens = tokens if is_plain else pattern.findall(composed)
     # Every date has the name of a month, or a year or a sign beside its digits.
     if (is_told and not _MONTH_WORDS.isdisjoint(tokens)) or not (is_plain or _MAY_BE_DATE.search(folded) is None):
-        left = _take_dates(folded, terms)
+        left = take_dates(folded, terms)
         if left != folded:
             tokens = pattern.findall(left)
     terms.extend(chain.from_iterable(map(known.__getitem__, tokens)))
@@ -346,7 +350,7 @@ _OTHER_SCRIPT = lazy_pattern("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\ud7ff]")
 _LONG_END = lazy_pattern("\u30fc(?<=[\u30a1-\u30fa]\u30fc)(?![\u30a1-\u30fc])")
 
 
-def _take_dates(folded: str, terms: list[str]) -> str:
+def take_dates(folded: str, terms: list[str]) -> str:
     """Add the terms of the dates written out in a folded text; what is returned has them cut out."""
 
     def take(match: re.Match[str]) -> str:
@@ -391,7 +395,7 @@ def _terms_of_token(token: str) -> tuple[str, ...]:
         settled = _settled().get(token)
         if settled is not None:
             return settled
-        return (_number(token) if token[0].isdigit() else stem(token),)
+        return (plain_number(token) if token[0].isdigit() else stem(token),)
     first = token[0]
     if "\u0400" <= first <= "\u04ff":
         return _cyrillic(token)
@@ -436,7 +440,7 @@ def _is_cjk(char: str) -> bool:
     return _CJK_SIGN.match(char) is not None
 
 
-def _number(token: str) -> str:
+def plain_number(token: str) -> str:
     """1,000 → 1000; 7th → 7; 2.50 → 2.5; 1990s → 1990s; what only starts with a digit stays a word."""
     if token.isdigit():
         return token.lstrip("0") or "0"

@@ -1,0 +1,149 @@
+"""What a model's answer is worth: dates and numbers in one form, containment, declining, citations."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.verify.evals.answers import (
+    answer_tokens,
+    best_f1,
+    contains_any,
+    judge_citations,
+    token_f1,
+    was_declined,
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("7 May 2023", "2023-05-07"),
+        ("May 7th, 2023", "7 May 2023"),
+        ("the 7th of May 2023", "May 7, 2023"),
+        ("two dogs", "2 dogs"),
+        ("1,200 dollars", "1200 dollar"),
+        ("The Café.", "cafe"),
+        ("In June", "in june!"),
+        ("painting", "paintings"),
+        ("", ""),
+        ("No.", "no"),
+        ("She lives in Berlin [3].", "she lives in berlin"),
+        ("２０２３年5月7日", "2023-05-07"),
+    ],
+)
+def test_ways_of_writing_one_thing_are_one(one: str, other: str) -> None:
+    assert token_f1(one, other) == token_f1(other, one) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "f1"),
+    [
+        ("Berlin", "Hamburg", 0.0),
+        ("", "Berlin", 0.0),
+        ("Berlin", "", 0.0),
+        ("May 2023", "7 May 2023", 0.8),
+        ("in Berlin", "Berlin", 2 / 3),
+        ("yes", "no", 0.0),
+        ("dog dog dog", "dog", 0.5),
+        ("北京市", "北京", 0.8),
+    ],
+)
+def test_f1_is_what_two_texts_share(answer: str, expected: str, f1: float) -> None:
+    assert token_f1(answer, expected) == pytest.approx(f1)
+
+
+def test_the_expected_answer_that_fits_best_counts() -> None:
+    assert best_f1("Berlin", ["Hamburg", "Berlin"]) == 1
+    assert best_f1("Berlin", []) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She moved to Berlin in May.", "berlin"),
+        ("She moved to New York.", "New York"),
+        ("[1] 2023-05-07 Ana: I moved.", "7 May 2023"),
+        ("It was in May 2023.", "2023"),
+        ("That year, 2023, was good.", "2023"),
+        ("She has 2 dogs.", "two dogs"),
+        ("她住在北京市。", "北京"),
+    ],
+)
+def test_what_was_expected_stands_in_the_text(text: str, expected: str) -> None:
+    assert contains_any(text, ["something else", expected])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She moved to York, which is new.", "New York"),
+        ("It was in May.", "7 May 2023"),
+        ("Berliner", "Berlin Wall"),
+        ("anything", "…"),
+        ("", "Berlin"),
+        ("She has 22 dogs.", "2 dogs"),
+    ],
+)
+def test_what_does_not_stand_there_does_not(text: str, expected: str) -> None:
+    assert not contains_any(text, [expected])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "…",
+        "I don't know.",
+        "I don’t know which city it was.",
+        "Unknown",
+        "Not mentioned.",
+        "It is not mentioned in the conversation.",
+        "The evidence does not say where she works.",
+        "There is no information about a dog. Would you like me to look further?",
+        "The memory has no record of that.",
+        "It cannot be determined from the context.",
+        "Nothing in the evidence says so.",
+        "I'm not sure.",
+        "Das weiß ich nicht.",
+        "No se menciona.",
+        "文中未提及。",
+        "わかりません。",
+        "언급되지 않았습니다.",
+    ],
+)
+def test_an_answer_that_says_it_is_not_known_declines(answer: str) -> None:
+    assert was_declined(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Berlin",
+        "No",
+        "No, she said no to it.",
+        "She doesn't know how to swim.",
+        "I'm not sure, but it was Berlin.",
+        "He has no data plan.",
+        "Berlin. I don't know more than that.",
+        "Nothing was bought.",
+    ],
+)
+def test_an_answer_that_answers_does_not(answer: str) -> None:
+    assert not was_declined(answer)
+
+
+def test_citations_are_held_against_what_was_expected() -> None:
+    marks = {"1": "evt_a", "2": "evt_b", "3": "evt_c"}
+    right = judge_citations("She lives in Berlin [2].", marks, ["evt_b", "evt_c"])
+    assert (right.any, right.known, right.right, right.recall) == (True, True, True, 0.5)
+    wrong = judge_citations("She lives in Berlin [1].", marks, ["evt_b"])
+    assert (wrong.any, wrong.known, wrong.right, wrong.recall) == (True, True, False, 0.0)
+    made_up = judge_citations("She lives in Berlin [9].", marks, ["evt_b"])
+    assert (made_up.any, made_up.known, made_up.right, made_up.recall) == (True, False, False, 0.0)
+    assert not judge_citations("Berlin", marks, ["evt_b"]).any
+
+
+def test_a_long_text_is_read_once() -> None:
+    text = "Berlin and so on " * 20_000
+    assert answer_tokens(text).words[0] == "berlin"
+    assert not was_declined(text)
