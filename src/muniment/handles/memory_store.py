@@ -1,4 +1,4 @@
-"""The store as a whole: who is in it, many documents brought in at once, and its upkeep."""
+"""The store as a whole: who is in it, many documents brought in at once, how well it is recalled, and its upkeep."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from muniment.core.policy.policy import Policy
     from muniment.memory.documents.records import CorpusDocument
     from muniment.store.context import Context
     from muniment.store.reports import RebuildReport, ScrubbedFiles, UserState
+    from muniment.verify.eval_running import Answerer
+    from muniment.verify.evals.questions import EvalQuestion
+    from muniment.verify.evals.report import EvalReport
 
 __all__ = ["MemoryStore"]
 
@@ -42,6 +46,52 @@ class MemoryStore:
         from muniment.memory.corpus import add_to_corpora
 
         return add_to_corpora(self._ctx, documents, tenant_id, user_id)
+
+    def evaluate(
+        self,
+        questions: Iterable[EvalQuestion | Mapping[str, Any]],
+        *,
+        budgets: Iterable[int] = (512, 1024),
+        purposes: Iterable[str] = ("responder",),
+        policies: Mapping[str, Policy | Mapping[str, Any]] | None = None,
+        k: int = 10,
+        reference: bool = True,
+        model: Answerer | None = None,
+        model_name: str | None = None,
+        cite: bool = False,
+        user_id: str | None = None,
+        agent_id: str = "agent",
+        tenant_id: str = DEFAULT_TENANT,
+        name: str = "questions",
+        progress: Callable[[int], None] | None = None,
+    ) -> EvalReport:
+        """Ask questions whose answers or evidence are known and measure what is given for them; nothing is written.
+
+        Packets at each budget, for each purpose, under the store's policy and each other one; a search of `k`; and with
+        `reference` plain BM25 at the same sizes. A model is called with the messages of a chat and answers in text;
+        with `cite` it is reminded to cite. `user_id` and `agent_id` are for questions that name none.
+        """
+        from muniment.core.policy.given import policy_named
+        from muniment.verify.eval_running import run_eval
+        from muniment.verify.evals.arms import make_arms
+        from muniment.verify.evals.questions import Placed, read_questions
+
+        asked = read_questions(Placed(f"question {number}", each) for number, each in enumerate(questions, 1))
+        named = {label: policy_named(self._ctx.policy, policy) for label, policy in (policies or {}).items()}
+        arms = make_arms(budgets=budgets, purposes=purposes, policies=named, k=k, reference=reference)
+        return run_eval(
+            self._ctx,
+            asked,
+            arms,
+            name=name,
+            tenant_id=tenant_id,
+            user_id=user_id,
+            agent_id=agent_id,
+            model=model,
+            model_name=model_name,
+            cite=cite,
+            progress=progress,
+        )
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""

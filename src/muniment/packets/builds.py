@@ -142,8 +142,12 @@ def compose_build(
     exclude_session: bool = False,
     exclude: Iterable[str] = (),
     opening: Mapping[str, Any] | None = None,
+    is_kept: bool = True,
 ) -> Build:
-    """Gather, compose, keep. `opening` is what a run is started with that has not written yet."""
+    """Gather, compose, keep. `opening` is what a run is started with that has not written yet.
+
+    What is not kept leaves no trace in the store: it cannot be replayed, and the session's marks do not know it.
+    """
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
 
@@ -158,6 +162,8 @@ def compose_build(
     for _ in range(TRIES):
         rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
+        if not is_kept:
+            return build
         change = _change(build, ctx.counter.name)
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change))
         if kept is not None:

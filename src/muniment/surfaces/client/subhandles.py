@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.errors import InvalidInput
+from muniment.errors import Forbidden, InvalidInput
 from muniment.handles.memory_learning import MemoryLearning
 from muniment.handles.memory_ledger import MemoryLedger
 from muniment.handles.memory_log import MemoryLog
@@ -16,6 +16,7 @@ from muniment.handles.run_ledger import RunLedger
 from muniment.handles.run_log import RunLogHandle
 from muniment.handles.run_memory import RunMemory
 from muniment.surfaces.client.deriving import derived
+from muniment.surfaces.operations.rows import LOCAL
 
 if TYPE_CHECKING:
     from muniment.handles.bank import Bank
@@ -102,6 +103,10 @@ class RemoteMemoryLearning(_OfMemory, MemoryLearning):
 @derived("memory.store")
 class RemoteMemoryStore(_OfMemory, MemoryStore):
     """A store as a whole over a connection. See `muniment.Memory.store`."""
+
+    def evaluate(self, *_: Any, **__: Any) -> Any:
+        """Not over a connection: the model is the caller's, the memory is the store's."""
+        raise Forbidden("an eval runs where the store is", hint=LOCAL["memory.store.evaluate"])
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         check_progress(progress)

@@ -25,6 +25,7 @@ LOCAL: Mapping[str, str] = {
     "memory.close": "closes the caller's side; a server is closed by whoever runs it",
     "memory.corpus": _HANDLE,
     "memory.bank": _HANDLE,
+    "memory.store.evaluate": "asks a model of the caller's and takes as long as that does: where the store is",
     "memory.runner": "runs the caller's own agent and verifier, with the operations of a run",
     "run.scope": "part of every run that is answered",
     "run.run_id": "part of every run that is answered",

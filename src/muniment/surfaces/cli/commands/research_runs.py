@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from muniment.errors import Forgotten, InvalidInput, NotFound
 from muniment.surfaces.cli.calling import Call, Command, wire
-from muniment.surfaces.cli.commands.research_lines import (
+from muniment.surfaces.cli.research_lines import (
     answered,
     command,
     gate_lines,

@@ -1,0 +1,175 @@
+"""What an arm gave for a question, and what that is worth: measures from 0 to 1, of which more is better. Pure.
+
+| measure | of which questions | 1 means |
+|---|---|---|
+| recall | those with evidence | all of it was given; else the share that was |
+| told | those with answers | one of them stands in the text, word for word (dates and numbers in any form) |
+| newest | those with stale evidence | the evidence is there, and above what is stale, or that is marked as outdated |
+| clean | those with `not_told` | none of it stands in the text |
+| recognised | those that nothing answers | the packet says so |
+| offered | the others | the packet does not say that nothing answers it |
+| f1, contains | those with answers | the model's answer has their tokens; holds one of them |
+| answered, declined | answerable ones; the others | the model answered; it said that it does not know |
+| cited | those with evidence | the model's answer cites a piece of it |
+
+The last five need a model. A question passes with an arm where its evidence (where none is named, an answer) is given
+whole, nothing stale stands above it, nothing is told that must not be, and that nothing answers it is recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from muniment.verify.evals.answers import best_f1, contains_any, judge_citations, was_declined
+from muniment.verify.evals.questions import EvalQuestion
+
+__all__ = ["MEASURES", "MODEL_MEASURES", "Given", "Miss", "Piece", "Wanted", "folded", "judge", "misses_of", "passes"]
+
+MODEL_MEASURES = ("f1", "contains", "answered", "declined", "cited")
+MEASURES = ("recall", "told", "newest", "clean", "recognised", "offered", *MODEL_MEASURES)
+_PASSING = ("newest", "clean", "recognised")
+
+
+class Piece(NamedTuple):
+    """A piece of evidence as the question names it, and the events that it is."""
+
+    said: str
+    event_ids: tuple[str, ...]
+    is_quote: bool
+    """Words of an event, which have to stand in the text; else the event itself."""
+
+
+class Wanted(NamedTuple):
+    """What a question names, found in the store."""
+
+    evidence: tuple[Piece, ...] = ()
+    stale: tuple[Piece, ...] = ()
+
+    @property
+    def event_ids(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(id_ for piece in self.evidence for id_ in piece.event_ids))
+
+
+class Given(NamedTuple):
+    """What an arm gave for one question."""
+
+    text: str
+    """What a model would read."""
+    event_ids: tuple[str, ...]
+    """The events that stand in it; of a ranked list, best first."""
+    tokens: int
+    is_ranked: bool = False
+    outdated_ids: frozenset[str] = frozenset()
+    """Which of them it marks as outdated, in part or whole."""
+    found: bool | None = None
+    """Whether it says that memory holds something on the question; None where it cannot tell."""
+    marks: Mapping[str, str] = {}
+    omitted: Mapping[str, str] = {}
+    """Events that were weighed and left out, and why."""
+    duration_ms: float = 0.0
+    answer: str | None = None
+    """The model's, where one was asked."""
+
+
+class Miss(NamedTuple):
+    """Something that is not as expected, and what is known of the cause."""
+
+    what: Literal["missing", "cut", "untold", "stale", "told", "not_recognised", "refused"]
+    said: str = ""
+    because: str = ""
+    """Why an event was left out of a packet, by the name that its explanation has for it."""
+    rank: int | None = None
+    """Where a search has it; 0 where it is not among those that were looked at."""
+
+
+def folded(text: str) -> str:
+    """A text as quotes are looked for: in small letters, with one blank for any white space."""
+    return " ".join(text.casefold().split())
+
+
+def judge(question: EvalQuestion, wanted: Wanted, given: Given) -> dict[str, float]:
+    """Every measure that applies, in the order of `MEASURES`."""
+    text = folded(given.text)
+    found: dict[str, float] = {}
+    if wanted.evidence:
+        found["recall"] = sum(_is_given(piece, given, text) for piece in wanted.evidence) / len(wanted.evidence)
+    if question.answers:
+        found["told"] = float(contains_any(given.text, question.answers))
+    if wanted.stale:
+        found["newest"] = float(_is_newest(wanted, given))
+    if question.not_told:
+        found["clean"] = float(not contains_any(given.text, question.not_told))
+    if given.found is not None:
+        name = "offered" if question.answerable else "recognised"
+        found[name] = float(given.found == question.answerable)
+    if given.answer is not None:
+        found |= _judge_answer(question, wanted, given, given.answer)
+    return found
+
+
+def _is_given(piece: Piece, given: Given, text: str) -> bool:
+    if piece.is_quote:
+        return folded(piece.said) in text
+    return not set(piece.event_ids).isdisjoint(given.event_ids)
+
+
+def _is_newest(wanted: Wanted, given: Given) -> bool:
+    """Is evidence there, and everything stale absent, marked, or further down in a list of the best?"""
+    ranks = {id_: rank for rank, id_ in enumerate(given.event_ids)}
+    fresh = [ranks[id_] for id_ in wanted.event_ids if id_ in ranks]
+    if not fresh:
+        return False
+    stale = [ranks[id_] for id_ in _stale_ids(wanted) if id_ in ranks and id_ not in given.outdated_ids]
+    return not stale or (given.is_ranked and min(fresh) < min(stale))
+
+
+def _stale_ids(wanted: Wanted) -> list[str]:
+    return [id_ for piece in wanted.stale for id_ in piece.event_ids if id_ not in wanted.event_ids]
+
+
+def _judge_answer(question: EvalQuestion, wanted: Wanted, given: Given, answer: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    if question.answers:
+        found |= {"f1": best_f1(answer, question.answers), "contains": float(contains_any(answer, question.answers))}
+    declined = was_declined(answer)
+    found |= {"answered": float(not declined)} if question.answerable else {"declined": float(declined)}
+    if wanted.evidence and given.marks:
+        found["cited"] = float(judge_citations(answer, given.marks, wanted.event_ids).right)
+    return found
+
+
+def passes(measures: Mapping[str, float]) -> bool | None:
+    """Is everything as expected? None where this arm has nothing to say on what is."""
+    first = next((name for name in ("recall", "told") if name in measures), None)
+    decisive = [name for name in (first, *_PASSING) if name is not None and name in measures]
+    return all(measures[name] == 1 for name in decisive) if decisive else None
+
+
+def misses_of(
+    question: EvalQuestion, wanted: Wanted, given: Given, measures: Mapping[str, float], ranks: Mapping[str, int]
+) -> Iterator[Miss]:
+    """What is not as expected, and why; `ranks` says where a long search has each event."""
+    text = folded(given.text)
+    for piece in wanted.evidence:
+        if not _is_given(piece, given, text):
+            yield _missing(piece, given, ranks)
+    if not wanted.evidence and measures.get("told") == 0:
+        yield Miss("untold", " / ".join(question.answers))
+    if wanted.stale and measures.get("newest") == 0 and measures.get("recall"):
+        there = set(given.event_ids) - given.outdated_ids
+        yield from (Miss("stale", piece.said) for piece in wanted.stale if not there.isdisjoint(piece.event_ids))
+    for each in question.not_told:
+        if contains_any(given.text, [each]):
+            yield Miss("told", each)
+    if measures.get("recognised") == 0:
+        yield Miss("not_recognised")
+    if measures.get("offered") == 0:
+        yield Miss("refused")
+
+
+def _missing(piece: Piece, given: Given, ranks: Mapping[str, int]) -> Miss:
+    if piece.is_quote and not set(piece.event_ids).isdisjoint(given.event_ids):
+        return Miss("cut", piece.said)
+    because = next((given.omitted[id_] for id_ in piece.event_ids if id_ in given.omitted), "")
+    return Miss("missing", piece.said, because, min((ranks[id_] for id_ in piece.event_ids if id_ in ranks), default=0))

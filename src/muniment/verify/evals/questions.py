@@ -1,0 +1,147 @@
+"""The questions of an eval: what is asked of whose memory, and what is expected to come of it. Pure.
+
+    {"question": "Where does Ana live?", "user_id": "ana", "answers": ["Berlin"],
+     "evidence": ["I moved to Berlin in May."], "stale": ["I live in Hamburg."], "not_told": ["Hamburg"]}
+    {"question": "What is her dog called?", "user_id": "ana", "answerable": false}
+
+A piece of evidence is the id of an event, or words that stand in one. What is wrong with a question is said with its
+place; nothing of a file is asked before all of it can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import StringConstraints
+
+from muniment.core.canonical import digest_of
+from muniment.core.instants import parse_instant
+from muniment.core.record import Absent, Items, Record
+from muniment.core.scope import IdText
+from muniment.errors import InvalidInput, MunimentError
+
+__all__ = ["EvalQuestion", "Placed", "read_question", "read_questions"]
+
+_TEXT_CHARS_MAX = 16_000
+_HINT = 'such as {"question": "Where does Ana live?", "user_id": "ana", "answers": ["Berlin"]}'
+Text = Annotated[str, StringConstraints(min_length=1, max_length=_TEXT_CHARS_MAX, pattern=r"\S")]
+
+
+class EvalQuestion(Record):
+    """One question. What was not said of whom it is about is said by whoever asks."""
+
+    id: Absent[IdText] = None
+    """What it is known by from one run to the next; by default made from the question itself."""
+    question: Text
+    asked_at: Absent[str] = None
+    """When it is asked (ISO 8601); by default when the last of the user's turns was said."""
+    user_id: Absent[IdText] = None
+    agent_id: Absent[IdText] = None
+    session_id: Absent[IdText] = None
+    """The session it is asked in; by default one that holds nothing."""
+    answers: Items[Text] = ()
+    """Texts of which any answers it."""
+    evidence: Items[Text] = ()
+    """All that has to be found: ids of events, or words that stand in one."""
+    stale: Items[Text] = ()
+    """Events, or words of them, that once answered it and are outdated."""
+    not_told: Items[Text] = ()
+    """Texts that must not be told: an outdated value, what somebody else said."""
+    answerable: bool = True
+    """False: nothing in memory answers it, and that should be noticed."""
+    note: Absent[str] = None
+    """For whoever edits the file."""
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        if self.id is not None:
+            return self.id
+        return f"q_{digest_of([self.question, self.user_id, self.session_id, self.asked_at])[:10]}"
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """What is expected, as it was written."""
+        fields = ("answers", "evidence", "stale", "not_told")
+        said: dict[str, Any] = {name: list(getattr(self, name)) for name in fields if getattr(self, name)}
+        return said if self.answerable else said | {"answerable": False}
+
+
+class Placed(NamedTuple):
+    """Something that was read, and where it stood: `questions.jsonl:3`."""
+
+    where: str
+    data: Any
+
+
+def read_questions(documents: Iterable[Placed]) -> list[EvalQuestion]:
+    """The questions of a file: one a document, or lists of them. Raises for the first that cannot be asked."""
+    questions: list[EvalQuestion] = []
+    places: dict[str, str] = {}
+    for where, data in documents:
+        many = isinstance(data, list)
+        for index, each in enumerate(data if many else [data]):
+            question = read_question(each, where, f"$[{index}]" if many else "$")
+            here = f"{where}[{index}]" if many else where
+            if question.name in places:
+                raise InvalidInput(
+                    f"{here}: the question {question.name!r:.80} stands at {places[question.name]} already",
+                    path="$.id",
+                    hint="give each an id of its own",
+                )
+            places[question.name] = here
+            questions.append(question)
+    if not questions:
+        raise InvalidInput("there is no question", path="$.questions", hint=_HINT)
+    return questions
+
+
+def read_question(data: Any, where: str = "", path: str = "$") -> EvalQuestion:
+    """One question; `where` is said before what is wrong with it, `path` is where it stands in its document."""
+    before = f"{where}: " if where else ""
+    if isinstance(data, EvalQuestion):
+        return data
+    if not isinstance(data, Mapping):
+        raise InvalidInput(f"{before}a question is an object, not {type(data).__name__}", path=path, hint=_HINT)
+    question = EvalQuestion.of_given(dict(data), f"{before}not a question", path=path, hint=_hint(data))
+    try:
+        _check(question)
+    except MunimentError as error:
+        error.message, error.path = f"{before}{error.message}", f"{path}{(error.path or '$')[1:]}"
+        raise
+    return question
+
+
+def _hint(data: Mapping[str, Any]) -> str:
+    known = EvalQuestion.model_fields
+    unknown = [name for name in data if name not in known]
+    one = next((name for name in ("answers", "evidence", "stale", "not_told") if isinstance(data.get(name), str)), None)
+    if one is not None:
+        return f'{one} is a list: "{one}": ["…"]'
+    return f"a question has {', '.join(known)}" if unknown else _HINT
+
+
+def _check(question: EvalQuestion) -> None:
+    """What each field allows and they do not together."""
+    if question.asked_at is not None:
+        parse_instant(question.asked_at, path="$.asked_at")
+    if not question.expected:
+        raise InvalidInput(
+            "nothing is expected of this question",
+            path="$",
+            hint='say what: "answers", "evidence", "not_told", or "answerable": false',
+        )
+    told = [name for name in ("answers", "evidence", "stale") if getattr(question, name)]
+    if not question.answerable and told:
+        raise InvalidInput(
+            f"a question that nothing answers has no {told[0]}",
+            path=f"$.{told[0]}",
+            hint='leave it out, or leave "answerable" out',
+        )
+    if question.stale and not question.evidence:
+        raise InvalidInput(
+            "stale is what the evidence took the place of, and there is none",
+            path="$.stale",
+            hint='give "evidence" too, or say "not_told"',
+        )
