@@ -15,10 +15,12 @@ from muniment.core.stats.bounds import Bounds
 from muniment.core.stats.counts import check_number, check_open_rate
 from muniment.errors import InvalidInput
 
-__all__ = ["ROUNDS", "paired_bounds"]
+__all__ = ["PAIRS_MIN", "ROUNDS", "paired_bounds"]
 
 ROUNDS = 2_000
 """How often the tasks are drawn again."""
+PAIRS_MIN = 10
+"""Fewer pairs say nothing surely: three that agree by chance have bounds of no width."""
 _AT_ONCE = 1 << 20
 """Draws that are held in memory."""
 _STEP, _MIX_A, _MIX_B = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
@@ -27,7 +29,7 @@ _STEP, _MIX_A, _MIX_B = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58
 def paired_bounds(differences: Sequence[float], *, confidence: float = 0.95, seed: int = 0) -> Bounds:
     """Bounds on the mean of these differences, one for each task that both ways did (percentile bootstrap).
 
-    One difference alone says nothing of how others would be: its bounds are as wide as it can be known, itself.
+    They are what these pairs say: of fewer than `PAIRS_MIN` nothing should be concluded, however close they lie.
     """
     if not differences:
         raise InvalidInput("no pair was given", hint="the difference of each task that both did")

@@ -12,23 +12,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from muniment.core.outside.openai_server import Failures, OpenAiServer
+from muniment.core.outside.chat_model import MODEL_FAILURES
+from muniment.core.outside.openai_server import OpenAiServer
 from muniment.core.record import ValidationError
-from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable
+from muniment.errors import InvalidInput, ModelMalformed
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["HttpModel"]
 
 _TEXT_CHARS_MAX = 16_384
-_FAILURES = Failures(
-    client="a model",
-    server="the model's server",
-    unreachable=ModelUnreachable,
-    refused=ModelRefused,
-    malformed=ModelMalformed,
-    way_out="check the address, or go without: patterns need no server",
-    address_hint="such as http://localhost:8080/v1",
-)
 _TASK = (
     "You read one message and list what it states about its speaker as facts. "
     "key is a short dotted name such as user.city, user.job or user.likes; value is the fact itself; "
@@ -61,7 +53,7 @@ class HttpModel:
         self._server = OpenAiServer(
             base_url,
             "/chat/completions",
-            _FAILURES,
+            MODEL_FAILURES,
             api_key=api_key,
             timeout_s=timeout_s,
             attempts_max=attempts_max,

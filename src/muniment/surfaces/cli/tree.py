@@ -209,6 +209,13 @@ _CHECK = _group(
     validate=_VALIDATE,
     schema=_SCHEMA,
 )
+_EVAL = _group(
+    "Ask questions whose answers are known, for people and CI.",
+    "",
+    "questions",
+    questions=Entry("Ask QUESTIONS of a memory, and say what was missed and why.", "evals:questions", hidden=True),
+    init=Entry("Write a first file of questions from a store's facts.", "evals:init"),
+)
 
 TREE: Mapping[str, Entry] = {
     "demo": Entry("Run the main job on a sample, end to end.", "first_steps:demo"),
@@ -232,6 +239,7 @@ TREE: Mapping[str, Entry] = {
     "research": _RESEARCH,
     "store": _STORE,
     "check": _CHECK,
+    "eval": _EVAL,
     "completion": Entry("Print a completion script for bash, zsh or fish.", "first_steps:completion"),
     "replay": _REPLAY._replace(hidden=True),
     "diff": _DIFF._replace(hidden=True),

@@ -8,11 +8,13 @@ from typing import Literal, NamedTuple
 from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidInput
 
-__all__ = ["BUDGETS", "Arm", "ArmKind", "make_arms"]
+__all__ = ["BUDGETS", "Arm", "ArmKind", "K", "make_arms"]
 
 ArmKind = Literal["packet", "search", "bm25"]
 BUDGETS = (512, 1024)
+"""Tokens of the packets, unless others are asked for."""
 K = 10
+"""How many a search gives, unless another number is asked for."""
 
 
 class Arm(NamedTuple):

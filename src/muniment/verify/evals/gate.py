@@ -2,7 +2,7 @@
 
 Against the run before, only questions that are the same in both count, with arms of the same name. What follows from
 the store alone is the same every time, so that a mean that falls at all is worse; what a model said is worse where the
-whole paired interval lies below nought.
+whole paired interval lies below nought, on ten questions or more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from muniment.core.record import Items, JsonObject, OpenRecord
-from muniment.core.stats.paired import paired_bounds
+from muniment.core.stats.paired import PAIRS_MIN, paired_bounds
 from muniment.errors import InvalidInput
 from muniment.verify.evals.measures import MEASURES, MODEL_MEASURES
 from muniment.verify.evals.report import FORMAT, EvalReport, Scored
@@ -191,8 +191,8 @@ def _moved(arm: str, pairs: list[tuple[KeptAnswer, Scored]]) -> Iterator[Moved]:
             continue
         before, after = fmean([pair[0] for pair in values]), fmean([pair[1] for pair in values])
         fell = after < before - _ROUNDED
-        is_worse = fell and (name not in MODEL_MEASURES or paired_bounds(gaps).upper < 0)
-        yield Moved(arm, name, before, after, len(gaps), is_worse)
+        is_sure = name not in MODEL_MEASURES or (len(gaps) >= PAIRS_MIN and paired_bounds(gaps).upper < 0)
+        yield Moved(arm, name, before, after, len(gaps), fell and is_sure)
 
 
 # -- for CI -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.stats.paired import paired_bounds
+from muniment.core.stats.paired import PAIRS_MIN, paired_bounds
 from muniment.verify.evals.arms import Arm
 from muniment.verify.evals.measures import MEASURES, Given, Miss
 from muniment.verify.evals.questions import EvalQuestion
@@ -74,6 +74,11 @@ class Difference(NamedTuple):
     lower: float
     upper: float
     questions: int
+
+    @property
+    def is_sure(self) -> bool:
+        """Do enough questions lie on one side of nought?"""
+        return self.questions >= PAIRS_MIN and (self.lower > 0 or self.upper < 0)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
 
-__all__ = ["ingest"]
+__all__ = ["ingest", "ingested"]
 
 BATCH = 1000
 
@@ -43,15 +45,32 @@ def _ingest(
     again: Annotated[bool, Word("Write even what an earlier ingest of the same file wrote.")] = False,
 ) -> _Tally:
     settings = call.settings
+    opened = partial(open_store, settings)
+    with ingested(files, settings, opened, session=session_id, again=again, quiet=call.as_json) as (_, tally):
+        return tally
+
+
+@contextmanager
+def ingested(
+    files: Sequence[str],
+    settings: Settings,
+    open_memory: Callable[[], Memory],
+    *,
+    session: str | None = None,
+    again: bool = False,
+    quiet: bool = False,
+) -> Iterator[tuple[Memory, _Tally]]:
+    """A store with the events of these files in it; it is opened when all of them were found to be in order."""
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
         sources = [_on_disk(name, Path(scratch)) for name in files]
-        total = _check(sources, settings, session_id, again)
-        with open_store(settings) as mem, progress_bar("ingesting", total, quiet=call.as_json) as advance:
+        total = _check(sources, settings, session, again)
+        with open_memory() as mem:
             tally = _Tally(format_instant(system_clock()))
-            for run, drafts in _batches(mem, sources, settings, session_id, again):
-                tally.add(run, drafts, run.observe_many(drafts))
-                advance(len(drafts))
-    return tally
+            with progress_bar("ingesting", total, quiet=quiet) as advance:
+                for run, drafts in _batches(mem, sources, settings, session, again):
+                    tally.add(run, drafts, run.observe_many(drafts))
+                    advance(len(drafts))
+            yield mem, tally
 
 
 class _Tally:

@@ -11,9 +11,9 @@ import click
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command, wire
-from muniment.surfaces.cli.research_lines import answered, command, gate_lines, next_lines, summary_lines
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import text_given
+from muniment.surfaces.cli.research_lines import answered, command, gate_lines, next_lines, summary_lines
 from muniment.surfaces.cli.terminal import coloured, counted, harmless, one_line
 
 if TYPE_CHECKING:

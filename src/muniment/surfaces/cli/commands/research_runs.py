@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from muniment.errors import Forgotten, InvalidInput, NotFound
 from muniment.surfaces.cli.calling import Call, Command, wire
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.reading import counts_given, text_given
 from muniment.surfaces.cli.research_lines import (
     answered,
     command,
@@ -19,8 +21,6 @@ from muniment.surfaces.cli.research_lines import (
     status_lines,
     summary_bytes,
 )
-from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.reading import counts_given, text_given
 from muniment.surfaces.cli.terminal import coloured, harmless, one_line, strong, when
 
 if TYPE_CHECKING:

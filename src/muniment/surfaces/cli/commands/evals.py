@@ -1,0 +1,347 @@
+"""`eval` and `eval init`: questions with known answers or evidence, asked of a memory; for people and for CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import click
+
+from muniment.errors import Conflict, InvalidInput
+from muniment.surfaces.cli.calling import Call, Command
+from muniment.surfaces.cli.documents import read_documents, read_one
+from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.reading import policy_given, write_bytes
+from muniment.surfaces.cli.terminal import counted, progress_bar
+from muniment.surfaces.settings import Settings, open_store
+from muniment.verify.evals.arms import K
+
+if TYPE_CHECKING:
+    from muniment.core.outside.chat_model import ChatModel
+    from muniment.handles.memory import Memory
+    from muniment.verify.evals.first_questions import KnownValue
+    from muniment.verify.evals.gate import BaselineDiff, Least
+    from muniment.verify.evals.report import EvalReport
+
+__all__ = ["init", "questions"]
+
+_KEY = "OPENAI_API_KEY"
+_LEAST_HINT = "such as --min recall=.8, or --min 'packet 1024:recall=.9'"
+
+
+# -- what is typed ------------------------------------------------------------------------------------
+
+
+def _least_given(given: Sequence[str]) -> list[Least]:
+    """`recall=.8`, or `packet 1024:recall=.8` of another arm than the first."""
+    from muniment.verify.evals.gate import Least
+    from muniment.verify.evals.measures import MEASURES
+
+    read = []
+    for each in given:
+        named, _, number = each.rpartition("=")
+        arm, _, measure = named.rpartition(":")
+        try:
+            share = float(number)
+        except ValueError:
+            share = -1.0
+        if measure not in MEASURES:
+            raise InvalidInput(
+                f"{measure or each!r:.80} is not a measure", path="$.min", hint=f"one of {', '.join(MEASURES)}"
+            )
+        if not 0 <= share <= 1:
+            raise InvalidInput(f"{each!r:.80} names no share from 0 to 1", path="$.min", hint=_LEAST_HINT)
+        read.append(Least(measure, share, arm or None))
+    return read
+
+
+def _policies_given(given: Sequence[str]) -> dict[str, Any]:
+    """Policies by the names of their files."""
+    found: dict[str, Any] = {}
+    for name in given:
+        stem = Path(name).stem
+        if stem in found:
+            raise InvalidInput(f"two policies are called {stem!r:.80}", path="$.policy", hint="rename one of the files")
+        found[stem] = policy_given(name)
+    return found
+
+
+def _model_given(address: str) -> ChatModel:
+    """`URL#NAME`; the key, where one is needed, is in the environment."""
+    from muniment.core.outside.chat_model import ChatModel
+
+    base_url, _, name = address.partition("#")
+    return ChatModel(base_url, name or "default", api_key=os.environ.get(_KEY))
+
+
+# -- asking -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A report, and whether it is good enough."""
+
+    report: EvalReport
+    least: list[tuple[Least, str | None]]
+    since: BaselineDiff | None
+    baseline: str
+    files: tuple[str, ...]
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps the run from being good enough."""
+        fell = [
+            f"{each.measure} of {each.arm} fell from {each.before:.3f} to {each.after:.3f}"
+            for each in (self.since.worse if self.since else ())
+        ]
+        return [*(problem for _, problem in self.least if problem), *fell]
+
+    @property
+    def is_good(self) -> bool:
+        return not self.problems and not self.report.broken
+
+
+def _ask(
+    call: Call,
+    questions: Annotated[str, Word(metavar="QUESTIONS")],
+    *,
+    data: Annotated[tuple[str, ...], Word("Ask of these conversations and no store.", metavar="FILE")] = (),
+    budgets: Annotated[tuple[int, ...], Word("Tokens of a packet; the first is compared.", "budget", "N")] = (
+        512,
+        1024,
+    ),
+    purposes: Annotated[
+        tuple[Literal["responder", "planner", "tool"], ...],
+        Word("What packets are for (default: responder).", "purpose", "NAME"),
+    ] = ("responder",),
+    policies: Annotated[
+        dict[str, Any] | None,
+        Word("Also with this policy: TOML, or JSON.", "policy", "FILE", click.STRING, _policies_given, many=True),
+    ] = None,
+    k: Annotated[int, Word("How many a search gives.", metavar="N", type=click.INT)] = K,
+    no_reference: Annotated[bool, Word("Without plain BM25 beside it.")] = False,
+    model: Annotated[
+        Any,
+        Word(
+            "Have a model answer: a server of OpenAI's kind.", metavar="URL#NAME", type=click.STRING, read=_model_given
+        ),
+    ] = None,
+    cite: Annotated[bool, Word("Remind the model to cite.")] = False,
+    least: Annotated[
+        Any, Word("Fail below this share.", "min", "MEASURE=SHARE", click.STRING, _least_given, many=True)
+    ] = None,
+    baseline: Annotated[str | None, Word("Fail where it is worse than this report.", metavar="FILE")] = None,
+    save: Annotated[str | None, Word("Write the report as JSON.", metavar="FILE")] = None,
+    junit: Annotated[str | None, Word("Write JUnit XML.", metavar="FILE")] = None,
+    html: Annotated[str | None, Word("Write a page.", metavar="FILE")] = None,
+) -> _Result:
+    from muniment.verify.evals.gate import check_least, compare, read_baseline
+    from muniment.verify.evals.questions import read_questions
+
+    if cite and model is None:
+        raise InvalidInput("nobody is asked to cite", path="$.cite", hint="give --model too")
+    asked = read_questions(_placed(questions))
+    before = (
+        None if baseline is None else read_baseline(read_one(baseline, "$.baseline", "what --save wrote"), baseline)
+    )
+    with _memory(call, data) as mem, progress_bar("asking", len(asked), quiet=call.as_json) as advance:
+        report = mem.store.evaluate(
+            asked,
+            budgets=budgets,
+            purposes=purposes,
+            policies=policies,
+            k=k,
+            reference=not no_reference,
+            model=model,
+            model_name=None if model is None else model.name,
+            cite=cite,
+            user_id=call.settings.user or None,
+            agent_id=call.settings.agent,
+            tenant_id=call.tenant,
+            name=Path(questions).name if questions != "-" else "stdin",
+            progress=advance,
+        )
+    reached = check_least(report, least or ())
+    since = None if before is None else compare(report, before)
+    wanted = {"save": save, "junit": junit, "html": html}
+    result = _Result(report, reached, since, baseline or "", tuple(name for name in wanted.values() if name))
+    _write(result, wanted)
+    return result
+
+
+def _placed(name: str) -> Iterator[Any]:
+    from muniment.verify.evals.questions import Placed
+
+    for document in read_documents(name):
+        where = f"{name}:{document.line}"
+        if document.error is not None:
+            document.error.message = f"{where}: {document.error.message}"
+            raise document.error
+        yield Placed(where, document.data)
+
+
+@contextmanager
+def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
+    """The store, which is only read; or one that lasts as long as the eval, with what these files hold."""
+    if not data:
+        with open_store(call.settings, must_exist=True, read_only=True) as mem:
+            yield mem
+        return
+    if "db" in call.typed:
+        raise InvalidInput("--data and --db are two memories", path="$.data", hint="give one of them")
+    from muniment.surfaces.cli.commands.ingest import ingested
+
+    settings = call.settings
+    with ingested(data, settings, lambda: _throw_away(settings), quiet=call.as_json) as (mem, _):
+        yield mem
+
+
+def _throw_away(settings: Settings) -> Memory:
+    """A store in memory whose ids and times are the same each time."""
+    from muniment.core.outside.system import CountingIds, TickingClock
+    from muniment.handles.memory import open as open_memory
+
+    return open_memory(
+        ":memory:",
+        clock=TickingClock(),
+        ids=CountingIds("eval"),
+        policy=settings.policy or None,
+        embedder=settings.embedder,
+        tokens=settings.tokens,
+    )
+
+
+# -- showing ------------------------------------------------------------------------------------------
+
+
+def _write(result: _Result, wanted: dict[str, str | None]) -> None:
+    """The files that were asked for."""
+    from muniment.surfaces.cli.eval_lines import missed_words
+    from muniment.surfaces.cli.eval_page import eval_page
+    from muniment.verify.evals.gate import junit_cases
+
+    report = result.report
+    if wanted["save"] is not None:
+        write_bytes(wanted["save"], report.to_json(), "$.save")
+    if wanted["junit"] is not None:
+        cases = list(junit_cases(report, result.least, result.since, missed_words(report)))
+        write_bytes(wanted["junit"], report.to_junit(cases), "$.junit")
+    if wanted["html"] is not None:
+        write_bytes(wanted["html"], eval_page(report, result.problems, result.since, result.baseline), "$.html")
+
+
+def _show(call: Call) -> Iterator[str]:
+    from muniment.surfaces.cli.eval_lines import baseline_lines, report_lines
+
+    result: _Result = call.answer
+    yield from report_lines(result.report)
+    if result.since is not None:
+        yield from baseline_lines(result.since, result.baseline)
+    if result.problems:
+        yield ""
+        yield from (click.style(f"not good enough: {each}", fg="red") for each in result.problems)
+    if result.files:
+        yield ""
+        yield f"written: {', '.join(result.files)}"
+
+
+def _document(call: Call) -> dict[str, Any]:
+    result: _Result = call.answer
+    document = result.report.to_dict() | {"ok": result.is_good, "problems": result.problems}
+    if result.since is not None:
+        since = result.since
+        document["since"] = {
+            "moved": [each._asdict() for each in since.moved],
+            "flips": [each._asdict() for each in since.flips],
+            "same": since.same,
+            "added": list(since.added),
+            "changed": list(since.changed),
+            "gone": list(since.gone),
+        }
+    return document
+
+
+questions = Command(
+    "",
+    _show,
+    function=_ask,
+    on="user settings",
+    document=_document,
+    holds=lambda result: result.is_good,
+    about="QUESTIONS are JSON lines, or a JSON list: `question` and `answers`, `evidence`, `not_told`, or "
+    "`answerable`: false. Nothing is written to the store. Exit code 1 where it is not good enough, or one cannot be "
+    "asked.",
+)
+
+
+# -- a first file -------------------------------------------------------------------------------------
+
+
+class _Written(NamedTuple):
+    file: str
+    questions: int
+    users: int
+
+
+def _init(call: Call, out: Annotated[str, Word(metavar="QUESTIONS")]) -> _Written:
+    from muniment.core.canonical import canonical_bytes
+    from muniment.verify.evals.first_questions import first_questions
+
+    if Path(out).exists():
+        raise Conflict(f"{out} is there already", hint="name another file")
+    only = call.typed.get("user_id")
+    users = [each.user_id for each in call.memory.store.users(tenant_id=call.tenant)]
+    known = {user: _known(call, user) for user in users if only is None or user == only}
+    found = list(first_questions(known))
+    if not found:
+        raise InvalidInput(
+            "there are no facts to ask about",
+            path="$.db",
+            hint="`muniment memory extract` proposes some from what was said; or write the file by hand",
+        )
+    write_bytes(out, b"".join(canonical_bytes(each) + b"\n" for each in found), "$.out")
+    return _Written(out, len(found), len({each["user_id"] for each in found}))
+
+
+def _known(call: Call, user: str) -> list[KnownValue]:
+    """What is and was known of a user, of facts that rest on events; and what was proposed and not decided."""
+    from muniment.verify.evals.first_questions import KnownValue
+
+    run = call.memory.run(
+        user_id=user, agent_id=call.settings.agent, session_id="eval", run_id="eval", tenant_id=call.tenant
+    )
+    facts = [
+        KnownValue(fact.fact_key, fact.value, tuple(fact.sources), fact.status == "active")
+        for fact in run.facts(include_all=True)
+    ]
+    keys = {each.key for each in facts}
+    proposed = [
+        KnownValue(each.key, each.value, tuple(each.sources), True)
+        for each in run.memory.candidates("proposed")
+        if each.key not in keys
+    ]
+    return [*facts, *proposed]
+
+
+def _show_written(call: Call) -> Iterator[str]:
+    written: _Written = call.answer
+    yield f"{written.file}: {counted(written.questions, 'question')} about {counted(written.users, 'user')}"
+    yield "A start: made from keys and values, not from how people ask. Reword each, check those marked answerable:"
+    yield f"false, add what matters to you, then: {call.spelled('eval', written.file)}"
+
+
+init = Command(
+    "",
+    _show_written,
+    function=_init,
+    on="call",
+    calls=("memory.users", "memory.run", "run.facts", "run.candidates"),
+    more={"user_id": Word("Of one user (default: of all).", "user", "ID")},
+    about="From facts, and from what was proposed as one: a question for each value with its evidence, with older "
+    "values as outdated, and for what only others said one that nothing answers. To be edited: a key is not how people "
+    "ask.",
+)
