@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import click
 
-from muniment.errors import Conflict, InvalidInput
+from muniment.errors import Conflict, InvalidInput, MunimentError
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import read_documents, read_one
+from muniment.surfaces.cli.output import Unreadable
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import policy_given, write_bytes
 from muniment.surfaces.cli.terminal import counted, progress_bar
@@ -144,10 +145,12 @@ def _ask(
 
     if cite and model is None:
         raise InvalidInput("nobody is asked to cite", path="$.cite", hint="give --model too")
-    asked = read_questions(_placed(questions))
-    before = (
-        None if baseline is None else read_baseline(read_one(baseline, "$.baseline", "what --save wrote"), baseline)
-    )
+    try:
+        asked = read_questions(_placed(questions))
+        kept = None if baseline is None else read_one(baseline, "$.baseline", "what --save wrote")
+        before = None if baseline is None else read_baseline(kept, baseline)
+    except MunimentError as error:  # a file that cannot be read is no result
+        raise Unreadable(error) from None
     with _memory(call, data) as mem, progress_bar("asking", len(asked), quiet=call.as_json) as advance:
         report = mem.store.evaluate(
             asked,
@@ -273,8 +276,8 @@ questions = Command(
     document=_document,
     holds=lambda result: result.is_good,
     about="QUESTIONS are JSON lines, or a JSON list: `question` and `answers`, `evidence`, `not_told`, or "
-    "`answerable`: false. Nothing is written to the store. Exit code 1 where it is not good enough, or one cannot be "
-    "asked.",
+    "`answerable`: false. Nothing is written to the store. Exit code 1 where it is not good enough or one cannot be "
+    "asked, 2 where something cannot be read.",
 )
 
 
@@ -295,8 +298,8 @@ def _init(call: Call, out: Annotated[str, Word(metavar="QUESTIONS")]) -> _Writte
         raise Conflict(f"{out} is there already", hint="name another file")
     only = call.typed.get("user_id")
     users = [each.user_id for each in call.memory.store.users(tenant_id=call.tenant)]
-    known = {user: _known(call, user) for user in users if only is None or user == only}
-    found = list(first_questions(known))
+    known = {user: _known(call, user) for user in users}
+    found = [each for each in first_questions(known) if only is None or each["user_id"] == only]
     if not found:
         raise InvalidInput(
             "there are no facts to ask about",
