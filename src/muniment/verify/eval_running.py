@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import Scope, scope_given
+from muniment.core.text.citation_marks import numbers_in
 from muniment.errors import InvalidInput
 from muniment.packets.builds import Build, compose_build
 from muniment.packets.compose.explain import candidates_of
@@ -207,7 +208,7 @@ class _Asking:
         )
         return Given(
             build.text,
-            tuple(citation.id for citation in build.packet.citations),
+            _from_the_top(build),
             build.tokens,
             outdated_ids=frozenset(hit.turn.id for hit in build.pool.hits if hit.superseded),
             found=build.found,
@@ -241,7 +242,13 @@ class _Asking:
         text = "".join(f"[{number}] {line}\n" for number, (_, line) in enumerate(lines, 1))
         ids = tuple(dict.fromkeys(id_ for sources, _ in lines for id_ in sources))
         marks = {str(number): sources[0] for number, (sources, _) in enumerate(lines, 1) if sources}
-        return Given(text, ids, self._ctx.counter.count(text), is_ranked=True, marks=marks)
+        return Given(text, ids, self._ctx.counter.count(text), marks=marks)
+
+
+def _from_the_top(build: Build) -> tuple[str, ...]:
+    """The evidence of a packet in the order in which its page names it; what only the packet cites comes last."""
+    shown = (build.marks[number] for number in numbers_in(build.text) if number in build.marks)
+    return tuple(dict.fromkeys([*shown, *(citation.id for citation in build.packet.citations)]))
 
 
 def _omitted(build: Build) -> dict[str, str]:

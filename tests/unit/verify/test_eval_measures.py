@@ -44,10 +44,9 @@ def test_only_what_applies_is_measured() -> None:
     ("ids", "more", "newest"),
     [
         (("evt_1",), {}, 1),
-        (("evt_1", "evt_0"), {"is_ranked": True}, 1),
-        (("evt_0", "evt_1"), {"is_ranked": True}, 0),
-        (("evt_0", "evt_1"), {"is_ranked": True, "outdated_ids": frozenset(("evt_0",))}, 1),
-        (("evt_1", "evt_0"), {}, 0),
+        (("evt_1", "evt_0"), {}, 1),
+        (("evt_0", "evt_1"), {}, 0),
+        (("evt_0", "evt_1"), {"outdated_ids": frozenset(("evt_0",))}, 1),
         (("evt_1", "evt_0"), {"outdated_ids": frozenset(("evt_0",))}, 1),
         (("evt_0",), {"outdated_ids": frozenset(("evt_0",))}, 0),
         ((), {}, 0),
@@ -104,7 +103,7 @@ def test_when_a_question_passes(measures: dict[str, float], passed: bool | None)
 def test_each_miss_says_what_and_why() -> None:
     question = asked(evidence=["evt_1", "moved to Berlin"], stale=["evt_0"], not_told=["Paris"])
     wanted = Wanted((BY_ID, BY_QUOTE), (STALE,))
-    got = given("Paris is nice", "evt_2", "evt_0", omitted={"evt_1": "over_budget"}, found=False)
+    got = given("Paris is nice", "evt_0", "evt_2", omitted={"evt_1": "over_budget"}, found=False)
     measures = judge(question, wanted, got) | {"recall": 0.5}
     assert list(misses_of(question, wanted, got, measures, {"evt_1": 14})) == [
         Miss("missing", "evt_1", "over_budget", 14),

@@ -57,9 +57,8 @@ class Given(NamedTuple):
     text: str
     """What a model would read."""
     event_ids: tuple[str, ...]
-    """The events that stand in it; of a ranked list, best first."""
+    """The events that stand in it, from the top down."""
     tokens: int
-    is_ranked: bool = False
     outdated_ids: frozenset[str] = frozenset()
     """Which of them it marks as outdated, in part or whole."""
     found: bool | None = None
@@ -115,13 +114,11 @@ def _is_given(piece: Piece, given: Given, text: str) -> bool:
 
 
 def _is_newest(wanted: Wanted, given: Given) -> bool:
-    """Is evidence there, and everything stale absent, marked, or further down in a list of the best?"""
-    ranks = {id_: rank for rank, id_ in enumerate(given.event_ids)}
-    fresh = [ranks[id_] for id_ in wanted.event_ids if id_ in ranks]
-    if not fresh:
-        return False
-    stale = [ranks[id_] for id_ in _stale_ids(wanted) if id_ in ranks and id_ not in given.outdated_ids]
-    return not stale or (given.is_ranked and min(fresh) < min(stale))
+    """Is evidence there, and everything stale absent, marked as outdated, or further down?"""
+    places = {id_: place for place, id_ in enumerate(given.event_ids)}
+    fresh = [places[id_] for id_ in wanted.event_ids if id_ in places]
+    stale = [places[id_] for id_ in _stale_ids(wanted) if id_ in places and id_ not in given.outdated_ids]
+    return bool(fresh) and (not stale or min(fresh) < min(stale))
 
 
 def _stale_ids(wanted: Wanted) -> list[str]:
@@ -157,7 +154,7 @@ def misses_of(
     if not wanted.evidence and measures.get("told") == 0:
         yield Miss("untold", " / ".join(question.answers))
     if wanted.stale and measures.get("newest") == 0 and measures.get("recall"):
-        there = set(given.event_ids) - given.outdated_ids
+        there = set(given.event_ids) - given.outdated_ids - set(wanted.event_ids)
         yield from (Miss("stale", piece.said) for piece in wanted.stale if not there.isdisjoint(piece.event_ids))
     for each in question.not_told:
         if contains_any(given.text, [each]):
