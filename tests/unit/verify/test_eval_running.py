@@ -197,7 +197,9 @@ def test_what_was_lost_is_worse_and_named(mem: muniment.Memory) -> None:
     mem.forget(event=event_of(mem, "ana", "Rex"), user_id="ana")
     report = mem.store.evaluate(questions)
     since = compare(report, before)
-    assert {(each.arm, each.measure) for each in since.worse} >= {("packet 512", "told"), ("bm25@10", "told")}
+    assert {(each.arm, each.measure) for each in since.worse} >= {("packet 512", "told"), ("search@10", "told")}
+    assert ("bm25@10", "told") in {(each.arm, each.measure) for each in since.moved}
+    assert not any(each.arm.startswith("bm25") for each in since.worse)
     assert {flip.question_id for flip in since.flips if not flip.passed} == {"dog"}
     back = compare(mem.store.evaluate(questions), kept(report))
     assert back.worse == ()

@@ -3,6 +3,7 @@
 Against the run before, only questions that are the same in both count, with arms of the same name. What follows from
 the store alone is the same every time, so that a mean that falls at all is worse; what a model said is worse where the
 whole paired interval lies below nought, on ten questions or more.
+The reference may fall as it likes: it is there to be read against.
 """
 
 from __future__ import annotations
@@ -157,13 +158,13 @@ def compare(report: EvalReport, before: Baseline) -> BaselineDiff:
     }
     moved: list[Moved] = []
     flips: list[Flip] = []
-    for arm in report.summaries:
+    for arm, summary in report.summaries.items():
         pairs = [
             (each.question.name, each.question.question, kept[each.question.name].given[arm], scored)
             for each, scored in report.scored(arm)
             if each.question.name in same and arm in kept[each.question.name].given
         ]
-        moved += _moved(arm, [(old, new) for _, _, old, new in pairs])
+        moved += _moved(arm, [(old, new) for _, _, old, new in pairs], can_be_worse=summary.arm.kind != "bm25")
         flips += [
             Flip(arm, name, text, bool(new.passed))
             for name, text, old, new in pairs
@@ -179,7 +180,7 @@ def compare(report: EvalReport, before: Baseline) -> BaselineDiff:
     )
 
 
-def _moved(arm: str, pairs: list[tuple[KeptAnswer, Scored]]) -> Iterator[Moved]:
+def _moved(arm: str, pairs: list[tuple[KeptAnswer, Scored]], *, can_be_worse: bool) -> Iterator[Moved]:
     for name in MEASURES:
         values = [
             (old.measures[name], new.measures[name])
@@ -192,7 +193,7 @@ def _moved(arm: str, pairs: list[tuple[KeptAnswer, Scored]]) -> Iterator[Moved]:
         before, after = fmean([pair[0] for pair in values]), fmean([pair[1] for pair in values])
         fell = after < before - _ROUNDED
         is_sure = name not in MODEL_MEASURES or (len(gaps) >= PAIRS_MIN and paired_bounds(gaps).upper < 0)
-        yield Moved(arm, name, before, after, len(gaps), fell and is_sure)
+        yield Moved(arm, name, before, after, len(gaps), can_be_worse and fell and is_sure)
 
 
 # -- for CI -------------------------------------------------------------------------------------------
