@@ -5,6 +5,6 @@ No layer needs a model, and none believes the output under test: what could be f
 anything outside a sandbox.
 
 Read `verifying` (one output from start to end), `composition` and `verdicts` (how layers become one result), `static`
-(the constraint language), `facts.checking` (sentence by sentence), `sandbox.session`, `regression`; `eval_running` and `evals`. `taxonomy` holds
-the registered words of a verifier.
+(the constraint language), `facts.checking` (sentence by sentence), `sandbox.session`, `regression`; then
+`eval_running` and `evals`. `taxonomy` holds the registered words of a verifier.
 """
