@@ -119,8 +119,6 @@ def test_a_line_that_cannot_be_read_is_named(line: str, message: str, path: str 
         (["--min", "recall=2"], "$.min"),
         (["--min", "recall=x"], "$.min"),
         (["--min", "speed=.5"], "$.min"),
-        (["--min", "newest=.5"], "$.min"),
-        (["--min", "packet 9:recall=.5"], "$.min"),
         (["--budget", "3"], "$.max_tokens"),
         (["--k", "0"], "$.k"),
         (["--policy", "gone.toml"], "$.policy"),
@@ -161,6 +159,8 @@ def test_shares_decide_the_exit_code() -> None:
     typed = ("q.jsonl", "--data", "talk.jsonl", "--user", "ana")
     assert EVAL.call(*typed).exit_code == 0
     assert EVAL.call(*typed, "--min", "told=.5", "--min", "bm25 512:told=.4").exit_code == 0
+    for never in ("newest=0", "packet 9:told=0"):
+        assert EVAL.call(*typed, "--min", never).exit_code == 1, never
     result = EVAL.call(*typed, "--min", "told=.6", "--min", "recall=1", "--junit", "j.xml")
     assert result.exit_code == 1
     assert "not good enough: told of packet 512 is 0.500, below 0.6" in result.stdout

@@ -6,7 +6,7 @@ on every machine and with every version of every package.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +40,11 @@ def paired_bounds(differences: Sequence[float], *, confidence: float = 0.95, see
     return Bounds(float(means[low]), float(means[high]))
 
 
-def _draws(size: int, seed: int) -> list[npt.NDArray[np.uint64]]:
+def _draws(size: int, seed: int) -> Iterator[npt.NDArray[np.uint64]]:
     """`ROUNDS` times so many places of a row of that size, by SplitMix64; a few rounds at a time."""
     rounds = max(1, _AT_ONCE // size)
-    return [
-        _mixed(seed, first * size, min(rounds, ROUNDS - first) * size).reshape(-1, size) % np.uint64(size)
-        for first in range(0, ROUNDS, rounds)
-    ]
+    for first in range(0, ROUNDS, rounds):
+        yield _mixed(seed, first * size, min(rounds, ROUNDS - first) * size).reshape(-1, size) % np.uint64(size)
 
 
 def _mixed(seed: int, start: int, count: int) -> npt.NDArray[np.uint64]:
