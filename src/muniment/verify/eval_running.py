@@ -37,6 +37,8 @@ SESSION = "eval"
 """The session that a question is asked in that names none: one that holds nothing, so all others are earlier."""
 BRIEFLY = "Answer in as few words as possible. If the evidence does not say, answer: I don't know."
 """What a model is told behind the question, so that answers can be compared token by token."""
+_SHOWN_CHARS = 400
+"""How much of an event is shown to people beside its id."""
 _LOOKED_AT = 100
 """How far down a search is looked for what an arm missed."""
 
@@ -107,7 +109,7 @@ class _User:
             elif is_turn(entry):
                 text = entry.content if entry.content is not None else content_of(ctx, tenant_id, entry.id)
                 self.turns.append(_Said(entry.id, entry.ts, speaker_of(entry), text))
-        self.ids = {turn.id for turn in self.turns}
+        self.texts = {turn.id: turn.text for turn in self.turns}
 
     @cached_property
     def last_said_at(self) -> str | None:
@@ -125,8 +127,8 @@ class _User:
         """What a question names, as events; what is not there is told in `broken`."""
         found = []
         for each in said:
-            if each in self.ids:
-                found.append(Piece(each, (each,), False))
+            if each in self.texts:
+                found.append(Piece(each, (each,), False, self.texts[each][:_SHOWN_CHARS]))
                 continue
             words = folded(each)
             holds = tuple(id_ for id_, text in self._folded if words in text)
@@ -156,7 +158,8 @@ class _Asking:
         if broken:
             return Asked(question, self._user.user_id, self._now, tuple(broken))
         by_arm = {arm.name: self._scored(arm, wanted, model, cite) for arm in arms}
-        return Asked(question, self._user.user_id, self._now, (), by_arm)
+        texts = {piece.said: piece.text for piece in (*wanted.evidence, *wanted.stale) if piece.text}
+        return Asked(question, self._user.user_id, self._now, (), texts, by_arm)
 
     def _scored(self, arm: Arm, wanted: Wanted, model: Answerer | None, cite: bool) -> Scored:
         start = perf_counter()

@@ -124,6 +124,15 @@ def test_what_was_forgotten_breaks_its_question_and_tells_no_more(mem: muniment.
     )
 
 
+def test_people_see_what_an_id_says_and_the_report_does_not_keep_it(mem: muniment.Memory) -> None:
+    event = event_of(mem, "ana", "A fine city")
+    report = mem.store.evaluate([{**DOG, "evidence": [event]}])
+    (miss,) = main_of(report, "dog").misses
+    assert (miss.said, miss.text) == (event, "A fine city.")
+    assert report.asked[0].texts == {event: "A fine city."}
+    assert b"A fine city" not in report.to_json()
+
+
 def test_a_question_is_asked_when_the_last_turn_was_said_unless_it_says_when(mem: muniment.Memory) -> None:
     report = mem.store.evaluate([DOG, {**DOG, "id": "then", "asked_at": "2026-03-01"}])
     assert [each.asked_at[:10] for each in report.asked] == ["2026-05-10", "2026-03-01"]

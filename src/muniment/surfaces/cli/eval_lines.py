@@ -27,7 +27,7 @@ _SAID = 100
 
 def miss_words(miss: Miss) -> str:
     """What is not as expected, and what is known of the cause."""
-    said = f"“{one_line(miss.said, _SAID)}”"
+    said = f"“{one_line(miss.text or miss.said, _SAID)}”{f' ({one_line(miss.said)})' if miss.text else ''}"
     match miss.what:
         case "missing":
             return f"missing {said}{_why_missing(miss)}"

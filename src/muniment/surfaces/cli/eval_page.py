@@ -190,7 +190,9 @@ def _expected(each: Asked) -> Iterator[str]:
     if not question.answerable:
         yield "<li>expected: memory holds no answer</li>"
     for field, words in _EXPECTED.items():
-        yield from (f'<li><span class="dim">{words}:</span> {_text(said)}</li>' for said in getattr(question, field))
+        for said in getattr(question, field):
+            text = f' <span class="dim">{_text(each.texts[said])}</span>' if said in each.texts else ""
+            yield f'<li><span class="dim">{words}:</span> {_text(said)}{text}</li>'
     if question.note:
         yield f'<li class="dim">{_text(question.note)}</li>'
     yield "</ul>"

@@ -38,6 +38,8 @@ class Piece(NamedTuple):
     event_ids: tuple[str, ...]
     is_quote: bool
     """Words of an event, which have to stand in the text; else the event itself."""
+    text: str = ""
+    """Of an event that is named by its id, what it says, for people."""
 
 
 class Wanted(NamedTuple):
@@ -80,6 +82,8 @@ class Miss(NamedTuple):
     """Why an event was left out of a packet, by the name that its explanation has for it."""
     rank: int | None = None
     """Where a search has it; 0 where it is not among those that were looked at."""
+    text: str = ""
+    """What is said by an event that `said` names by its id, for people."""
 
 
 def folded(text: str) -> str:
@@ -155,7 +159,11 @@ def misses_of(
         yield Miss("untold", " / ".join(question.answers))
     if wanted.stale and measures.get("newest") == 0 and measures.get("recall"):
         there = set(given.event_ids) - given.outdated_ids - set(wanted.event_ids)
-        yield from (Miss("stale", piece.said) for piece in wanted.stale if not there.isdisjoint(piece.event_ids))
+        yield from (
+            Miss("stale", piece.said, text=piece.text)
+            for piece in wanted.stale
+            if not there.isdisjoint(piece.event_ids)
+        )
     for each in question.not_told:
         if contains_any(given.text, [each]):
             yield Miss("told", each)
@@ -168,5 +176,6 @@ def misses_of(
 def _missing(piece: Piece, given: Given, ranks: Mapping[str, int]) -> Miss:
     if piece.is_quote and not set(piece.event_ids).isdisjoint(given.event_ids):
         return Miss("cut", piece.said)
+    rank = min((ranks[id_] for id_ in piece.event_ids if id_ in ranks), default=0)
     because = next((given.omitted[id_] for id_ in piece.event_ids if id_ in given.omitted), "")
-    return Miss("missing", piece.said, because, min((ranks[id_] for id_ in piece.event_ids if id_ in ranks), default=0))
+    return Miss("missing", piece.said, because, rank, piece.text)

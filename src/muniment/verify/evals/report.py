@@ -43,6 +43,8 @@ class Asked:
     asked_at: str
     broken: tuple[str, ...] = ()
     """What it names and memory does not hold: it is not measured, and never passes."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What the events say that it names by their ids, for people."""
     by_arm: Mapping[str, Scored] = field(default_factory=dict)
 
 
@@ -219,7 +221,8 @@ def _scored(scored: Scored) -> dict[str, Any]:
 
 
 def _miss(miss: Miss) -> dict[str, Any]:
-    return {name: value for name, value in miss._asdict().items() if value not in ("", None)}
+    """Without what was said: the JSON is kept beside code, the page is not."""
+    return {name: value for name, value in miss._asdict().items() if name != "text" and value not in ("", None)}
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
