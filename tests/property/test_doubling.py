@@ -1,7 +1,8 @@
 """No text costs more than it is long: twice a hostile text is at most 2.4 times the work, wherever it is read.
 
-Observed, searched among, searched by, composed from, composed by, extracted from, verified against. `make soak` walks
-through all stretches of all families, alone and amid a text, at larger sizes, and verifies them too.
+Observed, searched among, composed from, composed by (which is to search by it), extracted from, verified against.
+Every run walks through one stretch of each family; `make soak` through all of them, alone and amid a text, for every
+reader, and verifies them too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SIZES = (8_500, 17_000)
 STRETCHES = [
     pytest.param(stretch, id=f"{family}: {stretch!r}")
     for family, stretches in FAMILIES.items()
-    for stretch in (stretches if SOAK else stretches[:2])
+    for stretch in (stretches if SOAK else stretches[:1])
 ]
 
 
@@ -30,7 +31,7 @@ STRETCHES = [
 @pytest.mark.parametrize("alone", [False, True] if SOAK else [False], ids=lambda alone: "alone" if alone else "amid")
 @pytest.mark.parametrize("stretch", STRETCHES)
 def test_twice_the_text_is_about_twice_the_work(stretch: str, alone: bool) -> None:
-    stages = STAGES if SOAK else STAGES - {"verify it"}
+    stages = STAGES if SOAK else STAGES - {"search by it", "compose for a responder", "verify it"}
     found = find_growth(lambda size: hostile_text(stretch, size, alone=alone), SIZES, stages=stages)
     assert not found, f"more than {GROWTH_MAX} times the work for twice the text: {found}"
 
@@ -71,12 +72,12 @@ def test_a_loaded_machine_neither_hides_a_growth_nor_makes_one(
         size = len(text)
         measured[size] += 1
         is_disturbed = size == loaded and measured[size] != calm + 1
-        return {"observe": 0.001 + 0.05 * (size / SIZES[0]) ** power * (5 if is_disturbed else 1)}
+        return {"extract": 0.001 + 0.05 * (size / SIZES[0]) ** power * (5 if is_disturbed else 1)}
 
     monkeypatch.setattr(doubling, "walk", walk)
-    monkeypatch.setattr(doubling, "_standing", lambda: {"observe": 0.004})  # itself measured under a load
-    found = find_growth("x".__mul__, SIZES, is_sure=True)
-    assert set(found) == ({"observe"} if power == 2 else set())
+    monkeypatch.setattr(doubling, "_standing", lambda: {"extract": 0.004})  # itself measured under a load
+    found = find_growth("x".__mul__, SIZES, stages={"extract"}, is_sure=True)
+    assert set(found) == ({"extract"} if power == 2 else set())
     if power == 1:
         measured.clear()
-        assert not find_growth("x".__mul__, SIZES)
+        assert not find_growth("x".__mul__, SIZES, stages={"extract"})
