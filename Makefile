@@ -106,15 +106,12 @@ bench: setup
 bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick
 
+# Whatever draws examples or tries a sample in every run, in full.
+SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis) import' tests)
+
 soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
-		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
-		tests/unit/runs/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py \
-		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py \
-		tests/property/test_packets.py tests/property/test_learning_recall.py tests/contract tests/fault/test_learning_kill.py \
-		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
-		tests/unit/memory/test_corpora.py tests/fault/test_serve_kill.py tests/unit/store/test_transfer.py \
-		tests/surfaces/test_cli_recall.py tests/property/test_doubling.py
+		-o timeout=7200 $(SOAKED)
 
 # Do the tests notice? Core modules changed one place at a time, each judged by the tests nearest to it.
 mutants: setup

@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from effort import examples
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.secrets import _CARD_RUN, _TOKENS, may_hold_secret, redact_text, redact_value
 
@@ -201,7 +202,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.req("LG-10")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(values)
 def test_the_cheap_look_never_misses_and_redacting_twice_changes_nothing(value: Any) -> None:
     found: Counter[str] = Counter()
@@ -216,7 +217,7 @@ def test_the_cheap_look_never_misses_and_redacting_twice_changes_nothing(value: 
 
 @pytest.mark.req("LG-10")
 @pytest.mark.parametrize("pattern", [pattern for _, pattern in _TOKENS], ids=[kind for kind, _ in _TOKENS])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(16), deadline=None)
 @given(st.data())
 def test_whatever_a_pattern_finds_is_hinted_at(pattern: re.Pattern[str], data: st.DataObject) -> None:
     text = data.draw(st.from_regex(pattern))
@@ -228,7 +229,7 @@ def test_whatever_a_pattern_finds_is_hinted_at(pattern: re.Pattern[str], data: s
 
 
 @pytest.mark.req("LG-10")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.one_of(st.from_regex(_CARD_RUN), texts))
 def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
     assert may_hold_secret(text) or (_CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
