@@ -107,18 +107,18 @@ NEGATIVES = [
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize(("kind", "secret"), POSITIVES)
-def test_a_secret_is_replaced(kind: str, secret: str, frame: str) -> None:
-    text = frame.format(secret)
-    found: Counter[str] = Counter()
-    clean = redact_text(text, found)
-    assert f"[redacted:{kind}]" in clean
-    assert found[kind] == 1, found
+def test_a_secret_is_replaced(kind: str, secret: str) -> None:
     hidden = secret.split("://")[-1].rpartition("@")[0].partition(":")[2] if kind == "url_password" else None
-    for word in (hidden,) if hidden else ("hunter2222", secret if "=" not in secret and ": " not in secret else None):
-        assert word is None or word not in clean
-    assert may_hold_secret(canonical_text({"content": text}))
+    words = (hidden,) if hidden else ("hunter2222", secret if "=" not in secret and ": " not in secret else None)
+    for frame in FRAMES:
+        text = frame.format(secret)
+        found: Counter[str] = Counter()
+        clean = redact_text(text, found)
+        assert f"[redacted:{kind}]" in clean, text
+        assert found[kind] == 1, (text, found)
+        assert not [word for word in words if word is not None and word in clean], text
+        assert may_hold_secret(canonical_text({"content": text})), text
 
 
 @pytest.mark.req("LG-10")
@@ -131,18 +131,16 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 @pytest.mark.req("LG-10")
 @pytest.mark.parametrize("name", CARDS)
-@pytest.mark.parametrize("separator", ["", " ", "-"])
-@pytest.mark.parametrize("frame", ["{}", "{} 12/27", "{} 123", "12 {}", "no.{} ok", "a {} b 4 c", "12 {} 09 27 456"])
-def test_a_card_number_among_other_numbers(name: str, separator: str, frame: str) -> None:
+def test_a_card_number_among_other_numbers(name: str) -> None:
     number = CARDS[name]
-    if name == "visa 13":
-        separator = ""  # 13 digits are not written in groups
     cuts = (4, 10) if len(number) < 16 else (4, 8, 12, 16)
     parts = [number[a:b] for a, b in zip((0, *cuts), (*cuts, None), strict=True)]
-    text = frame.format(separator.join(part for part in parts if part))
-    clean = redact_text(text, Counter())
-    assert "[redacted:card_number]" in clean
-    assert number[4:10] not in clean.replace(" ", "").replace("-", "")
+    for separator in [""] if name == "visa 13" else ["", " ", "-"]:  # 13 digits are not written in groups
+        for frame in ("{}", "{} 12/27", "{} 123", "12 {}", "no.{} ok", "a {} b 4 c", "12 {} 09 27 456"):
+            text = frame.format(separator.join(part for part in parts if part))
+            clean = redact_text(text, Counter())
+            assert "[redacted:card_number]" in clean, text
+            assert number[4:10] not in clean.replace(" ", "").replace("-", ""), text
 
 
 @pytest.mark.req("LG-10")
