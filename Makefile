@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations browser inspector chromium lint format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations browser inspector chromium lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
@@ -50,8 +50,9 @@ suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser
 
 # Browser tests keep an event loop running, and frameworks leave connections open: each in a process of its own.
+# Whether what is generated is current, the suite asks too.
 beside: setup
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory integrations
 	@$(MAKE) --no-print-directory browser
 
@@ -75,14 +76,16 @@ chromium:
 		 (apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq chromium >/dev/null 2>&1)); } || \
 		echo "SKIPPED: browser tests: no Chromium, and none could be installed" >&2
 
-lint: setup
+lint: style
+	$(BIN)/python tools/make_aio_stub.py --check
+	$(BIN)/python tools/make_reference.py --check
+	$(BIN)/python tools/make_requirements.py --check
+
+style: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/make_aio_stub.py --check
-	$(BIN)/python tools/make_reference.py --check
-	$(BIN)/python tools/make_requirements.py --check
 
 format: setup
 	$(BIN)/ruff check --fix .
