@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations browser inspector chromium lint format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations browser inspector chromium lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
@@ -50,8 +50,9 @@ suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser
 
 # Browser tests keep an event loop running, and frameworks leave connections open: each in a process of its own.
+# Whether what is generated is current, the suite asks too.
 beside: setup
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory integrations
 	@$(MAKE) --no-print-directory browser
 
@@ -75,14 +76,16 @@ chromium:
 		 (apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq chromium >/dev/null 2>&1)); } || \
 		echo "SKIPPED: browser tests: no Chromium, and none could be installed" >&2
 
-lint: setup
+lint: style
+	$(BIN)/python tools/make_aio_stub.py --check
+	$(BIN)/python tools/make_reference.py --check
+	$(BIN)/python tools/make_requirements.py --check
+
+style: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/make_aio_stub.py --check
-	$(BIN)/python tools/make_reference.py --check
-	$(BIN)/python tools/make_requirements.py --check
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -106,15 +109,12 @@ bench: setup
 bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick
 
+# Whatever draws examples or tries a sample in every run, in full.
+SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis) import' tests)
+
 soak: setup
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
-		tests/property/test_soak.py tests/property/test_runs.py tests/fault/test_kill.py tests/fault/test_compaction_kill.py \
-		tests/unit/runs/test_resume.py tests/property/test_research_walks.py tests/fault/test_research_kill.py \
-		tests/fault/test_rules_kill.py tests/fault/test_rules_load.py tests/fault/test_rules_input.py \
-		tests/property/test_packets.py tests/property/test_learning_recall.py tests/contract tests/fault/test_learning_kill.py \
-		tests/fault/test_research_doors.py tests/http/test_http_access.py tests/unit/research/test_question.py \
-		tests/unit/memory/test_corpora.py tests/fault/test_serve_kill.py tests/unit/store/test_transfer.py \
-		tests/surfaces/test_cli_recall.py tests/property/test_doubling.py
+		-o timeout=7200 $(SOAKED)
 
 # Do the tests notice? Core modules changed one place at a time, each judged by the tests nearest to it.
 mutants: setup

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from effort import SOAK
+from effort import SOAK, examples
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
-settings.register_profile(
-    "suite", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any", deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", settings.get_profile("any"), derandomize=True, database=None)
+settings.register_profile("soak", settings.get_profile("any"))
 settings.load_profile("soak" if SOAK else "suite")
 
 

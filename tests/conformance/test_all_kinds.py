@@ -14,6 +14,7 @@ from contract_cases import ROOT, Maker, assert_path_stands, random_mutation, sin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.kinds import KINDS, record_of
 from muniment.contracts.schemas import DIALECT, schema_of, schema_text
 from muniment.contracts.validation import validate
@@ -106,7 +107,7 @@ def test_record_and_schema_agree_on_every_single_mutation(kind: str) -> None:
 
 @pytest.mark.req("X-02", "X-03", "X-08")
 @pytest.mark.parametrize("kind", OTHERS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(16), deadline=None)
 @given(seed=st.integers(0, 2**64))
 def test_random_documents(kind: str, seed: int) -> None:
     rng = random.Random(seed)

@@ -14,6 +14,7 @@ from contract_cases import Maker, assert_path_stands, random_mutation, seed_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.schemas import schema_of
 from muniment.contracts.validation import validate
@@ -71,7 +72,7 @@ def test_every_single_mutation_of_the_smallest_packet_is_judged_alike() -> None:
 
 
 @pytest.mark.req("X-02", "X-03")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.integers(0, 2**64))
 def test_random_packets_and_their_mutations_are_judged_alike(seed: int) -> None:
     rng = random.Random(seed)
@@ -82,7 +83,7 @@ def test_random_packets_and_their_mutations_are_judged_alike(seed: int) -> None:
 
 
 @pytest.mark.req("X-02", "X-03")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**64))
 def test_a_packet_is_written_back_as_it_was_read(seed: int) -> None:
     packet = MAKER.random(random.Random(seed))

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rule_stores import at, store
 
+from effort import examples
 from muniment.errors import GateFailed, InvalidInput, MunimentError, NotFound, WrongStage
 from muniment.handles.rulebook import Rulebook
 from muniment.testing.rule_story import COUNTING, RuleStory
@@ -153,7 +154,7 @@ def test_what_is_never_right_is_refused(name: str) -> None:
 numbers = itertools.count()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_draft_with_something_wrong_in_it_is_a_draft_or_refused(data: st.DataObject) -> None:
     """Any part of a good draft in place of which something else stands."""

@@ -13,6 +13,13 @@ ROOT = Path(__file__).parent.parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
+@pytest.fixture(scope="module")
+def modules() -> dict[str, tuple[str, ast.Module]]:
+    """Every module's text and what it says, by its path."""
+    texts = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in SOURCES}
+    return {name: (text, ast.parse(text)) for name, text in texts.items()}
+
+
 def tracked() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -26,19 +33,23 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_are_small_and_say_what_they_hold(path: Path) -> None:
-    text = path.read_text("utf-8")
-    tree = ast.parse(text)
-    assert ast.get_docstring(tree), "a module's docstring says what the room holds"
-    assert len(text.splitlines()) <= 600
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            assert node.end_lineno - node.lineno < 70, f"{node.name} is long"
-        if isinstance(node, ast.ExceptHandler):
-            caught = ast.unparse(node.type) if node.type else "everything"
-            assert caught not in ("everything", "Exception", "BaseException"), f"line {node.lineno} catches {caught}"
+def test_modules_are_small_and_say_what_they_hold(modules: dict[str, tuple[str, ast.Module]]) -> None:
+    wrong: list[str] = []
+    for path, (text, tree) in modules.items():
+        if not ast.get_docstring(tree):
+            wrong.append(f"{path}: a module's docstring says what the room holds")
+        if len(text.splitlines()) > 600:
+            wrong.append(f"{path} is long")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                if node.end_lineno - node.lineno >= 70:
+                    wrong.append(f"{path}: {node.name} is long")
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "everything"
+                if caught in ("everything", "Exception", "BaseException"):
+                    wrong.append(f"{path}:{node.lineno} catches {caught}")
+    assert not wrong
 
 
 def test_nothing_names_this_machine_or_a_registry() -> None:
@@ -66,14 +77,16 @@ NO_TEXT = frozenset(
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_is_remembered_of_texts_is_emptied_by_a_forget(path: Path) -> None:
+def test_what_is_remembered_of_texts_is_emptied_by_a_forget(modules: dict[str, tuple[str, ast.Module]]) -> None:
     """A function that takes a text remembers by `core.memos.remembered`: its own cache would outlive a forget."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(map(_is_cache, node.decorator_list)):
-            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            texts = {each.arg for each in given if each.annotation and "str" in ast.unparse(each.annotation)}
-            assert texts <= NO_TEXT, f"{node.name} keeps {texts - NO_TEXT}"
+    wrong: list[str] = []
+    for path, (_, tree) in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(map(_is_cache, node.decorator_list)):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                texts = {each.arg for each in given if each.annotation and "str" in ast.unparse(each.annotation)}
+                wrong += [f"{path}: {node.name} keeps {text}" for text in sorted(texts - NO_TEXT)]
+    assert not wrong
 
 
 def _is_cache(decorator: ast.expr) -> bool:

@@ -66,7 +66,7 @@ class Walk(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = ast.unparse(node.func).rpartition(".")[2]
+        name = next(iter(names_in(node.func)), "") or ast.unparse(node.func)
         given = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
         kind = given.get("kind")
         is_other = isinstance(kind, ast.Constant) and kind.value != "rule"

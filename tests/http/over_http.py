@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import sys
 import tempfile
+from collections import Counter
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 import muniment
+from effort import SOAK
 from muniment import aio
 from muniment.handles import memory as opening
 from muniment.handles.memory import Memory
@@ -21,6 +24,7 @@ from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 
 URL = "http://localhost"
+_CASES = 3
 _open = opening.open
 
 
@@ -67,6 +71,19 @@ async def open_served_async(*args: Any, **kwargs: Any) -> Any:
 def pytest_configure() -> None:
     muniment.open = opening.open = open_served
     aio.open = open_served_async
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of those that were chosen; of one that has many cases the first three, and all under a soak."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        seen[name] += 1
+        if SOAK or seen[name] <= _CASES:
+            kept.append(item)
+    items[:] = kept
 
 
 def pytest_collection_finish() -> None:

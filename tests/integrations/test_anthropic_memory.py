@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muniment
+from effort import examples
 from muniment.errors import InvalidInput
 from muniment.integrations.anthropic import MemoryFiles
 
@@ -236,7 +237,7 @@ def test_no_command_takes_such_a_path(mem: muniment.Memory, path: str) -> None:
     assert files.view("/memories/a").endswith("\ttext")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(path=st.text(st.sampled_from("./\\%2eEfF am\x00é"), max_size=12))
 def test_whatever_the_path_it_stays_inside(path: str) -> None:
     from muniment.integrations.anthropic.files import _place

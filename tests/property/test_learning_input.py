@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import muniment
+from effort import examples
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 
@@ -139,7 +140,7 @@ RECALLS = st.fixed_dictionaries(
 )
 
 FAST = settings(
-    max_examples=120,
+    max_examples=examples(40),
     deadline=None,
     derandomize=True,
     database=None,

@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from effort import examples
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import MunimentError, UnknownScope
 from muniment.handles.memory import Memory, open
@@ -68,7 +69,7 @@ steps = st.lists(
 
 
 @pytest.mark.req("LG-02")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(steps)
 def test_nothing_crosses_a_scope(story: list[tuple[tuple[str, str, str], str]]) -> None:
     """Every content says whose it is; whatever is read, exported or forgotten in a scope says that scope."""

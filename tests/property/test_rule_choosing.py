@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.rules import CandidateSelectRequest
 from muniment.contracts.validation import unknown_keys, validate
 from muniment.core.policy.rules import RulePolicy
@@ -143,7 +144,7 @@ def check(selected: Selected, candidates: list[Candidate], asked: RuleRequest, p
     run_id=st.sampled_from(["run_1", "run_2", "run_3"]),
     data=st.data(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_selection_holds_its_word(
     memories: list[StoredMemory], policy: RulePolicy, max_rules: int, types: list[str], run_id: str, data: Any
 ) -> None:
@@ -161,7 +162,7 @@ def test_selection_holds_its_word(
 
 @pytest.mark.req("RC-16")
 @given(memories=RULES, policy=POLICIES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_whether_a_rule_takes_part_does_not_depend_on_its_own_draw(
     memories: list[StoredMemory], policy: RulePolicy
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import RulePolicy
 from muniment.rules.promotion.records import RuleUse
@@ -60,7 +61,7 @@ USES = st.lists(
 
 @pytest.mark.req("RC-16")
 @given(uses=USES, cuts=st.lists(st.integers(0, 60), max_size=6), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_added_in_any_split_it_is_what_a_recomputation_gives(uses: list[RuleUse], cuts: list[int], data: Any) -> None:
     whole = stats_of(data.draw(st.permutations(uses)), "r1", POLICY)
     ordered = sorted(uses, key=use_order)
@@ -77,7 +78,7 @@ def test_added_in_any_split_it_is_what_a_recomputation_gives(uses: list[RuleUse]
 
 @pytest.mark.req("RC-16")
 @given(uses=USES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_counts_add_up_and_bounds_are_in_order(uses: list[RuleUse]) -> None:
     stats = stats_of(uses, "r1", POLICY)
     assert stats.with_counts.runs.n + stats.without_counts.runs.n == len(uses)

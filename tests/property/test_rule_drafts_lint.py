@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.core.policy.learning import FoldPolicy
@@ -91,7 +92,7 @@ def honest_runs(draw: st.DrawFn) -> list[RunFacts]:
 
 @pytest.mark.req("RC-18")
 @given(runs=honest_runs())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_drafts_of_honest_runs_are_clean(runs: list[RunFacts]) -> None:
     for start in (runs, runs[::-1]):
         for rule in drafted(start):
@@ -102,7 +103,7 @@ def test_drafts_of_honest_runs_are_clean(runs: list[RunFacts]) -> None:
 
 @pytest.mark.req("RC-18")
 @given(body=st.text(max_size=300), texts=st.lists(st.text(max_size=60), max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_lint_takes_any_text_and_says_the_same_twice(body: str, texts: list[str]) -> None:
     plain = {
         "schema_version": "0.5.15",

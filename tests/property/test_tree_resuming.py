@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.errors import MunimentError
@@ -84,7 +85,7 @@ def finish(search: TreeSearch, draws: int) -> list[Ask]:
     return asked
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(policies, st.integers(0, 10**6), st.booleans(), st.data())
 def test_cut_off_anywhere_and_taken_up_is_the_same(policy: TreePolicy, draws: int, scored: bool, data: Any) -> None:
     whole = TreeSearch.start({"n": 0}, policy, starts=[{"n": 1}, Child({"n": 2}, 0.5)], scored=scored)
@@ -102,7 +103,7 @@ def test_cut_off_anywhere_and_taken_up_is_the_same(policy: TreePolicy, draws: in
     assert (search.reason_codes, search.way()) == (whole.reason_codes, whole.way())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(policies, st.integers(0, 10**6))
 def test_caps_hold_and_figures_are_true(policy: TreePolicy, draws: int) -> None:
     search = TreeSearch.start({"n": 0}, policy)
@@ -128,7 +129,7 @@ def test_caps_hold_and_figures_are_true(policy: TreePolicy, draws: int) -> None:
         assert search.reason_codes[0] == "proof_not_found"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(policies, st.integers(0, 10**6))
 def test_a_search_is_made_by_its_answers(policy: TreePolicy, draws: int) -> None:
     """What the answers say as plain data makes the same search again."""
@@ -150,7 +151,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(json_values, st.data())
 def test_damaged_searches_are_refused_in_kind(value: Any, data: Any) -> None:
     """Whatever stands where a part of a search should: it is refused, or it is a search that comes to an end."""
@@ -174,7 +175,7 @@ def test_damaged_searches_are_refused_in_kind(value: Any, data: Any) -> None:
     assert read.end is not None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(json_values)
 def test_damaged_answers_are_refused_in_kind(value: Any) -> None:
     rows = [

@@ -15,12 +15,11 @@ HERE = Path(__file__).parent
 
 @pytest.mark.slow
 @pytest.mark.req("RC-25")
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", ["test_attacks.py", "test_tools.py", "test_harness.py"])
-def test_all_of_it_as_an_ordinary_user(bwrap: str, name: str, tmp_path: Path) -> None:
+def test_all_of_it_as_an_ordinary_user(bwrap: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user already")
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / name)]
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    tests += [str(HERE / name) for name in ("test_attacks.py", "test_tools.py", "test_harness.py")]
     command = as_ordinary_user(tests, [HERE])
     done = subprocess.run(
         command, cwd=HERE.parent.parent, capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/tmp"}

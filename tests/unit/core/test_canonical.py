@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.canonical import MAX_DEPTH, MAX_INT_DIGITS, canonical_bytes, canonical_text, parse_json
 from muniment.errors import InvalidJson, TooLarge
 
@@ -152,7 +153,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 @pytest.mark.req("X-05")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(VALUES)
 def test_reading_undoes_writing_and_writing_is_a_fixpoint(value: Any) -> None:
     text = canonical_text(value)
@@ -163,7 +164,7 @@ def test_reading_undoes_writing_and_writing_is_a_fixpoint(value: Any) -> None:
 
 
 @pytest.mark.req("X-05")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(TEXT, VALUES, max_size=8), st.randoms(use_true_random=False))
 def test_the_order_of_keys_does_not_matter(value: dict[str, Any], rng: Any) -> None:
     items = list(value.items())
@@ -173,7 +174,7 @@ def test_the_order_of_keys_does_not_matter(value: dict[str, Any], rng: Any) -> N
     assert keys == sorted(keys, key=lambda key: key.encode("utf-16-be"))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_the_shortest_that_reads_back(value: float) -> None:
     text = canonical_text(value)
@@ -185,7 +186,7 @@ def test_a_number_is_the_shortest_that_reads_back(value: float) -> None:
         assert "e" in text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=60) | st.binary(max_size=60))
 def test_no_input_gives_anything_but_a_value_or_our_error(source: str | bytes) -> None:
     try:

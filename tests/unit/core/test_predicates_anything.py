@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.predicates.evaluation import FUNCTIONS, Truth, like
 from muniment.core.predicates.parser import parse_tree
 from muniment.core.predicates.predicate import Predicate, contradiction, parse, predicate_of
@@ -97,7 +98,7 @@ PIECES = [
 fragments = st.lists(st.sampled_from([*PIECES, " ", "\n", "\ud800"]), max_size=30).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(120))
 @given(fragments | st.text(max_size=60) | st.text(alphabet="()[]!-.&|\"'a1 ", max_size=300))
 @example("!" * 4096)
 @example("(" * 4096)
@@ -116,7 +117,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     assert isinstance(predicate.holds({}), Truth)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(trees)
 def test_what_is_printed_reads_back_as_the_same_tree(tree: Node) -> None:
     text = print_tree(tree)
@@ -128,7 +129,7 @@ def test_what_is_printed_reads_back_as_the_same_tree(tree: Node) -> None:
     assert print_tree(again) == text
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(predicates(), runs)
 def test_any_predicate_of_any_run_has_one_truth(predicate: Predicate, run: dict[str, Any]) -> None:
     truth = predicate.holds(run)
@@ -142,7 +143,7 @@ def test_any_predicate_of_any_run_has_one_truth(predicate: Predicate, run: dict[
         assert truth is not Truth.TRUE
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from(SOUND), min_size=1, max_size=5), runs)
 def test_sorting_does_not_change_the_meaning(parts: list[Node], run: dict[str, Any]) -> None:
     forward = predicate_of(parts[0] if len(parts) == 1 else Junction("&&", joined("&&", parts)))
@@ -163,7 +164,7 @@ def _like_by_table(text: str, pattern: str) -> bool:
     return row[-1]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(120))
 @given(st.text(alphabet="ab文", max_size=12), st.text(alphabet="ab文*?", max_size=8))
 def test_patterns_agree_with_the_textbook(text: str, pattern: str) -> None:
     assert like(lambda _: None, text, pattern) is _like_by_table(text, pattern)

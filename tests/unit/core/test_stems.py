@@ -23,9 +23,10 @@ def test_every_language_has_words() -> None:
     assert sorted(path.stem for path in WORDS.iterdir()) == sorted(STEMMERS)
 
 
-@pytest.mark.parametrize(("language", "word", "root"), [(each, *pair) for each in STEMMERS for pair in pairs(each)])
-def test_a_word_has_the_stem_of_the_published_algorithm(language: str, word: str, root: str) -> None:
-    assert STEMMERS[language](word) == root
+@pytest.mark.parametrize("language", STEMMERS)
+def test_a_word_has_the_stem_of_the_published_algorithm(language: str) -> None:
+    expected = pairs(language)
+    assert [(word, STEMMERS[language](word)) for word, _ in expected] == expected
 
 
 @given(

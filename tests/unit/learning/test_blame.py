@@ -7,6 +7,7 @@ from benchmarks import data
 from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
+from effort import examples
 from muniment.learning.fold.blame import blame, is_error, signals_of
 from muniment.learning.stored_memory import RunFacts, StepFacts
 
@@ -74,7 +75,7 @@ def test_an_error_is_what_is_known_and_else_what_reads_like_one() -> None:
     assert not is_error(call("pay", text="paid"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(any_runs())
 def test_every_step_has_its_share_and_the_order_is_one(facts: RunFacts) -> None:
     found = blame(facts)

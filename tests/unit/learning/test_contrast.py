@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import greedy_against_random, many_runs, run, runs_with
 
+from effort import examples
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.stats.bounds import Beta, prob_greater
 from muniment.learning.fold.contrast import contrast, separations_of, window
@@ -101,7 +102,7 @@ def test_looking_at_many_useless_features_tells_few_falsely() -> None:
     assert alone >= 100
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(many_runs(), st.randoms(use_true_random=False))
 def test_the_order_of_the_runs_makes_no_difference(runs: list[RunFacts], shuffler: random.Random) -> None:
     told = contrast(runs, POLICY.model_copy(update={"confidence_min": 0.5}))

@@ -20,6 +20,7 @@ from run_makers import (
     stored,
 )
 
+from effort import examples
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.predicates.predicate import parse
 from muniment.learning.fold.contrast import contrast, window
@@ -149,7 +150,7 @@ def test_a_long_answer_is_no_prompt() -> None:
     assert made.seed_prompt is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(any_runs())
 def test_all_are_valid_bounded_and_the_same_again(facts: RunFacts) -> None:
     told = episode(facts, DISTILLING)
@@ -163,7 +164,7 @@ def test_all_are_valid_bounded_and_the_same_again(facts: RunFacts) -> None:
         assert count_words(made.seed_summary) <= ROOM
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(many_runs())
 def test_every_tactic_is_valid_and_its_predicates_parse(runs: list[RunFacts]) -> None:
     seen = window(runs, POLICY.fold)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from run_makers import call, clean, count_words, greedy_against_random, many_runs, run, runs_with
 
+from effort import examples
 from muniment.contracts.rules import DistillDraft
 from muniment.core.policy.learning import FoldPolicy
 from muniment.learning.fold.contrast import contrast, window
@@ -104,7 +105,7 @@ def test_the_same_again_has_the_same_ids() -> None:
     assert [one.draft_id for one in drafted(runs)] == [one.draft_id for one in drafted(runs[::-1], run_=runs[0])]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(many_runs())
 def test_all_are_valid_bounded_and_foresee_two_failures(runs: list[RunFacts]) -> None:
     loose = POLICY.model_copy(update={"confidence_min": 0.3, "separation_min": 0.0})

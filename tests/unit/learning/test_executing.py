@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from plan_makers import KINDS, STORE, Shelf, act, day, payload, plan_of, told
 
+from effort import examples
 from muniment.contracts.folding import MemoryActionRecord
 from muniment.core.policy.learning import LearnPolicy
 from muniment.errors import InvalidRecord
@@ -391,7 +392,7 @@ class Plans(RuleBasedStateMachine):
 
 
 TestPlans = Plans.TestCase
-TestPlans.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)
+TestPlans.settings = settings(max_examples=examples(60), stateful_step_count=25, deadline=None)
 
 
 def test_the_same_plan_gives_the_same_bytes() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from run_makers import any_runs, call, run, say
 
+from effort import examples
 from muniment.learning.fold.features import features_of, group_of, scalar_text, with_features
 from muniment.learning.stored_memory import Feature, RunFacts, StateParts
 
@@ -107,7 +108,7 @@ def test_features_once_read_are_taken_as_they_are() -> None:
     assert with_features(run("t", True)).features == features_of(run("t", True))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(any_runs())
 def test_they_are_sorted_bounded_and_stable(facts: RunFacts) -> None:
     found = features_of(facts)

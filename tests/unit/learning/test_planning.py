@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import NOW, POLICY, clean, count_words, greedy_against_random, many_runs, run, runs_with, stored
 
+from effort import examples
 from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.canonical import canonical_bytes
@@ -140,7 +141,7 @@ def test_ttls_are_the_policys() -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(many_runs(), st.randoms(use_true_random=False))
 def test_every_record_is_valid_bounded_and_the_same_in_any_order(runs: list[RunFacts], mixer: random.Random) -> None:
     run_, *peers = runs

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import NOW, run, stored
 
+from effort import examples
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.policy.learning import PraxisPolicy
 from muniment.learning.fold.praxis import praxis_update
@@ -160,7 +161,7 @@ def test_the_record_stays_valid(kind: str) -> None:
     StoredMemory.from_wire(memory.to_wire())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30), st.randoms(use_true_random=False))
 def test_tallies_are_exact_in_any_order(runs: list[tuple[bool, bool]], shuffler: random.Random) -> None:
     def counted(order: list[tuple[bool, bool]]) -> tuple[Tally, Tally]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.policy.documents import CorpusPolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
@@ -68,7 +69,7 @@ def check(document: Document, policy: CorpusPolicy) -> None:
     assert not data[at:].decode().strip()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_TEXTS, st.sampled_from(sorted(WAYS)))
 @pytest.mark.req("LG-04")
 def test_chunks_are_verbatim_bounded_and_cover_all(text: str, media_type: str) -> None:

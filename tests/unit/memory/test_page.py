@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.memory.documents.markup import Tag, read_markup
 from muniment.memory.documents.page import read_page
 
@@ -105,7 +106,7 @@ _SOUP = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_SOUP)
 def test_no_markup_breaks_it(parts: list[str]) -> None:
     page = read_page("".join(parts))
@@ -113,7 +114,7 @@ def test_no_markup_breaks_it(parts: list[str]) -> None:
     assert page.text == page.text.strip("\n")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.text())
 def test_text_without_markup_keeps_its_words(text: str) -> None:
     words = text.replace("\x00", "").replace("<", "").replace("&", "").split()

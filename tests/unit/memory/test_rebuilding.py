@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.policy.policy import Policy
@@ -119,7 +120,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.req("MP-06", "MP-07")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_random_lives(steps: list[tuple[Any, ...]]) -> None:
     """One active fact for each plain key, every source alive and the user's own, and the ledger says it all."""

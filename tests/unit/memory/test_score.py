@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn, index_text
@@ -94,7 +95,7 @@ def test_the_best_k_are_the_head_of_a_full_sort(rows: list[tuple[float, bool]], 
     assert top(Scores(total, {}, eligible), k).tolist() == expected[:k]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.text(max_size=30)), max_size=10).map(sorted),
     st.text(max_size=60),

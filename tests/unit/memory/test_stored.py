@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.errors import IntegrityFailure
@@ -137,13 +138,13 @@ def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
 cuts = st.lists(st.integers(1, 29), max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(conversations(), cuts)
 def test_segments_make_the_index_of_the_whole(said: list[Said], at: list[int]) -> None:
     _assert_same(_stored(_segments(said, at), said), said)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(conversations(), cuts, st.integers(0, 6))
 def test_merging_some_of_the_segments_changes_nothing(said: list[Said], at: list[int], first: int) -> None:
     segments = _segments(said, at)
@@ -152,7 +153,7 @@ def test_merging_some_of_the_segments_changes_nothing(said: list[Said], at: list
     _assert_same(_stored(merged, said), said)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(conversations(), cuts, st.sets(st.integers(0, 29)))
 def test_dropped_turns_were_never_there(said: list[Said], at: list[int], lost: set[int]) -> None:
     names = {f"evt_{number}" for number in lost}

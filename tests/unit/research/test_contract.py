@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.research import Perspective, PromptContract
 from muniment.research.contract import directive, judge, language_of, output_sources, output_words
 from muniment.research.reading.outputs import read_markdown
@@ -142,7 +143,7 @@ def test_a_directive_in_the_language_that_is_asked_for() -> None:
     assert "修改说明" in directive(perspective, 2, judged(tool_use=None), language="zh").text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.text(max_size=120),
     st.integers(1, 3),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.research.reading.figures import figures, has_figure
 
 
@@ -58,7 +59,7 @@ def test_names_dates_and_places_are_none(text: str) -> None:
     assert not has_figure(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="0123456789.,-/%$€万亿年月 toand第vQ\n²", max_size=80) | st.text(max_size=80))
 def test_any_text_has_spans_in_it_and_in_order(text: str) -> None:
     spans = figures(text)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.policy.research import ResearchPolicy
 from muniment.core.urls import cid_of, normalize_url
 from muniment.research.reading.claims import Candidate, find_claims
@@ -157,7 +158,7 @@ def test_a_mark_that_names_no_address_cites_nothing() -> None:
     assert claim.cited == ("cid_" + "0" * 64,)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.text(max_size=200)
     | st.lists(st.sampled_from([STAYS, "It fell.", "I will.", "价格上涨了很多。", "\n\n", "[1]", "- ", "# "])).map(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.policy.research import PivotPolicy
 from muniment.research.gaps import decide_pivot, read_gaps
 from muniment.research.reading.outputs import read_markdown
@@ -153,7 +154,7 @@ def test_the_same_gap_of_two_perspectives_counts_once_at_its_gravest() -> None:
     assert [gap.priority for gap in decision.gaps] == ["P1", "P2"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.text(max_size=100), st.dictionaries(st.sampled_from(["P0", "P1", "P2", "P3"]), st.integers(0, 6)))
 def test_any_text_and_any_gaps(text: str, counts: dict[Priority, int]) -> None:
     assert all(gap.text.strip() for gap in read_gaps(read_markdown(f"## Gaps\n\n- {text}\n{text}"), "p1"))

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.research.reading.outputs import Reading, Sentence, count_words, find_section, read_markdown, sections_of
 
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y - Title B\n[3] https://c.org/z - C\n"
@@ -413,7 +414,7 @@ def check(reading: Reading) -> None:
         assert found.url in markdown[found.start :]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(MARKDOWN)
 def test_any_text_is_read(markdown: str) -> None:
     reading = read_markdown(markdown)
@@ -422,7 +423,7 @@ def test_any_text_is_read(markdown: str) -> None:
     find_section(reading, "Sources")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(
         st.sampled_from(["Alpha grew by five", "贝塔下降", "Gamma (delta) holds", "Eps said so"]),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.research import Perspective
 from muniment.core.policy.research import ResearchPolicy
 from muniment.errors import InvalidInput
@@ -84,7 +85,7 @@ def test_no_line_of_a_question_passes_for_a_part_of_the_task() -> None:
     ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(16))
 @given(st.text(min_size=1, max_size=200))
 def test_the_same_words_for_the_same_question(question: str) -> None:
     try:

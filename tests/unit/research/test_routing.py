@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_bytes
 from muniment.core.policy.research import ResearchLimits, ResearchPolicy, TrackShares
@@ -179,7 +180,7 @@ def test_no_agents_at_all_is_refused() -> None:
     assert caught.value.hint
 
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(20))
 
 
 @pytest.mark.req("RP-01")

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.outside.addresses import is_public
 from muniment.core.outside.http_client import Address
 from muniment.errors import InvalidInput
@@ -455,7 +456,7 @@ def test_junk_in_headers_is_no_error(server: Server, head: bytes) -> None:
     assert looked.status in ("valid", "unchecked")
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.booleans())
 def test_no_answer_raises(server: Server, junk: bytes, started: bool) -> None:
     answer = b"HTTP/1.1 200 OK\r\n" + junk if started else junk

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.snapshot import CompactionSnapshot
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(20))
 
 HOSTILE = (
     "## 3. Verified claims",

@@ -301,7 +301,7 @@ def test_a_pointer_that_does_not_hold_is_refused(any_mem: Memory, counts: Counts
             with pytest.raises(wanted) as caught:
                 call()
             assert (caught.value.path or "").startswith(("$.evidence", "$.side_a", "$.side_b")), (name, caught.value)
-            assert counts(any_mem) == before, name
+        assert counts(any_mem) == before, name
     assert run.log.claims() == [claim]
 
 

@@ -35,6 +35,7 @@ from run_entries import (
     window,
 )
 
+from effort import examples
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.runs.compaction.drift import DriftMeter, sign_test
 from muniment.runs.drift import DriftReport
@@ -236,7 +237,7 @@ def test_no_incident_raises_them_only_where_that_is_no_chance() -> None:
     assert report(busy(29)).advice == "not enough steps"
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(streams())
 def test_any_stream_has_a_report_that_agrees_with_the_fold(told: list[Told]) -> None:
     found = report(told, SMALL)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_entries import CHUNKS, RUN, SMALL, Told, entries, fold, known, snapshot, streams, taken
 
+from effort import examples
 from muniment.contracts.semantics import check_snapshot
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.canonical import canonical_text, parse_json
@@ -26,7 +27,7 @@ def kept(made: CompactionSnapshot) -> CompactionSnapshot:
 
 
 @pytest.mark.req("CS-12")
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(streams(), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=4))
 def test_a_snapshot_and_its_tail_are_the_whole_ledger(told: list[Told], cuts: list[tuple[int, int]]) -> None:
     """At any cut, with entries between the snapshot and the one that tells of it, one snapshot after another."""
@@ -44,7 +45,7 @@ def test_a_snapshot_and_its_tail_are_the_whole_ledger(told: list[Told], cuts: li
 
 
 @pytest.mark.req("CS-01", "CS-12")
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(streams())
 def test_a_log_comes_back_from_its_snapshot(told: list[Told]) -> None:
     log = fold(entries(told), SMALL)
@@ -62,7 +63,7 @@ def test_folding_an_entry_again_changes_nothing(told: list[Told]) -> None:
 
 
 @pytest.mark.req("CS-02", "CS-06", "CS-07", "CS-09")
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(streams(honest=True), st.integers(1, 41))
 def test_what_an_honest_run_tells_is_valid(told: list[Told], cut: int) -> None:
     """Every check holds but those that the run itself may break: a basis that was retracted after it was used."""
@@ -82,7 +83,7 @@ def test_what_an_honest_run_tells_is_valid(told: list[Told], cut: int) -> None:
         assert not check_snapshot(made.to_wire())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(60))
 @given(streams())
 def test_whatever_is_told_nothing_raises_and_the_gate_decides(told: list[Told]) -> None:
     seen = entries(told)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.canonical import canonical_text, parse_json, salted_digest
 from muniment.errors import IntegrityFailure
 from muniment.runs.compaction.tree import FAN, LEAF, Split, head_digest, join, split
@@ -53,7 +54,7 @@ def test_what_is_split_is_joined_again(count: int) -> None:
     assert all(len(parse_json(text)) <= FAN for text in stored.parts.values())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.integers(9, 1200), st.integers(0, 1199), st.integers(1, 40))
 def test_a_change_makes_new_parts_only_on_its_way_up(count: int, at: int, more: int) -> None:
     before = split(document(count), SALT).parts
@@ -100,7 +101,7 @@ def test_equal_lists_under_another_salt_share_nothing() -> None:
 
 
 @pytest.mark.req("CS-12")
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.integers(9, 400), st.data())
 def test_any_part_that_is_missing_or_altered_is_named(count: int, data: st.DataObject) -> None:
     stored = split(document(count), SALT)

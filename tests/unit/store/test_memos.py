@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -46,19 +45,21 @@ def words() -> tuple[str, ...]:
 
 def held(needles: tuple[str, ...]) -> list[str | bytes]:
     """Every text that something in the process holds and that has one of the words."""
-    in_text, in_bytes = re.compile("|".join(needles)), re.compile("|".join(needles).encode())
+    in_bytes = tuple(needle.encode() for needle in needles)
     found: list[str | bytes] = []
-    re.purge()  # it holds the patterns too
     gc.collect()
     waiting: list[Any] = gc.get_objects()
-    known = {id(each) for each in (*waiting, *needles, in_text.pattern, in_bytes.pattern)}
+    known = {id(each) for each in (*waiting, *needles, *in_bytes)}
     while waiting:
         for each in gc.get_referents(waiting.pop()):
             if id(each) in known:
                 continue
             known.add(id(each))
-            if isinstance(each, str | bytes):
-                if in_text.search(each) if isinstance(each, str) else in_bytes.search(each):
+            if isinstance(each, str):
+                if any(needle in each for needle in needles):
+                    found.append(each)
+            elif isinstance(each, bytes):
+                if any(needle in each for needle in in_bytes):
                     found.append(each)
             elif isinstance(each, dict | tuple | list | set | frozenset):
                 waiting.append(each)

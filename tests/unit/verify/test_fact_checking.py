@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.contracts.run_records import FGFCReport, FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.facts import (
@@ -245,7 +246,7 @@ _TEXT = st.one_of(
 
 @pytest.mark.req("RC-17")
 @given(output=_TEXT, documents=st.lists(_TEXT, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_any_text_gives_a_sound_report(output: str, documents: list[str]) -> None:
     sources = [SourceText(str(number), text) for number, text in enumerate(documents)]
     report = check_facts(output, sources, policy=POLICY)
@@ -269,7 +270,7 @@ def test_any_text_gives_a_sound_report(output: str, documents: list[str]) -> Non
 
 @pytest.mark.req("RC-17")
 @given(output=_TEXT)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_without_documents_nothing_is_supported_or_refuted(output: str) -> None:
     for sources in ([], [SourceText("empty", "")]):
         units = check_facts(output, sources, policy=POLICY).units or ()
@@ -278,7 +279,7 @@ def test_without_documents_nothing_is_supported_or_refuted(output: str) -> None:
 
 @pytest.mark.req("RC-17")
 @given(_TEXT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_text_supports_itself(text: str) -> None:
     report = check(text, text)
     assert {unit.verdict for unit in report.units or ()} <= {"SUPPORTED"}

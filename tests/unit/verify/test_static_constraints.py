@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.errors import InvalidRecord
 from muniment.verify.outputs import Output
 from muniment.verify.static import constraints
@@ -173,7 +174,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(st.lists(st.text(max_size=30) | FRAGMENTS, max_size=12).map("".join))
 def test_no_text_breaks_a_constraint(text: str) -> None:
     output = Output(text=text)

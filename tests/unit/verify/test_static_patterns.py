@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.regex.patterns import compile_pattern
 from muniment.errors import InvalidInput, TooLarge
 
@@ -33,7 +34,7 @@ PATTERNS = st.tuples(st.sampled_from(["", "(?i)", "(?m)", "(?s)"]), st.recursive
 TEXTS = st.text(alphabet="abAB1 \n.-xéÉ_{", max_size=12)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(150))
 @given(PATTERNS.map("".join), TEXTS)
 @example("$a", "a")
 @example("(?m)^b$", "a\nb\n")
@@ -104,7 +105,7 @@ def test_the_end_of_the_match_is_told() -> None:
     assert compile_pattern("FOO", ignore_case=True).search("a foo") == 5
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.text(alphabet="ab|()[]{}*+?\\.^$-,0123<>=!:Pims", max_size=14), st.text(alphabet="ab1-", max_size=8))
 def test_any_pattern_is_searched_as_re_does_or_refused(source: str, text: str) -> None:
     try:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.json_schema import SCHEMA_NODES_MAX, read_schema
 from muniment.errors import InvalidInput, TooLarge
 
@@ -59,7 +60,7 @@ SCHEMAS = st.recursive(st.booleans() | st.builds(dict), schemas, max_leaves=5).f
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SCHEMAS, VALUES)
 def test_it_says_what_the_reference_says(schema: dict[str, Any], data: Any) -> None:
     schema = {**schema, "$defs": {"x": {"type": ["string", "array"], "maxLength": 1}}}
