@@ -31,7 +31,7 @@ COUNTERS = (
     CountBy(lambda text: 70, "flat", is_exact=False),
     CountBy(lambda text: len(text) * 7919 % 613, "noise", is_exact=False),
 )
-relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(100))
+relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(40))
 
 
 def composed(request: ComposeRequest, pool: Pool, policy: ComposePolicy, counter: Any) -> Composed:

@@ -47,6 +47,7 @@ def held(needles: tuple[str, ...]) -> list[str | bytes]:
     """Every text that something in the process holds and that has one of the words."""
     in_bytes = tuple(needle.encode() for needle in needles)
     found: list[str | bytes] = []
+    gc.unfreeze()  # what was there before the tests is looked through too
     gc.collect()
     waiting: list[Any] = gc.get_objects()
     known = {id(each) for each in (*waiting, *needles, *in_bytes)}
