@@ -61,6 +61,15 @@ class _Name(NamedTuple):
     words: tuple[str, ...]
     whole: str
     """All of it, casefolded."""
+    spelled: frozenset[str]
+    """The first word in plain letters, and all of it."""
+    called: frozenset[str]
+    """The names of those who may be called by the first word."""
+
+    @property
+    def first(self) -> str:
+        """The first word in plain letters."""
+        return plain(self.words[0])
 
 
 def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None = None) -> list[Named]:
@@ -93,7 +102,10 @@ def _read_names(speakers: Sequence[str]) -> Iterator[_Name]:
             continue
         words = _WORD.findall(_BESIDE.split(whole, maxsplit=1)[0]) or _WORD.findall(whole)
         without_title = [word for place, word in enumerate(words) if word not in _TITLES or place == len(words) - 1]
-        yield _Name(number, tuple(without_title) or (whole,), whole)
+        found = tuple(without_title) or (whole,)
+        first = plain(found[0])
+        spelled = frozenset((first, plain(whole)) if len(found) > 1 else (first,))
+        yield _Name(number, found, whole, spelled, called(first))
 
 
 def _exact(
@@ -202,14 +214,15 @@ def _meant(word: _Word, names: Sequence[_Name], holding: Holding | None) -> int 
     forms = [form for form in map(plain, _forms(word.folded)) if len(form) > 1]
     if not forms or (is_everyday_word(forms[0]) and not word.has_capital):
         return None
-    for reading in _READINGS:
-        meant = [name.number for name in names if any(reading(form, name) for form in forms)]
-        if meant:
-            return meant[0] if len(meant) == 1 else None
+    meant = [name.number for name in names if not name.spelled.isdisjoint(forms)]
+    if not meant and (others := frozenset().union(*map(called, forms))):
+        meant = [name.number for name in names if not name.called.isdisjoint(others)]
+    if meant:
+        return meant[0] if len(meant) == 1 else None
     in_consonants = [name.number for name in names if _has_consonants(word.folded, forms[0], name)]
     if in_consonants or not _may_be_slip(word, holding):
         return in_consonants[0] if len(in_consonants) == 1 else None
-    meant = [name.number for name in names if any(is_slip(form, plain(name.words[0])) for form in forms)]
+    meant = [name.number for name in names if any(is_slip(form, name.first) for form in forms)]
     return meant[0] if len(meant) == 1 else None
 
 
@@ -239,20 +252,8 @@ def _forms(folded: str) -> Iterator[str]:
                 return
 
 
-def _is_same(form: str, name: _Name) -> bool:
-    return form == plain(name.words[0]) or (len(name.words) > 1 and form == plain(name.whole))
-
-
-def _is_called(form: str, name: _Name) -> bool:
-    return not called(form).isdisjoint(called(plain(name.words[0])))
-
-
-_READINGS = (_is_same, _is_called)
-"""The surer first."""
-
-
 def _has_consonants(folded: str, form: str, name: _Name) -> bool:
     """Is one of the two written without its vowels, and are the consonants the same?"""
     if is_abjad(folded) == is_abjad(name.whole) or len(without_vowels(form)) < _CONSONANTS_MIN:
         return False
-    return without_vowels(form) == without_vowels(plain(name.words[0]))
+    return without_vowels(form) == without_vowels(name.first)

@@ -165,7 +165,7 @@ def _date(term: str, text: str) -> str:
 
 
 def _has(text: str, first: str, last: str) -> bool:
-    return any(first <= char <= last for char in text)
+    return not text.isascii() and any(first <= char <= last for char in text)
 
 
 KIND_SHARE = 0.5

@@ -115,9 +115,9 @@ class Segment:
 
     def terms_of(self, number: int) -> frozenset[int]:
         """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
-        begin = int(self.parts[:number].sum(dtype=np.int64))
-        docs = self.terms.docs
-        places = np.flatnonzero((docs >= begin) & (docs < begin + int(self.parts[number])))
+        docs, count = self.terms.docs, int(self.parts[number])
+        begin = number if len(self.extents) == len(self.ids) else int(self.parts[:number].sum(dtype=np.int64))
+        (places,) = (docs == begin if count == 1 else (docs >= begin) & (docs < begin + count)).nonzero()
         return frozenset(self.terms.hashes[self.terms.offsets.searchsorted(places, side="right") - 1].tolist())
 
 
