@@ -63,8 +63,6 @@ class _Name(NamedTuple):
     """All of it, casefolded."""
     spelled: frozenset[str]
     """The first word in plain letters, and all of it."""
-    called: frozenset[str]
-    """The names of those who may be called by the first word."""
 
     @property
     def first(self) -> str:
@@ -105,7 +103,7 @@ def _read_names(speakers: Sequence[str]) -> Iterator[_Name]:
         found = tuple(without_title) or (whole,)
         first = plain(found[0])
         spelled = frozenset((first, plain(whole)) if len(found) > 1 else (first,))
-        yield _Name(number, found, whole, spelled, called(first))
+        yield _Name(number, found, whole, spelled)
 
 
 def _exact(
@@ -216,7 +214,7 @@ def _meant(word: _Word, names: Sequence[_Name], holding: Holding | None) -> int 
         return None
     meant = [name.number for name in names if not name.spelled.isdisjoint(forms)]
     if not meant and (others := frozenset().union(*map(called, forms))):
-        meant = [name.number for name in names if not name.called.isdisjoint(others)]
+        meant = [name.number for name in names if not called(name.first).isdisjoint(others)]
     if meant:
         return meant[0] if len(meant) == 1 else None
     in_consonants = [name.number for name in names if _has_consonants(word.folded, forms[0], name)]
