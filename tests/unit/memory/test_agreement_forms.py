@@ -32,7 +32,8 @@ def _sentences() -> list[str]:
         needle
         for section in SECTIONS
         for form in agreement_forms._forms(section)
-        for needle in form.needles or ()
+        for needles in form.needles
+        for needle in needles
         if needle.isascii()
     )
     mixed = []

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from muniment.core.memos import Memo, remembered
 from muniment.core.text.analyzer import ascii_words
-from muniment.core.text.patterns import lazy_pattern, needles_of
+from muniment.core.text.patterns import Needles, lazy_pattern, needle_sets_of
 from muniment.core.text.word_lists import WordList, forms_in
 
 __all__ = ["SECTIONS", "has_form", "plain_sentence", "strength_of"]
@@ -48,27 +49,32 @@ def strength_of(section: str, plain: str) -> int:
 class _Form(NamedTuple):
     pattern: re.Pattern[str]
     strength: int
-    needles: frozenset[str] | None
-    """One of these stands in every sentence that has the form; None where they cannot be told."""
+    needles: tuple[Needles, ...]
+    """One of each of these stands in every sentence that has the form."""
 
 
 class _Section:
     """The forms of a section in order, by what a sentence must hold to have one."""
 
     def __init__(self, forms: Iterable[_Form]) -> None:
-        self._forms = [(form, _pieces().bits_of(form.needles)) for form in forms]
+        pieces = _pieces()
+        self._forms = [(form, [pieces.bits_of(needles) for needles in form.needles]) for form in forms]
         self._bits = 0
-        for _, bits in self._forms:
+        for bits in chain.from_iterable(needed for _, needed in self._forms):
             self._bits |= bits
+        self._possible: Memo[int, tuple[_Form, ...]] = Memo()
 
     def first_in(self, plain: str) -> _Form | None:
         """The first of the forms that a plain sentence has."""
-        held = _bits_held(plain)
-        if not held & self._bits:
-            return None
-        for form, bits in self._forms:
-            may_have = held & bits and (form.needles is None or any(needle in plain for needle in form.needles))
-            if may_have and form.pattern.search(plain) is not None:
+        held = _bits_held(plain) & self._bits
+        possible = self._possible.get(held)
+        if possible is None:
+            if len(self._possible) > _KEPT_MAX:
+                self._possible.clear()
+            forms = [form for form, needed in self._forms if all(held & bits for bits in needed)]
+            possible = self._possible[held] = tuple(forms)
+        for form in possible:
+            if form.pattern.search(plain) is not None:
                 return form
         return None
 
@@ -92,7 +98,7 @@ def _read(given: Iterable[tuple[str, int]]) -> Iterator[_Form]:
     """Forms of these patterns and strengths."""
     for pattern, strength in given:
         source = _spelled(pattern)
-        yield _Form(lazy_pattern(source), strength, needles_of(source))
+        yield _Form(lazy_pattern(source), strength, needle_sets_of(source))
 
 
 def _spelled(pattern: str) -> str:
@@ -107,6 +113,8 @@ def _spelled(pattern: str) -> str:
 _ANY, _BEYOND_ASCII = 1, 2
 """The bits of what words cannot tell: every sentence may hold it, or every one that has more than ASCII."""
 _RUN = re.compile("[a-z0-9]+")
+_LETTERS_MIN = 2
+"""A single letter tells nothing."""
 _KEPT_MAX = 1 << 16
 _KEPT_CHARS_MAX = 64
 
@@ -128,11 +136,11 @@ class _Pieces(Memo[str, int]):
         self._bits: dict[str, int] = {}
         self._pieces: dict[str, list[_Piece]] = {}
         for place, needle in enumerate(sorted(set(needles))):
-            runs = list(_RUN.finditer(needle))
-            if not needle.isascii() or not runs:
+            runs = _RUN.finditer(needle)
+            run = max(runs, key=lambda match: match.end() - match.start(), default=None)
+            if not needle.isascii() or run is None or len(run[0]) < _LETTERS_MIN:
                 self._bits[needle] = _ANY if needle.isascii() else _BEYOND_ASCII
                 continue
-            run = max(runs, key=lambda match: match.end() - match.start())
             self._bits[needle] = bit = 2 * _BEYOND_ASCII << place
             self._pieces.setdefault(run[0], []).append(_Piece(bit, run.start() > 0, run.end() < len(needle)))
         self._longest = max(map(len, self._pieces), default=0)
@@ -143,10 +151,10 @@ class _Pieces(Memo[str, int]):
         self._inside = re.compile("|".join(sorted(set(free))))
         self._beginnings, self._ends = tuple(begin), tuple(end)
 
-    def bits_of(self, needles: Iterable[str] | None) -> int:
+    def bits_of(self, needles: Iterable[str]) -> int:
         """The bits of needles of which one stands in a sentence."""
-        bits = _ANY if needles is None else 0
-        for needle in needles or ():
+        bits = 0
+        for needle in needles:
             bits |= self._bits[needle]
         return bits
 
@@ -172,7 +180,7 @@ class _Pieces(Memo[str, int]):
 @cache
 def _pieces() -> _Pieces:
     """Of the needles of all sections, numbered in order: made twice, it is the same."""
-    return _Pieces(needle for section in SECTIONS for form in _forms(section) for needle in form.needles or ())
+    return _Pieces(needle for form in chain.from_iterable(map(_forms, SECTIONS)) for needle in chain(*form.needles))
 
 
 @remembered(16)
