@@ -199,13 +199,28 @@ def _learnt(
 
 def top(scores: Scores, k: int) -> Ints:
     """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
-    total, places = scores.total, None
+    total = scores.total
+    places: Ints | None = None
     if scores.eligible is not None:
         (places,) = scores.eligible.nonzero()
         total = total[places]
+    if len(total) > _STEP * 2 * k:  # what is among the best of all is no worse than the last of the best of some
+        places, total = _best_of(total, places, _least(total[::_STEP], k))
     if len(total) > k:
-        least = np.partition(total, len(total) - k)[len(total) - k]
-        (kept,) = (total >= least).nonzero()
-        places, total = kept if places is None else places[kept], total[kept]
+        places, total = _best_of(total, places, _least(total, k))
     order = (-total).argsort(kind="stable")[:k]
     return order if places is None else places[order]
+
+
+_STEP = 16
+"""Of a large scope every so many turns are looked at first."""
+
+
+def _least(total: npt.NDArray[np.float64], k: int) -> float:
+    """What the last of the best `k` has."""
+    return float(np.partition(total, len(total) - k)[len(total) - k])
+
+
+def _best_of(total: npt.NDArray[np.float64], places: Ints | None, least: float) -> tuple[Ints, npt.NDArray[np.float64]]:
+    (kept,) = (total >= least).nonzero()
+    return kept if places is None else places[kept], total[kept]
