@@ -69,7 +69,7 @@ class _Section:
         held = _bits_held(plain) & self._bits
         possible = self._possible.get(held)
         if possible is None:
-            if len(self._possible) > _KEPT_MAX:
+            if len(self._possible) > _POSSIBLE_MAX:
                 self._possible.clear()
             forms = [form for form, needed in self._forms if all(held & bits for bits in needed)]
             possible = self._possible[held] = tuple(forms)
@@ -115,7 +115,7 @@ _ANY, _BEYOND_ASCII = 1, 2
 _RUN = re.compile("[a-z0-9]+")
 _LETTERS_MIN = 2
 """A single letter tells nothing."""
-_KEPT_MAX = 1 << 16
+_KEPT_MAX, _POSSIBLE_MAX = 1 << 16, 1 << 12
 _KEPT_CHARS_MAX = 64
 
 
