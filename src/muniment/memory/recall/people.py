@@ -198,9 +198,9 @@ def _words(text: str) -> Iterator[_Word]:
         if folded in seen or folded in small or len(word) < 2 or word.isdecimal():
             continue
         has_capital = word[0].isupper()
-        begins = start == 0 or _ENDS.search(text, max(0, start - 4), start) is not None
         if not has_capital and is_cased and word[0].islower():
             continue
+        begins = start == 0 or _ENDS.search(text, max(0, start - 4), start) is not None
         seen.add(folded)
         if len(seen) > WORDS_MAX:
             return
@@ -218,10 +218,10 @@ def _meant(word: _Word, names: Sequence[_Name], holding: Holding | None) -> int 
     if meant:
         return meant[0] if len(meant) == 1 else None
     in_consonants = [name.number for name in names if _has_consonants(word.folded, forms[0], name)]
-    if in_consonants or not _may_be_slip(word, holding):
+    if in_consonants:
         return in_consonants[0] if len(in_consonants) == 1 else None
     meant = [name.number for name in names if any(is_slip(form, name.first) for form in forms)]
-    return meant[0] if len(meant) == 1 else None
+    return meant[0] if len(meant) == 1 and _may_be_slip(word, holding) else None
 
 
 def _is_odd(folded: str) -> bool:
