@@ -6,6 +6,7 @@ a store of before is caught up a piece at a time, by what is written to it, or a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,11 +28,12 @@ from muniment.memory.episodes.extracts import (
     merge_extracts,
     size_of,
 )
-from muniment.memory.turn_reading import TurnRow, live_turns
+from muniment.memory.turn_reading import LiveTurn, TurnRow, live_turns
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.memory.episodes.turns import ReadTurn
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["SessionExtracts", "StoredExtracts", "read_extracts"]
 
@@ -48,11 +50,20 @@ class _Place(NamedTuple):
 class SessionExtracts:
     """See `SessionFold`."""
 
-    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
+    def extend(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]] | None = None,
+    ) -> None:
         ended = last_seq // STRETCH - (last_seq - written) // STRETCH
         if ended and not is_reserved(user_id):
             tx.do(Lock(("extracts", user_id)))
-            _extend(tx, user_id, session_id, last_seq, ended + CATCH_UP_MAX)
+            fresh = None if said is None else _Fresh(last_seq - written + 1, said)
+            _extend(tx, user_id, session_id, last_seq, ended + CATCH_UP_MAX, fresh)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         places = sorted({place for place in by_ids(tx, ENTRIES, entry_ids, into=_Place) if not is_reserved(place[0])})
@@ -115,22 +126,40 @@ def _of_session(user_id: str, session_id: str) -> tuple[Condition, ...]:
     return ("user_id", "=", user_id), ("session_id", "=", session_id)
 
 
-def _extend(tx: Transaction, user_id: str, session_id: str, last_seq: int, stretches_max: int) -> None:
+class _Fresh(NamedTuple):
+    """What was just written to a session: all turns from an entry on, with their texts."""
+
+    first: int
+    said: Sequence[tuple[LedgerEntry, str]]
+
+    def turns(self, at: int) -> dict[int, ReadTurn]:
+        """Those of a stretch, by their number."""
+        inside = self.said[bisect_left(self.said, at, key=_seq) : bisect_left(self.said, at + STRETCH, key=_seq)]
+        return {entry.seq: LiveTurn.of_entry(entry, text).read for entry, text in inside}
+
+
+def _seq(said: tuple[LedgerEntry, str]) -> int:
+    return said[0].seq
+
+
+def _extend(
+    tx: Transaction, user_id: str, session_id: str, last_seq: int, stretches_max: int, fresh: _Fresh | None = None
+) -> None:
     """Write the extracts of stretches that have ended and have none yet, from the first that lacks one."""
     where = (*_of_session(user_id, session_id), ("level", "=", 0))
     last = first(tx, EXTRACTS, where, order=("user_id", "session_id", "level", "first"), descending=True)
     start = 1 if last is None else last.first + STRETCH
     end = min(last_seq // STRETCH * STRETCH, start - 1 + stretches_max * STRETCH)
     for at in range(start, end + 1, STRETCH):
-        _insert(tx, user_id, session_id, 0, at)
+        _insert(tx, user_id, session_id, 0, at, fresh)
         for level in range(1, LEVELS):
             if (at + STRETCH - 1) % size_of(level):
                 break
             _insert(tx, user_id, session_id, level, first_of(level, at))
 
 
-def _insert(tx: Transaction, user_id: str, session_id: str, level: int, at: int) -> None:
-    extract = _extract_at(tx, user_id, session_id, level, at)
+def _insert(tx: Transaction, user_id: str, session_id: str, level: int, at: int, fresh: _Fresh | None = None) -> None:
+    extract = _extract_at(tx, user_id, session_id, level, at, fresh)
     insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, level, at, encode_extract(extract))])
 
 
@@ -146,9 +175,11 @@ def _remake(tx: Transaction, level: int, places: Sequence[_Place]) -> int:
     return changed
 
 
-def _extract_at(reader: Reader, user_id: str, session_id: str, level: int, at: int) -> Extract:
+def _extract_at(
+    reader: Reader, user_id: str, session_id: str, level: int, at: int, fresh: _Fresh | None = None
+) -> Extract:
     if level == 0:
-        return extract_turns(list(_turns(reader, user_id, session_id, at).values()))
+        return extract_turns(list(_turns(reader, user_id, session_id, at, fresh).values()))
     inside: tuple[Condition, ...] = (
         ("level", "=", level - 1),
         ("first", ">=", at),
@@ -165,12 +196,16 @@ def _merged(reader: Reader, user_id: str, session_id: str, parts: Sequence[Extra
     return merge_extracts(parts, {turn.seq: turn.read for turn in live_turns(reader, rows)})
 
 
-def _turns(reader: Reader, user_id: str, session_id: str, at: int) -> dict[int, ReadTurn]:
+def _turns(reader: Reader, user_id: str, session_id: str, at: int, fresh: _Fresh | None = None) -> dict[int, ReadTurn]:
     """The turns of a stretch that were not forgotten, by their number."""
-    inside: tuple[Condition, ...] = (("seq", ">=", at), ("seq", "<", at + STRETCH), ("receipt_id", "=", None))
-    where = (*_of_session(user_id, session_id), *inside)
-    rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
-    return {turn.seq: turn.read for turn in live_turns(reader, rows)}
+    end = at + STRETCH if fresh is None else min(at + STRETCH, fresh.first)
+    found: dict[int, ReadTurn] = {}
+    if at < end:
+        inside: tuple[Condition, ...] = (("seq", ">=", at), ("seq", "<", end), ("receipt_id", "=", None))
+        where = (*_of_session(user_id, session_id), *inside)
+        rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
+        found = {turn.seq: turn.read for turn in live_turns(reader, rows)}
+    return found if fresh is None else found | fresh.turns(at)
 
 
 def _made_again(reader: Reader, user_id: str, session_id: str, last_seq: int) -> dict[tuple[int, int], Extract]:

@@ -23,7 +23,7 @@ def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: 
             "score": found.ranked.chance,
             "ts": turn.ts,
             "sources": (turn.id,),
-            "why": (*found.reasons, *why),
+            "why": found.reasons + why,
             "parts": dict(found.ranked.parts),
             "session_id": turn.session_id,
             "speaker": turn.call or turn.speaker,

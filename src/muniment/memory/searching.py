@@ -47,7 +47,7 @@ class FoundTurn(NamedTuple):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it was found, and what of it something newer says otherwise."""
-        return (*self.ranked.reasons, *reasons_of(self.superseded))
+        return self.ranked.reasons + reasons_of(self.superseded) if self.superseded else self.ranked.reasons
 
 
 def load_index(

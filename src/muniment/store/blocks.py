@@ -105,7 +105,7 @@ class _BlockData(NamedTuple):
 def list_blocks(reader: Reader, place: BlockScope) -> list[Listed]:
     """The blocks of a place, in order."""
     rows = select(reader, table(place.table), place.where, into=_BlockRow, order=place.order)
-    return [Listed(*row) for row in rows]
+    return list(map(Listed._make, rows))
 
 
 def _data(reader: Reader, place: BlockScope, firsts: Sequence[int]) -> list[bytes]:

@@ -99,8 +99,18 @@ class SessionFold(Protocol):
     """What the entries of a session come to, stretch by stretch. It changes in the transactions that write and forget
     them."""
 
-    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
-        """A session has so many entries more, up to this one."""
+    def extend(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]] | None = None,
+    ) -> None:
+        """A session has so many entries more, up to this one. `said` are the turns among them with their texts, where
+        the caller has them at hand: they are not read again.
+        """
         ...
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:

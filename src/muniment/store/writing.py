@@ -227,9 +227,9 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         for row, item in zip(rows, admitted, strict=True)
     ]
     _project(ctx, tx, entries)
-    ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows))
+    said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
+    ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
     if ctx.policy.ledger.index_turns:
-        said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
         prepared = [(batch.ids[place], batch.prepared[place]) for place in fresh if place in batch.prepared]
         turns = _Turns(scope, said, prepared)
         if pending is None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.patterns import needles_of
+from muniment.core.text.patterns import needle_sets_of, needles_of
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,20 @@ def test_the_words_that_a_match_cannot_do_without(pattern: str, needles: set[str
     assert needles_of(pattern) == needles
 
 
+@pytest.mark.parametrize(
+    ("pattern", "sets"),
+    [
+        ("never", [{"never"}]),
+        ("(?:is|are) (?:now )?(?:fine|okay|allowed)", [{"fine", "okay", "allowed"}]),
+        (r"please\s+(?:now )?remember", [{"remember"}, {"please"}]),
+        ("please|never", [{"please", "never"}]),
+        ("[a-z]+", []),
+    ],
+)
+def test_a_match_holds_a_word_of_each_set(pattern: str, sets: list[set[str]]) -> None:
+    assert list(needle_sets_of(pattern)) == sets
+
+
 def test_a_pattern_that_is_not_understood_is_refused() -> None:
     with pytest.raises(ValueError, match="not a pattern"):
         needles_of("never)")
@@ -71,3 +85,6 @@ def test_whatever_is_matched_holds_one_of_them(pattern: str, text: str) -> None:
     needles = needles_of(pattern)
     if needles is not None and compiled.search(text) is not None:
         assert any(needle in text for needle in needles)
+        assert needle_sets_of(pattern)
+    if compiled.search(text) is not None:
+        assert all(any(needle in text for needle in needles) for needles in needle_sets_of(pattern))

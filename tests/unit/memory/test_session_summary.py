@@ -321,3 +321,19 @@ def test_every_agreement_of_a_session_is_in_its_summary(make: Maker, seed: int) 
     assert {line.text for line in summary_of(mem) if line.kind} == said
     assert mem.verify().ok
     assert mem._ctx.engine.read("default", lambda reader: reader.do(Count("extracts"))) >= len(turns) // STRETCH
+
+
+@pytest.mark.parametrize("size", [1, 7, 47, 48, 49, 130])
+def test_what_was_just_written_gives_the_rows_that_the_ledger_gives(any_mem: Memory, size: int) -> None:
+    turns = chatter(150)
+    turns[2], turns[60] = ("user", BAN), ("user", "Use short sentences. " * 600)
+    turns[90] = ("assistant", "I'll send you the invoice on Friday. Password: hunter2-hunter2")
+    for at in range(0, len(turns), size):
+        fill(any_mem, turns[at : at + size])
+        if at % 3 == 0:
+            run = any_mem.run(user_id="ana", session_id="s1", run_id="run-ana-s1")
+            run.observe_tool("search", content="never mind " * at, args={"query": "harbour"})
+    written = rows_of(any_mem)
+    assert len(written) >= 150 // STRETCH
+    any_mem.store.rebuild()
+    assert rows_of(any_mem) == written

@@ -314,6 +314,8 @@ def analyze(text: str, words: Sequence[str] | None = None) -> list[str]:
     """
     if text.isascii():
         composed = folded = text.lower()
+        if text.isalpha() and folded not in _telling():  # a word by itself
+            return list(_TERMS[folded])
         pattern, is_plain = _ASCII_TOKEN, _MORE_THAN_WORDS.search(text) is None
     else:
         composed = _composed(text)

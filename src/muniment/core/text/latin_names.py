@@ -47,11 +47,15 @@ def _hangul() -> tuple[tuple[str, ...], ...]:
 # -- sign by sign -----------------------------------------------------------------------------------------
 
 
-@remembered(4096)
 def plain(word: str) -> str:
     """A word in the letters a–z: without accents, Cyrillic, Greek, Hangul and kana as they are spoken, of Arabic and
     Hebrew the consonants. Empty where it has none of these, as a word in Chinese.
     """
+    return word[:_CHARS_MAX].lower() if word.isascii() and word.isalpha() else _plain(word)
+
+
+@remembered(4096)
+def _plain(word: str) -> str:
     word = word[:_CHARS_MAX].casefold()
     if not word.isascii():
         word = plain_letters(unicodedata.normalize("NFKC", word))

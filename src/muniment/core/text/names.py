@@ -191,7 +191,7 @@ def capitalised(text: str) -> Iterator[tuple[str, bool]]:
     for match in (_ASCII_CAPITALISED if text.isascii() else _CAPITALISED).finditer(text):
         word, start = match[0], match.start()
         before = text[start - 1 : start]
-        if before.isalnum() or not word[0].isupper() or _is_no_name(word):
+        if before.isalnum() or not word[0].isupper() or word.casefold() in _no_names():
             continue
         is_told = start == end + 1 or (before == " " and _is_small(text, start - 1))
         if is_told:
@@ -206,10 +206,10 @@ def _is_small(text: str, end: int) -> bool:
     return (word[:1].islower() and word[-1] not in ".!?:") or word.casefold() in stop_words("english")
 
 
-@remembered(4096)
-def _is_no_name(word: str) -> bool:
-    folded = word.casefold()
-    return folded in stop_words("english") or folded in MONTHS or folded in _WEEKDAYS
+@cache
+def _no_names() -> frozenset[str]:
+    """Words that are no names though they are written with a capital."""
+    return stop_words("english") | MONTHS.keys() | _WEEKDAYS
 
 
 def name_terms(text: str) -> list[str]:

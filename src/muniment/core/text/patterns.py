@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Set
 from typing import Any, NamedTuple, cast
 
-__all__ = ["Needles", "Sign", "lazy_pattern", "needles_of", "sign"]
+__all__ = ["Needles", "Sign", "lazy_pattern", "needle_sets_of", "needles_of", "sign"]
 
 
 class _Lazy:
@@ -66,8 +66,27 @@ def needles_of(source: str) -> Needles | None:
     found, at = _alternatives(source, 0)
     if at != len(source):
         raise ValueError(f"not a pattern that is understood here, from {at} on: {source!r:.200}")
-    if found is None:
-        return None
+    return None if found is None else _shortest(found)
+
+
+def needle_sets_of(source: str) -> tuple[Needles, ...]:
+    """Sets of words: of each of them every text holds one that a pattern is found in. Those of `needles_of`, and where
+    the pattern is no choice of several, the longest of the others that it asks for.
+    """
+    told, at = _told(source, 0)
+    if at < len(source):
+        best = needles_of(source)
+        return () if best is None else (best,)
+    sets = [_shortest(each) for each in told if len(each) <= _NEEDLES_MAX]
+    best = _best(sets)
+    if best is None:
+        return ()
+    long = [each for each in sets if each != best and sum(map(len, each)) >= _LONG * len(each)]
+    return best, *sorted(long, key=lambda each: (-sum(map(len, each)) / len(each), sorted(each)))[:1]
+
+
+def _shortest(found: Needles) -> Needles:
+    """Without those that hold another one."""
     return frozenset(word for word in found if not any(word != other and other in word for other in found))
 
 
@@ -81,6 +100,12 @@ def _alternatives(source: str, at: int) -> tuple[Needles | None, int]:
 
 def _sequence(source: str, at: int) -> tuple[Needles | None, int]:
     """The best needles of what stands one after the other, and where it ends."""
+    told, at = _told(source, at)
+    return _best(told), at
+
+
+def _told(source: str, at: int) -> tuple[list[Needles], int]:
+    """The needles of each part of what stands one after the other, and where it ends."""
     told: list[Needles] = []
     run = ""
     while at < len(source) and source[at] not in "|)":
@@ -99,7 +124,7 @@ def _sequence(source: str, at: int) -> tuple[Needles | None, int]:
             run = ""
     if run:
         told.append(frozenset((run,)))
-    return _best(told), at
+    return told, at
 
 
 def _part(source: str, at: int) -> tuple[str | None, int, Needles | None, bool]:

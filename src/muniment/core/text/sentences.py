@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from muniment.core.text.patterns import lazy_pattern
 
 __all__ = ["sentence_spans"]
 
 _SHORT = frozenset(("mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "approx", "jr", "sr"))
 # Possessive, and only from the start of a run: a page of dots is read once, not once for each of them. The sign that it
 # begins with stands before the alternatives, so that the rest of a text is passed over without trying them.
-_END = re.compile(
+_END = lazy_pattern(
     r"[.!?…。！？\n](?:(?<=\n)\n*+|(?<=[。！？])[。！？]*+[”’」』）]*+"
     r"|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"'”’)\]]*+(?=\s))"
 )

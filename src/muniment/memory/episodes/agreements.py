@@ -88,14 +88,18 @@ def _read(role: str, sentence: str) -> tuple[AgreementKind, int] | None:
     strength = strength_of("constraint", plain) if role == "user" else 0
     if strength == _BEYOND_DOUBT or (strength and not has_form("momentary", plain)):
         return "constraint", strength
-    is_own_word = not has_form("conditional", plain) and (role == "user" or not has_form("not said so", plain))
-    if is_own_word and role == "user" and (strength := strength_of("decision", plain)):
+    if role == "user" and (strength := strength_of("decision", plain)) and _is_own_word(role, plain):
         return "decision", strength
-    if is_own_word and (strength := strength_of("commitment", plain)):
+    if (strength := strength_of("commitment", plain)) and _is_own_word(role, plain):
         return "commitment", strength
     if has_form("done", plain) and not has_form("not done", plain):
         return "end", 1
     return None
+
+
+def _is_own_word(role: str, plain: str) -> bool:
+    """Is it said as it stands, on no condition, and not as an example?"""
+    return not has_form("conditional", plain) and (role == "user" or not has_form("not said so", plain))
 
 
 @remembered(8192)

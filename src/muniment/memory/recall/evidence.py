@@ -65,6 +65,7 @@ SIGNS = (
     "near_window",  # nearness of the turns around it
 )
 """The signs, in the order of the columns of `read_signs`."""
+_COLUMNS = {name: column for column, name in enumerate(SIGNS)}
 FIRST = 10
 """The best of a query is sought among so many: `read_signs` is given no fewer, where there are."""
 _FALL = 1 - 1e-4
@@ -90,25 +91,21 @@ def read_signs(
     among = np.array(order, np.int64)
     own, unheard = _coverage(query, index, said, order)
     around = (_part(scores, "words", among) + _part(scores, "kinds", among)) * scores.unit
-    near = _part(scores, "dense_turn", among) / (policy.dense_turn or 1.0) / 3
     worths = worths[:count]
-    found = (
-        dict.fromkeys(SIGNS, 0.0)
-        | {
-            "own": own,
-            "around": around,
-            "of_best": worths / worths[0] if count and worths[0] > 0 else 0.0,
-            "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns worth the same share a place
-            "best_own": own[:FIRST].max(initial=0.0),
-            "best_around": around[:FIRST].max(initial=0.0),
-            "unheard": unheard,
-            "asks": stand_in(index.kept("only asks", lambda: only_asking(index)), among),
-            "by_asker": _part(scores, "role", among) > 0,
-            "turn_words": np.log1p(index.length[among]) / 5,
-            "query_words": math.log1p(len(query.slots)) / 3,
-            "turns": math.log1p(len(index.ts)) / 8,
-        }
-    )
+    found = {
+        "own": own,
+        "around": around,
+        "of_best": worths / worths[0] if count and worths[0] > 0 else 0.0,
+        "place": np.log1p(np.searchsorted(-worths, -worths)),  # turns worth the same share a place
+        "best_own": own[:FIRST].max(initial=0.0),
+        "best_around": around[:FIRST].max(initial=0.0),
+        "unheard": unheard,
+        "asks": stand_in(index.kept("only asks", lambda: only_asking(index)), among),
+        "by_asker": _part(scores, "role", among) > 0,
+        "turn_words": np.log1p(index.length[among]) / 5,
+        "query_words": math.log1p(len(query.slots)) / 3,
+        "turns": math.log1p(len(index.ts)) / 8,
+    }
     if query.speaker is not None:
         is_named = index.speaker[among] == query.speaker
         found |= {"by_named": is_named, "by_other": ~is_named, "other_own": own[~is_named][:FIRST].max(initial=0.0)}
@@ -116,11 +113,12 @@ def read_signs(
         is_within = scores.parts["time"][among] > 0
         found |= {"in_time": is_within, "out_of_time": ~is_within}
     if "dense_turn" in scores.parts:
+        near = _part(scores, "dense_turn", among) / (policy.dense_turn or 1.0) / 3
         window = _part(scores, "dense_window", among) / (policy.dense_window or 1.0) / 3
         found |= {"near": near, "best_near": near[:FIRST].max(initial=0.0), "near_window": window}
-    signs = np.empty((count, len(SIGNS)))
-    for column, name in enumerate(SIGNS):
-        signs[:, column] = found[name]
+    signs = np.zeros((count, len(SIGNS)))
+    for name, values in found.items():
+        signs[:, _COLUMNS[name]] = values
     return signs
 
 

@@ -8,7 +8,7 @@ it. Where nobody is named, everybody counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,26 +43,26 @@ _QUESTION = term_hash(QUESTION)
 def read_found(query: Query, index: ScopeIndex, policy: RecallPolicy, scores: Scores) -> Array:
     """The signs of a query: one row."""
     weights = slot_weights(query, index, [len(index.postings(slot.term)[0]) for slot in query.slots])
-    telling = ~index.kept("asks", lambda: _asks(index))
+    telling = index.kept("tells", lambda: _tells(index))
     if scores.eligible is not None:
         telling = telling & scores.eligible
-    theirs, others = telling, np.zeros(len(telling), bool)
+    (theirs,) = telling.nonzero()
+    others = theirs[:0]
     if query.speaker is not None:
-        is_named = index.speaker == query.speaker
-        theirs, others = telling & is_named, telling & ~is_named
-    said = _said(query, index, weights)
-    heard = sum([scores.parts[name] for name in ("words", "kinds") if name in scores.parts], np.zeros(len(telling)))
-    near = scores.parts.get("dense_turn", np.zeros(len(telling))) / (policy.dense_turn or 1.0) / 3
+        is_named = index.speaker[theirs] == query.speaker
+        theirs, others = theirs[is_named], theirs[~is_named]
+    says, rival = _said(query, index, weights, (theirs, others))
+    heard = [part[theirs] for name in ("words", "kinds") if (part := scores.parts.get(name)) is not None]
     found = {
-        "says": _most(said, theirs),
-        "hears": _most(heard, theirs) * scores.unit,
-        "rival": _most(said, others),
-        "part": 0.0 if query.speaker is None else _part(query, index, weights, theirs, others),
+        "says": says,
+        "hears": _most(sum(heard, np.zeros(len(theirs)))) * scores.unit,
+        "rival": rival,
+        "part": 0.0 if query.speaker is None else _part(query, index, weights, telling),
         "named": query.speaker is not None,
         "query_words": math.log1p(len(query.slots)) / 3,
         "turns": math.log1p(len(index.ts)) / 8,
-        "nearest": _most(near, theirs),
-        "rival_nearest": _most(near, others),
+        "nearest": _nearest(policy, scores, theirs),
+        "rival_nearest": _nearest(policy, scores, others),
     }
     return np.array([[float(found[name]) for name in FOUND_SIGNS]])
 
@@ -89,18 +89,20 @@ def _names(speakers: Sequence[str]) -> frozenset[str]:
     return frozenset(term for name in speakers for term in analyze(name))
 
 
-def _asks(index: ScopeIndex) -> Flags:
-    asks = np.zeros(len(index.ts), bool)
-    asks[index.postings(_QUESTION)[0]] = True
-    return asks
+def _tells(index: ScopeIndex) -> Flags:
+    tells = np.ones(len(index.ts), bool)
+    tells[index.postings(_QUESTION)[0]] = False
+    return tells
 
 
-def _said(query: Query, index: ScopeIndex, weights: Sequence[float]) -> Array:
-    """For every turn the share of the query's weight that its best passage says; what may stand for a word, in part."""
+def _said(query: Query, index: ScopeIndex, weights: Sequence[float], groups: Iterable[Ints]) -> list[float]:
+    """For groups of turns the most of the query's weight, a share, that one passage of theirs says; what may stand for
+    a word, in part.
+    """
     parts = index.parts
     held, whole = np.zeros(len(index.ts) if parts is None else len(parts.turn)), sum(weights)
     if not whole:
-        return np.zeros(len(index.ts))
+        return [0.0 for _ in groups]
     for place, (slot, weight) in enumerate(zip(query.slots, weights, strict=True)):
         if not weight:
             continue
@@ -114,22 +116,28 @@ def _said(query: Query, index: ScopeIndex, weights: Sequence[float]) -> Array:
             held += weight * share
         else:
             held[said] += weight
-    return (held if parts is None else np.maximum.reduceat(held, parts.first)) / whole
+    return [_most(held[turns if parts is None else parts.of(turns)[0]]) / whole for turns in groups]
 
 
 def _passages(index: ScopeIndex, term: int) -> Ints:
     return (index.postings(term) if index.parts is None else index.part_postings(term))[0]
 
 
-def _most(values: Array, among: Flags) -> float:
-    return float(values.max(initial=0.0, where=among))
+def _most(values: Array) -> float:
+    return float(values.max(initial=0.0))
 
 
-def _part(query: Query, index: ScopeIndex, weights: Sequence[float], theirs: Flags, others: Flags) -> float:
+def _nearest(policy: RecallPolicy, scores: Scores, turns: Ints) -> float:
+    near = scores.parts.get("dense_turn")
+    return 0.0 if near is None else _most(near[turns] / (policy.dense_turn or 1.0) / 3)
+
+
+def _part(query: Query, index: ScopeIndex, weights: Sequence[float], telling: Flags) -> float:
     whole = sum(weights)
     total = 0.0
     for slot, weight in zip(query.slots, weights, strict=True):
         said = index.postings(slot.term)[0]
-        own, rest = int(np.count_nonzero(theirs[said])), int(np.count_nonzero(others[said]))
-        total += weight * (own + 0.5) / (own + rest + 1)
+        said = said[telling[said]]
+        own = int(np.count_nonzero(index.speaker[said] == query.speaker))
+        total += weight * (own + 0.5) / (len(said) + 1)
     return total / whole - 0.5 if whole else 0.0

@@ -9,6 +9,7 @@ then ranks without it. Only the best candidates are looked at, so that the size 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ _TOLD = {
     "opens": "opens its session",
     "answers": "answers a question",
 }
+_TOLD_AT = [(place, _TOLD[name]) for place, name in enumerate(TRAITS) if name in _TOLD]
 _TOLD_MIN = 0.08
 """A trait is named as a reason where it is worth so much."""
 _QUESTION = term_hash(QUESTION)
@@ -59,14 +61,18 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
     session = index.session[among]
     held = {
         "covers": _covered(query, index, among),
-        "session": np.zeros(len(among)) if words is None else _elsewhere(session, words[among]),
+        "session": None if words is None else _elsewhere(session, words[among]),
         "opens": index.kept("opens", lambda: _opens(index.session))[among],
         "answers": _answers(index, among),
-        "assistant": np.zeros(len(among)) if query.addressed else nameless_assistant(index)[among],
-        "named": index.speaker[among] == query.speaker if query.speaker is not None else np.zeros(len(among)),
-        "near": np.zeros(len(among)) if dense is None or dense.turn is None else _nearness(dense.turn, among),
+        "assistant": None if query.addressed else nameless_assistant(index)[among],
+        "named": None if query.speaker is None else index.speaker[among] == query.speaker,
+        "near": None if dense is None or dense.turn is None else _nearness(dense.turn, among),
     }
-    return np.stack([np.asarray(held[name], np.float64) for name in TRAITS], axis=1)
+    traits = np.zeros((len(among), len(TRAITS)))
+    for column, name in enumerate(TRAITS):
+        if (values := held[name]) is not None:
+            traits[:, column] = values
+    return traits
 
 
 def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
@@ -89,7 +95,8 @@ def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
 
 def _elsewhere(session: Ints, words: Array) -> Array:
     """For each candidate the best match among the others of its session."""
-    others = np.where((session[:, np.newaxis] == session) & ~np.eye(len(session), dtype=bool), words, 0.0)
+    others = np.where(session[:, np.newaxis] == session, words, 0.0)
+    np.fill_diagonal(others, 0.0)
     found: Array = others.max(axis=1, initial=0.0)
     return found
 
@@ -143,12 +150,12 @@ def worth_of(base: Array, added: Array) -> Array:
 
 
 class Lifted(NamedTuple):
-    """What the traits of one candidate add."""
+    """What the traits of candidates add."""
 
-    added: Array
+    added: Mapping[int, Sequence[float]]
+    """By ordinal, trait by trait."""
 
-    def told(self) -> list[str]:
-        """In words, the traits that lift it."""
-        return [
-            said for place, name in enumerate(TRAITS) if (said := _TOLD.get(name)) and self.added[place] >= _TOLD_MIN
-        ]
+    def told(self, ordinal: int) -> list[str]:
+        """In words, the traits that lift a turn."""
+        added = self.added.get(ordinal)
+        return [] if added is None else [said for place, said in _TOLD_AT if added[place] >= _TOLD_MIN]

@@ -61,6 +61,13 @@ class _Name(NamedTuple):
     words: tuple[str, ...]
     whole: str
     """All of it, casefolded."""
+    spelled: frozenset[str]
+    """The first word in plain letters, and all of it."""
+
+    @property
+    def first(self) -> str:
+        """The first word in plain letters."""
+        return plain(self.words[0])
 
 
 def speakers_named(text: str, speakers: Sequence[str], holding: Holding | None = None) -> list[Named]:
@@ -93,7 +100,10 @@ def _read_names(speakers: Sequence[str]) -> Iterator[_Name]:
             continue
         words = _WORD.findall(_BESIDE.split(whole, maxsplit=1)[0]) or _WORD.findall(whole)
         without_title = [word for place, word in enumerate(words) if word not in _TITLES or place == len(words) - 1]
-        yield _Name(number, tuple(without_title) or (whole,), whole)
+        found = tuple(without_title) or (whole,)
+        first = plain(found[0])
+        spelled = frozenset((first, plain(whole)) if len(found) > 1 else (first,))
+        yield _Name(number, found, whole, spelled)
 
 
 def _exact(
@@ -188,9 +198,9 @@ def _words(text: str) -> Iterator[_Word]:
         if folded in seen or folded in small or len(word) < 2 or word.isdecimal():
             continue
         has_capital = word[0].isupper()
-        begins = start == 0 or _ENDS.search(text, max(0, start - 4), start) is not None
         if not has_capital and is_cased and word[0].islower():
             continue
+        begins = start == 0 or _ENDS.search(text, max(0, start - 4), start) is not None
         seen.add(folded)
         if len(seen) > WORDS_MAX:
             return
@@ -202,15 +212,16 @@ def _meant(word: _Word, names: Sequence[_Name], holding: Holding | None) -> int 
     forms = [form for form in map(plain, _forms(word.folded)) if len(form) > 1]
     if not forms or (is_everyday_word(forms[0]) and not word.has_capital):
         return None
-    for reading in _READINGS:
-        meant = [name.number for name in names if any(reading(form, name) for form in forms)]
-        if meant:
-            return meant[0] if len(meant) == 1 else None
+    meant = [name.number for name in names if not name.spelled.isdisjoint(forms)]
+    if not meant and (others := frozenset().union(*map(called, forms))):
+        meant = [name.number for name in names if not called(name.first).isdisjoint(others)]
+    if meant:
+        return meant[0] if len(meant) == 1 else None
     in_consonants = [name.number for name in names if _has_consonants(word.folded, forms[0], name)]
-    if in_consonants or not _may_be_slip(word, holding):
+    if in_consonants:
         return in_consonants[0] if len(in_consonants) == 1 else None
-    meant = [name.number for name in names if any(is_slip(form, plain(name.words[0])) for form in forms)]
-    return meant[0] if len(meant) == 1 else None
+    meant = [name.number for name in names if any(is_slip(form, name.first) for form in forms)]
+    return meant[0] if len(meant) == 1 and _may_be_slip(word, holding) else None
 
 
 def _is_odd(folded: str) -> bool:
@@ -239,20 +250,8 @@ def _forms(folded: str) -> Iterator[str]:
                 return
 
 
-def _is_same(form: str, name: _Name) -> bool:
-    return form == plain(name.words[0]) or (len(name.words) > 1 and form == plain(name.whole))
-
-
-def _is_called(form: str, name: _Name) -> bool:
-    return not called(form).isdisjoint(called(plain(name.words[0])))
-
-
-_READINGS = (_is_same, _is_called)
-"""The surer first."""
-
-
 def _has_consonants(folded: str, form: str, name: _Name) -> bool:
     """Is one of the two written without its vowels, and are the consonants the same?"""
     if is_abjad(folded) == is_abjad(name.whole) or len(without_vowels(form)) < _CONSONANTS_MIN:
         return False
-    return without_vowels(form) == without_vowels(plain(name.words[0]))
+    return without_vowels(form) == without_vowels(name.first)

@@ -84,8 +84,7 @@ def rank(
     for place, ordinal in enumerate(best):
         parts = {name: value for name, value in zip(names, values[place], strict=True) if value}
         reasons = told.of(said.held(ordinal), parts)
-        if ordinal in lifted:
-            reasons += lifted[ordinal].told()
+        reasons += lifted.told(ordinal)
         if ordinal in covering:
             reasons.append(covering[ordinal])
         if shifts[place]:
@@ -133,8 +132,8 @@ class _Placed(NamedTuple):
     order: Order
     places: npt.NDArray[np.float64]
     """What each place is worth."""
-    lifted: Mapping[int, Lifted]
-    """What was learnt of the best, by ordinal."""
+    lifted: Lifted
+    """What was learnt of the best."""
     covering: Mapping[int, str]
     """Why one stands higher or lower for the others, in words, by ordinal."""
 
@@ -161,7 +160,7 @@ def _placed(
     if reach is not None:
         reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
     pool = top(scores, max(k, POOL, policy.newest_reach, policy.diversity_pool))
-    lifted: Mapping[int, Lifted] = {}
+    lifted = Lifted({})
     if policy.ranking:
         pool, scores, lifted = _learnt(asked, index, policy, pool, scores, dense)
     pool, places, covering = cover(asked, index, policy, pool, scores)
@@ -172,8 +171,11 @@ def _placed(
 
 def _learnt(
     query: Query, index: ScopeIndex, policy: RecallPolicy, pool: Ints, scores: Scores, dense: Dense | None
-) -> tuple[Ints, Scores, Mapping[int, Lifted]]:
-    """The pool with its best put in order by what was learnt, the scores with what that adds, and what it is."""
+) -> tuple[Ints, Scores, Lifted]:
+    """The pool with its best put in order by what was learnt, the scores with what that adds, and what it is.
+
+    The totals of the pool are changed where they stand: a scope may have many, and who scored it hands them over.
+    """
     best, rest = pool[:POOL], pool[POOL:]
     base = scores.total[best]
     made = ranking(policy.ranking)
@@ -182,7 +184,7 @@ def _learnt(
     )
     worth = worth_of(base, added_by)
     order = np.lexsort((best, -worth))
-    total, added = scores.total.copy(), np.zeros(len(scores.total))
+    total, added = scores.total, np.zeros(len(scores.total))
     total[best] = worth
     added[best] = worth - base
     if len(rest):  # none of those that were not looked at stands above one that was
@@ -191,19 +193,34 @@ def _learnt(
         total[rest] -= over
         added[rest] = -over
     parts = {**scores.parts, "learnt": added}
-    lifted = {ordinal: Lifted(added_by[place]) for place, ordinal in enumerate(best.tolist())}
-    return np.concatenate((best[order], rest)), scores._replace(total=total, parts=parts), lifted
+    lifted = Lifted(dict(zip(best.tolist(), added_by.tolist(), strict=True)))
+    return np.concatenate((best[order], rest)), scores._replace(parts=parts), lifted
 
 
 def top(scores: Scores, k: int) -> Ints:
     """The ordinals of the best `k` eligible turns, by score and then by ordinal."""
-    total, places = scores.total, None
+    total = scores.total
+    places: Ints | None = None
     if scores.eligible is not None:
         (places,) = scores.eligible.nonzero()
         total = total[places]
+    if len(total) > _STEP * 2 * k:  # what is among the best of all is no worse than the last of the best of some
+        places, total = _best_of(total, places, _least(total[::_STEP], k))
     if len(total) > k:
-        least = np.partition(total, len(total) - k)[len(total) - k]
-        (kept,) = (total >= least).nonzero()
-        places, total = kept if places is None else places[kept], total[kept]
+        places, total = _best_of(total, places, _least(total, k))
     order = (-total).argsort(kind="stable")[:k]
     return order if places is None else places[order]
+
+
+_STEP = 16
+"""Of a large scope every so many turns are looked at first."""
+
+
+def _least(total: npt.NDArray[np.float64], k: int) -> float:
+    """What the last of the best `k` has."""
+    return float(np.partition(total, len(total) - k)[len(total) - k])
+
+
+def _best_of(total: npt.NDArray[np.float64], places: Ints | None, least: float) -> tuple[Ints, npt.NDArray[np.float64]]:
+    (kept,) = (total >= least).nonzero()
+    return kept if places is None else places[kept], total[kept]

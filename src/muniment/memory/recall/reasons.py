@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3041-\u30ff"
 _WORD = lazy_pattern(
     rf"[{_HANGUL}]+|[{_HAN}]+|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?|[^\W\d_{_HANGUL}{_HAN}][^\W_{_HANGUL}{_HAN}]*"
 )
+_ASCII_WORD = re.compile(r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s)?|[^\W\d_][^\W_]*")
 _MONTH_NAMES = {number: name.capitalize() for name, number in reversed(MONTHS.items())}
 
 Span = tuple[int, int]
@@ -127,7 +129,7 @@ def _where_written(text: str) -> dict[str, list[Span]]:
     stands for a Korean word is how it begins: syllables inside it, and its endings, are often met by chance.
     """
     found: dict[str, list[Span]] = {}
-    for match in _WORD.finditer(text):
+    for match in (_ASCII_WORD if text.isascii() else _WORD).finditer(text):
         word, start = match[0], match.start()
         is_han = "\u3041" <= word[0] <= "\u9fff"
         for term in dict.fromkeys(analyze(word)):  # one sign over and over is looked for once
@@ -165,7 +167,7 @@ def _date(term: str, text: str) -> str:
 
 
 def _has(text: str, first: str, last: str) -> bool:
-    return any(first <= char <= last for char in text)
+    return not text.isascii() and any(first <= char <= last for char in text)
 
 
 KIND_SHARE = 0.5

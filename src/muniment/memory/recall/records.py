@@ -51,7 +51,8 @@ class Hit(Record):
 
 def outdated_by(superseded: Iterable[SupersededStatement]) -> str | None:
     """The event that says otherwise, where nothing of the turn stands; of several, the last named."""
-    return next((each.by for each in reversed(tuple(superseded)) if each.is_whole), None)
+    found = tuple(superseded)
+    return next((each.by for each in reversed(found) if each.is_whole), None) if found else None
 
 
 def reasons_of(superseded: Iterable[SupersededStatement]) -> tuple[str, ...]:

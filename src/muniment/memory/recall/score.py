@@ -162,7 +162,7 @@ def _where_heard(heard: Array) -> tuple[Ints, Array, Ints]:
     """Row by row: the places that hear something, what they hear, and how many they are in each row."""
     count, size = heard.shape
     flat = heard.ravel()
-    (cells,) = flat.nonzero()
+    (cells,) = (flat != 0).nonzero()  # of flags, a tenth of the time that it takes of numbers
     starts = np.arange(0, count * size + 1, size)
     ends = cells.searchsorted(starts)
     holding = ends[1:] - ends[:-1]
@@ -384,16 +384,16 @@ def score(query: Query, index: ScopeIndex, policy: RecallPolicy, dense: Dense | 
         if kinds is not None and kinds.any():
             parts["kinds"] = kinds / best
     if query.speaker is not None:
-        parts["speaker"] = np.where(index.speaker == query.speaker, policy.speaker, 0.0)
+        parts["speaker"] = np.multiply(index.speaker == query.speaker, policy.speaker)
     company = _company(index, query.speakers)
     if company is not None and policy.company:
-        parts["company"] = np.where(company, policy.company, 0.0)
+        parts["company"] = np.multiply(company, policy.company)
     wanted = _ASSISTANT if query.addressed else USER if query.asker else None
     if wanted is not None:
-        parts["role"] = np.where(index.role == wanted, policy.role, 0.0)
+        parts["role"] = np.multiply(index.role == wanted, policy.role)
     within = None if query.window is None else _said_within(index.ts, query.window)
     if within is not None:
-        parts["time"] = np.where(within, policy.time, 0.0)
+        parts["time"] = np.multiply(within, policy.time)
     if query.current and len(index.ts):
         parts["recency"] = policy.recency * _recency(index.ts)
     if len(index.postings(_QUESTION)[0]):

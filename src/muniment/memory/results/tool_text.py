@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
+from muniment.core.text.patterns import lazy_pattern
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import ToolCall
 
@@ -48,15 +49,15 @@ NESTED_MAX = 12
 _CORPUS = "corpus"
 _FAILED = " failed"
 
-_PLAIN = re.compile(r"[^\s\"'`(),=\[\]{}<>\\#→…\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
+_PLAIN = lazy_pattern(r"[^\s\"'`(),=\[\]{}<>\\#→…\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 """A text that needs no quotation marks."""
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_UNSEEN = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Signs that break a line, or that nobody sees and that turn the order of what is written: told by number."""
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"\w")
-_LETTERS = re.compile(r"[^\W\d_]\w{1,63}")
+_LETTERS = lazy_pattern(r"[^\W\d_]\w{1,63}")
 """A word that begins with a letter: of thousands of numbers in a log, none is looked for."""
-_FAULT = re.compile(r"(?i)error|exception|fail|fatal|denied|not found|no such|invalid|timed? ?out|refused|panic")
+_FAULT = lazy_pattern(r"(?i)error|exception|fail|fatal|denied|not found|no such|invalid|timed? ?out|refused|panic")
 
 
 # -- the call -----------------------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Shape(NamedTuple):
     column: dict[str, Column]
     types: tuple[type, ...]
     key_positions: tuple[int, ...]
+    texts: frozenset[str]
+    """Columns that hold texts."""
     fixed: frozenset[str]
     """Columns of the primary and unique keys: a Patch may not touch them."""
 
@@ -94,8 +96,6 @@ class Shape(NamedTuple):
         """Refuse a condition that makes no sense; False where it is clear that nothing can meet it."""
         name, comparison, value = condition
         column = self.column_named(name)
-        if comparison == "=" and type(value) is str and column.type == "text" and _is_plain(value):
-            return True  # most are of this kind
         if comparison == "in":
             if type(value) is not tuple:
                 raise InvalidInput(f"in takes a tuple of values for {name}, not {type(value).__name__}")
@@ -125,6 +125,9 @@ class Shape(NamedTuple):
             raise InvalidInput("at least one condition is needed to change or remove rows")
         possible = True
         for condition in where:
+            name, comparison, value = condition
+            if comparison == "=" and type(value) is str and name in self.texts and _is_plain(value):
+                continue  # most are of this kind
             possible = self.check_condition(condition) and possible
         return possible
 
@@ -140,6 +143,7 @@ def _shape(spec: Table[Any]) -> Shape:
         column={column.name: column for column in spec.columns},
         types=tuple(_PYTHON_TYPE[column.type] for column in spec.columns),
         key_positions=tuple(position[name] for name in spec.key),
+        texts=frozenset(column.name for column in spec.columns if column.type == "text"),
         fixed=fixed,
     )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
+from muniment.core.text.patterns import lazy_pattern
+
 __all__ = ["reads_like_instructions"]
 
 # Read over the text in lower case: (words of which one must stand in the text at all, what is then looked for).
@@ -185,12 +187,11 @@ _KOREAN = (
     ),
 )
 _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (tuple(hints.split()), re.compile(pattern, re.VERBOSE | re.MULTILINE))
-    for hints, pattern in (*_ENGLISH, *_CHINESE, *_KOREAN)
+    (tuple(hints.split()), lazy_pattern(f"(?mx){pattern}")) for hints, pattern in (*_ENGLISH, *_CHINESE, *_KOREAN)
 )
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_UNSEEN = lazy_pattern("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """What no reader sees, and may stand within a word to hide it from us."""
-_TAGS = re.compile("[\U000e0020-\U000e007e]")
+_TAGS = lazy_pattern("[\U000e0020-\U000e007e]")
 """Letters that no reader sees and a model may well read: each is an ASCII sign, so many places further on."""
 
 

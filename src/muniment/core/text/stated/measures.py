@@ -50,10 +50,10 @@ def counted(term: str) -> str:
 
 _STATED = {measure: stated(measure) for measure in MEASURES}
 _DIGIT = re.compile("[0-9]")
-_CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
-_NUMBER = re.compile(r"([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W\d_]+))?")
+_CODE = lazy_pattern(r"(?s)```.*?(?:```|\Z)")
+_NUMBER = lazy_pattern(r"([0-9]+(?:[.,:/-][0-9]+)*)(?:st|nd|rd|th)?(?:[ -]?(%|[^\W\d_]+))?")
 """A number, and the word behind it. It begins with what is seldom: a look behind would be taken at every sign."""
-_WORD = re.compile(r"[ -]?(%|[^\W\d_]+)")
+_WORD = lazy_pattern(r"[ -]?(%|[^\W\d_]+)")
 _COINS = "$€£¥₩"
 _AROUND = ".,;:!?…()[]\"'“”‘’*-–—"
 """The signs around a word."""
@@ -101,10 +101,10 @@ _THEIRS = lazy_pattern(
 """What makes the value of a clause somebody else's."""
 _OPENING = frozenset("Is Are Was Were Am Do Does Did Has Have Had Will".split())
 """How a question begins that is answered by yes or no."""
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+_SENTENCE_END = lazy_pattern(r"[.!?](?=\s|$)|\n")
 _TELLING = _DOUBT | _LEFT | frozenset("he she his her my our".split())
 """A value without one of these before it, and behind none that is asked for, is stated."""
-_JOINTS = re.compile(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considering|and) (?=(?:i|we|my|our|the)\b)")
+_JOINTS = lazy_pattern(r"[,;.?!] |\n| - |—| (?:but|so|now|since) | (?:considering|and) (?=(?:i|we|my|our|the)\b)")
 """Where the clause of a value may begin."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["is_known_place", "is_no_place", "is_region"]
@@ -18,7 +19,7 @@ _PRODUCTS = frozenset(_WORDS.entries("products"))
 """Names of products that people say they moved to."""
 _ELSEWHERE = frozenset(_WORDS.entries("elsewhere"))
 """Teams, plans, seasons, states of mind, time zones, places of stories."""
-_KINDS = re.compile(
+_KINDS = lazy_pattern(
     r"(?i)\b(?:team|department|dept|group|plan|tier|room|building|block|unit|apartment|floor|desk|gate|seat|row|chapter|"
     r"section|level|phase|stage|zone|time|mode|edition|version|corp|inc|ltd|university|college|bank|airlines|drive|code|"
     r"cloud|studio|desktop|office|workspace|docs|server|teams|search|music|pay|maps|pixel|iphone|galaxy|world)$|"

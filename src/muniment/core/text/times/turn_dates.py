@@ -100,7 +100,7 @@ def _feasts() -> tuple[dict[str, list[Feast]], list[Feast]]:
         for name in forms_in(names):
             form = name.replace(" ", "[ -]").replace("'", "['’]")
             # A letter of a language without blanks may stand beside it, so that it is no edge of a word.
-            feast = re.compile(rf"{form}(?![a-z])"), day_of
+            feast = lazy_pattern(rf"{form}(?![a-z])"), day_of
             every.append(feast)
             first = _WORD.match(name)
             if first is not None and first[0].isascii():
