@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/recall.md", "docs/guides/research.md", "docs/guides/multi-tenant-server.md")
+PAGES = (
+    "README.md",
+    "docs/recall.md",
+    "docs/guides/library.md",
+    "docs/guides/research.md",
+    "docs/guides/multi-tenant-server.md",
+)
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
 
@@ -244,7 +250,38 @@ def peers(results: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
+TRACKS = (("τ-bench, airline", "tau"), ("coding agent", "coding"), ("ALFWorld", "alfworld"), ("Who&When", "whowhen"))
+"""The sources of `benchmarks.trajectories`."""
+TRACK_SYSTEMS = (
+    ("BM25", "bm25"),
+    ("wordllama", "wordllama"),
+    ("MiniLM", "minilm"),
+    ("muniment before", "before"),
+    ("muniment", "ours"),
+)
+
+
+def trajectories(results: dict[str, dict[str, Any]]) -> list[str]:
+    """R@1 / R@5 of every source and system, then what a planner's packets hold."""
+    systems = [(shown, name) for shown, name in TRACK_SYSTEMS if f"tau {name}" in results]
+    head = " | ".join(shown for shown, _ in systems)
+    lines = [f"| first, and first five | questions | {head} |", "|---|---|" + "---|" * len(systems)]
+    for shown, source in TRACKS:
+        rows = [results[f"{source} {name}"] for _, name in systems]
+        cells = [f"{row['R@1']:.2f}, {row['R@5']:.2f}" for row in rows]
+        low, high = rows[-1]["interval"]
+        cells[-1] += f" ({low:.2f}–{high:.2f})"
+        lines.append(f"| {shown} | {rows[-1]['questions']} | {' | '.join(cells)} |")
+    lines += ["", f"| in 512 tokens, and in 1,024 | questions | {head} |", "|---|---|" + "---|" * len(systems)]
+    for shown, source in TRACKS:
+        rows = [results[f"{source} {name}"] for _, name in systems]
+        cells = [f"{row['planner_512']:.2f}, {row['planner_1024']:.2f}" for row in rows]
+        lines.append(f"| {shown} | {rows[-1]['questions']} | {' | '.join(cells)} |")
+    return lines
+
+
 RENDERERS = {
+    "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
     "recall": recall,

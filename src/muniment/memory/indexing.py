@@ -26,6 +26,7 @@ from muniment.memory.recall.segments import (
     is_outdated,
     merge_segments,
 )
+from muniment.memory.results.call_marks import call_marks
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
 from muniment.store.ledger.records import LedgerEntry
@@ -118,7 +119,8 @@ def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
         if len(text) > TEXT_CHARS_MAX:
             more += analyze(further_words(text[TEXT_CHARS_MAX:]))
         length, terms = passages[0]
-        passages[0] = IndexedPassage(length + len(more), [*terms, *term_hashes(more)])
+        marks = call_marks(entry.tool, text)
+        passages[0] = IndexedPassage(length + len(more), [*terms, *term_hashes(more), *term_hashes(marks)])
     voice = _voice(speaker_of(entry))
     return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
 

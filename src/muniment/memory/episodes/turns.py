@@ -23,6 +23,8 @@ _TERMS_MIN = 2
 _SETTLING = ("user", "assistant")
 """Whose words can settle something, by where they come from."""
 _NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
+_LABEL = re.compile(r"\s*#{1,6}\s.*|.*[:：]\s*[*_]*\s*", re.DOTALL)
+"""A heading, or what only leads to what follows: by itself it says nothing."""
 _FIGURE = re.compile(r"\d")
 
 
@@ -76,7 +78,7 @@ class ReadTurn:
 def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
     """The sentence of a turn that stands there, if it may stand in a summary."""
     text = turn.text[start:end]
-    if len(text) > LINE_CHARS_MAX:
+    if len(text) > LINE_CHARS_MAX or _LABEL.fullmatch(text):
         return None
     terms = frozenset(analyze(text))
     speaks = 1.1 if turn.role == "user" else 1.0

@@ -16,6 +16,7 @@ from muniment.core.text.times.turn_dates import feast_terms
 from muniment.core.text.times.when import Window, window_terms
 from muniment.memory.recall.people import Holding, Named, names_unsaid, speakers_named
 from muniment.memory.recall.several import asks_for_account, gathers
+from muniment.memory.results.asked_calls import NOISE, asked_marks
 
 __all__ = ["QUERY_CHARS_MAX", "Query", "Slot", "read_query"]
 
@@ -105,7 +106,7 @@ class Query(NamedTuple):
     addressed: bool
     """The user asks about what the assistant said."""
     looks_back: bool
-    """It asks for a former state or for a point in time: the newest is not better."""
+    """It asks for a former state, for a point in time or for a tool's call: the newest is not better."""
     current: bool
     """It asks how things are now."""
     state: bool
@@ -143,6 +144,9 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
     for term in feast_terms(folded, now.year, words):
         if term.startswith("#d"):  # the month alone would match whatever was said in it
             counted.setdefault(term, 1)
+    marks = {} if holding is None else asked_marks(text, holding)
+    if marks:
+        counted = {term: count for term, count in counted.items() if term not in NOISE} | marks
     named = speakers_named(text, speakers, holding)
     names = {term for each in named for name in (speakers[each.number], *each.spelled) for term in analyze(name)}
     is_past = _PAST.is_in(folded, words)
@@ -165,7 +169,7 @@ def read_query(text: str, speakers: Sequence[str], now: date, holding: Holding |
         speaker=named[0].number if len(named) == 1 else None,
         asker=asker,
         addressed=addressed,
-        looks_back=_LOOKS_BACK.is_in(folded, words),
+        looks_back=bool(marks) or _LOOKS_BACK.is_in(folded, words),
         current=current,
         state=current or quantity or is_present or bool(attributes) or _STATE.is_in(folded, words),
         gathers=gathers(text),

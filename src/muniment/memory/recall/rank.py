@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.policy.recall import RecallPolicy
+from muniment.memory.recall.call_order import score_calls
 from muniment.memory.recall.coverage import cover
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs
 from muniment.memory.recall.found import FOUND_SIGNS, read_found
@@ -154,7 +155,7 @@ def _placed(
     reach: Reach | None = None,
 ) -> _Placed:
     asked = _read(query, index, now)
-    scores = score(asked, index, policy, dense)
+    scores = score_calls(query, asked, index, now, score(asked, index, policy, dense))
     if among is not None:
         scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
     if reach is not None:

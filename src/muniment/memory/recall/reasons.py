@@ -92,6 +92,8 @@ class Reasons:
             "company": "said among " + " and ".join([speakers[number] for number in query.speakers]),
             "role": "said by the one asked about",
             "time": "said in the time asked about",
+            "marked": "a call of the kind asked about",
+            "asked_order": "stands where it is asked for",
         }
 
     def of(self, held: int, parts: Mapping[str, float]) -> list[str]:

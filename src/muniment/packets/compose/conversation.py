@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
 from muniment.core.text.duplicates import Words
+from muniment.memory.results.asked_calls import asks_how_often
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said, emitted_ts, instant_order
@@ -190,6 +191,9 @@ def _told_result(draft: PacketDraft, turn: Turn) -> str | None:
     return told.name if told is not None else draft.said.find(told_text(turn, turn.text), turn.words)
 
 
+_RESULT_TOKENS = 160
+"""What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
+back where room is left."""
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
@@ -207,7 +211,8 @@ class Quotes:
         self._cut: dict[str, HitCandidate] = {}
         """What stands shortened, by name, best first."""
         self._tokens_max = draft.share(draft.policy.quote_share)
-        """What one quote may take while others wait."""
+        self._result_max = min(self._tokens_max, _RESULT_TOKENS)
+        self._counts_calls = asks_how_often(draft.request.query.casefold())
         self._too_little = 0
         """Room in which none of what is left out fits."""
         self._pending = self._newer_first(self._eligible())
@@ -230,7 +235,7 @@ class Quotes:
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
-        draft, waiting, quote_max = self._draft, [], self._tokens_max
+        draft, waiting = self._draft, []
         room = draft.purse.room("quotes") - reserve
         for at, (name, hit) in enumerate(self._pending):
             if room < draft.policy.cut_tokens_min:
@@ -249,16 +254,16 @@ class Quotes:
             if (line := draft.summed_up(turn)) is not None:
                 draft.tally.omit(name, "duplicate", of=line)
                 continue
-            whole = whole_turn(draft, turn)
+            whole, quote_max = whole_turn(draft, turn), self._most(hit)
             price = self._price(hit, whole)
             if price <= min(room, quote_max):
-                other = draft.said.find(told_text(turn, turn.text), turn.words)
+                other = self._said_before(hit, turn.text, turn.words)
                 if other is None or self._yields(other, hit, name):
                     self._place(name, hit, whole, price)
                 else:
                     draft.tally.omit(name, "near_duplicate", of=other)
                     continue
-            elif price <= quote_max or not self._place_cut(name, hit, min(room, quote_max)):
+            elif price <= quote_max or not self._place_shorter(name, hit, room):
                 waiting.append((name, hit))
                 continue
             room = draft.purse.room("quotes") - reserve
@@ -272,7 +277,7 @@ class Quotes:
             if room < draft.policy.cut_tokens_min:
                 self._left += self._pending[at:]
                 break
-            if not self._place_cut(name, hit, min(room, self._tokens_max)):
+            if not self._place_shorter(name, hit, room):
                 self._left.append((name, hit))
         self._pending = []
         self._leave_out()
@@ -285,7 +290,7 @@ class Quotes:
         draft = self._draft
         wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
         short = ((hit, said) for hit, said in wholes if draft.purse.price(said_line(draft, said)) <= room)
-        if not any(self._price(hit, said) <= min(room, self._tokens_max) for hit, said in short):
+        if not any(self._price(hit, said) <= min(room, self._most(hit)) for hit, said in short):
             self._too_little = room
             return False
         self._pending = self._left
@@ -327,7 +332,7 @@ class Quotes:
         taken: set[str] = set()
         limit = len(draft.pool.hits) if draft.request.query.strip() else draft.policy.quotes_max
         hits = draft.pool.hits
-        worths = [worth_of(hit, draft.policy) for hit in hits]
+        worths = [worth_of(hit, draft.policy, self._result_max) for hit in hits]
         strong = strong_ids(draft, worths)
         names = names_of("quote", (hit.turn.id for hit in hits))
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
@@ -381,6 +386,12 @@ class Quotes:
         price = purse.price(said_line(self._draft, said))
         return price if day in self._days else price + purse.price(day_heading(day))
 
+    def _said_before(self, hit: HitCandidate, text: str, words: Words | None) -> str | None:
+        """What says as much already. Where it is asked how often something was done, each call is told."""
+        if self._counts_calls and hit.turn.kind == "tool_result":
+            return None
+        return self._draft.said.find(told_text(hit.turn, text), words)
+
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
         """Said before, and again: what was said last says that it still holds, so the older one makes room for it.
 
@@ -399,6 +410,17 @@ class Quotes:
         self._draft.said.rename(other, name)
         return True
 
+    def _place_shorter(self, name: str, hit: HitCandidate, room: int) -> bool:
+        """Cut to what one quote may take; a result whose call alone takes that may take as much for what it said."""
+        most = self._most(hit)
+        if self._place_cut(name, hit, min(room, most)):
+            return True
+        return hit.turn.kind == "tool_result" and self._place_cut(name, hit, min(room, 2 * most))
+
+    def _most(self, hit: HitCandidate) -> int:
+        """What one quote may take while others wait."""
+        return self._result_max if hit.turn.kind == "tool_result" else self._tokens_max
+
     def _place_cut(self, name: str, hit: HitCandidate, room: int) -> bool:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
@@ -406,7 +428,7 @@ class Quotes:
         said = cut_turn(hit.turn, lambda part: self._price(hit, part) <= room, draft.terms)
         if said is None:
             return False
-        if (other := draft.said.find(told_text(hit.turn, said.text), _words(said))) is not None:
+        if (other := self._said_before(hit, said.text, _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
         whole = draft.purse.price(said_line(draft, whole_turn(draft, hit.turn)))

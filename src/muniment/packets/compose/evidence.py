@@ -59,12 +59,15 @@ def strong_ids(draft: PacketDraft, worths: Sequence[float]) -> frozenset[str]:
     return frozenset(strong)
 
 
-def worth_of(hit: HitCandidate, policy: ComposePolicy) -> float:
+def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float = math.inf) -> float:
     """What a quote is worth for the room it takes: how likely it is evidence, and of a long one less than that.
 
     Room is what the others go without: two short turns of a chance each tell more than a long one of the same chance.
+    A tool's result is shown by the lines that match: however long it is, it takes no more than `result_tokens_max`.
     """
     tokens = len(hit.turn.text) / _CHARS_A_TOKEN
+    if hit.turn.kind == "tool_result":
+        tokens = min(tokens, result_tokens_max)
     if tokens <= policy.short_tokens:
         return hit.score
     return hit.score * math.pow(policy.short_tokens / tokens, policy.length_discount)
