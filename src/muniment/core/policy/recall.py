@@ -104,7 +104,7 @@ class RecallPolicy(Record):
     """How many of the best candidates `diversity` and `stretch` are applied to."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "cb04efdef39cc6ed"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "87678262445a61a7"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     # -- what changed --

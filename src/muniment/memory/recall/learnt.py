@@ -63,7 +63,7 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
     wanted = _wanted(query, index, among)
     is_open = query.speaker is None or query.account  # of an account, what others said to it is a part
     held = {
-        "covers": _covered(query, index, among, wanted),
+        "covers": _covered(index, among, wanted),
         "says": np.zeros(len(among)) if query.account else _said(wanted, among),
         "means": _meant(query, index, among, wanted),
         "session": np.zeros(len(among)) if words is None else _elsewhere(session, words[among]),
@@ -82,40 +82,43 @@ class _Wanted(NamedTuple):
     places: list[int]
     """Which of the slots they are."""
     weights: list[float]
-    ordinals: list[Ints]
-    """The turns that say each of them."""
+    is_said: list[bool]
+    """Does anybody in the scope say it?"""
+    held: list[npt.NDArray[np.bool_]]
+    """Which passages of the candidates hold it."""
     own: list[npt.NDArray[np.bool_]]
     """Which of the candidates do."""
+    starts: Ints | None
+    """Where the passages of each candidate begin; None where each is one."""
 
 
 def _wanted(query: Query, index: ScopeIndex, among: Ints) -> _Wanted:
     names = called(index, query.speakers)
     slots = [
-        (place, index.postings(slot.term)[0])
+        (place, slot.term, len(index.postings(slot.term)[0]))
         for place, slot in enumerate(query.slots)
         if not slot.word.startswith(("#m", "#d")) and slot.term not in names
     ]
-    ordinals = [each for _, each in slots]
-    weights = [idf(len(index.ts), len(each)) for each in ordinals]
-    return _Wanted([place for place, _ in slots], weights, ordinals, [stand_in(each, among) for each in ordinals])
+    passages, starts = (among, None) if index.parts is None else index.parts.of(among)
+    held = [stand_in(index.part_postings(term)[0], passages) for _, term, _ in slots]
+    own = held if starts is None else [np.logical_or.reduceat(each, starts) for each in held]
+    weights = [idf(len(index.ts), count) for *_, count in slots]
+    return _Wanted([place for place, *_ in slots], weights, [count > 0 for *_, count in slots], held, own, starts)
 
 
-def _covered(query: Query, index: ScopeIndex, among: Ints, wanted: _Wanted) -> Array:
+def _covered(index: ScopeIndex, among: Ints, wanted: _Wanted) -> Array:
     """The share of the query's weight that the best passage of each turn holds."""
     whole = sum(wanted.weights)
     if not whole or not len(among):
         return np.zeros(len(among))
-    passages, starts = (among, None) if index.parts is None else index.parts.of(among)
-    held = np.zeros(len(passages))
-    for place, weight, own in zip(wanted.places, wanted.weights, wanted.own, strict=True):
-        if starts is not None:
-            own = stand_in(index.part_postings(query.slots[place].term)[0], passages)
-        held[own] += weight
-    if starts is not None:
-        held = np.maximum.reduceat(held, starts)
+    covered = np.zeros(len(wanted.held[0]))
+    for weight, held in zip(wanted.weights, wanted.held, strict=True):
+        covered[held] += weight
+    if wanted.starts is not None:
+        covered = np.maximum.reduceat(covered, wanted.starts)
     only_asks = stand_in(index.kept("only asks", lambda: only_asking(index)), among)
     only_asks &= index.length[among] <= _ASKED_WORDS  # a longer question tells something besides
-    return np.where(only_asks, 0.0, held / whole)
+    return np.where(only_asks, 0.0, covered / whole)
 
 
 def _said(wanted: _Wanted, among: Ints) -> Array:
@@ -132,8 +135,9 @@ def _meant(query: Query, index: ScopeIndex, among: Ints, wanted: _Wanted) -> Arr
     for kind in query.kinds:
         for place in kind.slots:
             stand_ins.setdefault(place, []).extend(kind.terms)
-    for place, weight, ordinals, own in zip(*wanted, strict=True) if stand_ins else ():
-        if len(ordinals):
+    words = zip(wanted.places, wanted.weights, wanted.is_said, wanted.own, strict=True)
+    for place, weight, is_said, own in words if stand_ins else ():
+        if is_said:
             whole += weight
             if place in stand_ins:
                 found[held_by(index, stand_ins[place], among) & ~own] += weight
