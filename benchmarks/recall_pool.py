@@ -101,7 +101,7 @@ WITHOUT = (
     Variant("without diversity", {"diversity": 0.0}),
     Variant(
         "without names",
-        {"speaker": 0.0},
+        {"speaker": 0.0, "called": 1.0},
         reading=((recall_index, "name_terms", _none),),
         searching=((recall_query, "_name_kinds", _no_kinds),),
     ),

@@ -209,6 +209,21 @@ def recall_pool_vectors(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def learn_evidence(results: dict[str, dict[str, Any]]) -> list[str]:
+    """How well a hit's chance is said, by words alone, on each set when it was left out."""
+    lines = [
+        "| | hits that are evidence | AUC | error | first said | first is | of ten | kept | unanswerable, AUC |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for shown, name in POOL:
+        row = results.get(f"words, {name} left out")
+        if row is not None:
+            keys = ("base_rate", "auc", "ece", "first_said", "first_is", "precision", "precision_kept")
+            abstain = f"{row['abstain_auc']:.3f}" if "abstain_auc" in row else ""
+            lines.append(f"| {shown} | " + " | ".join(f"{row[key]:.3f}" for key in keys) + f" | {abstain} |")
+    return lines
+
+
 def prompts(results: dict[str, dict[str, Any]]) -> list[str]:
     words, minilm = results["words alone"], results["with minilm"]
     return [
@@ -289,6 +304,7 @@ RENDERERS = {
     "recall_left_out": recall_left_out,
     "recall_pool_wordllama": recall_pool_vectors,
     "recall_pool_minilm": recall_pool_vectors,
+    "learn_evidence": learn_evidence,
     "prompts": prompts,
     "compaction": compaction,
     "verify_facts": verify_facts,

@@ -88,10 +88,32 @@ def test_irregular_forms_share_a_stem(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["7 May 2023", "2023-05-07", "May 7th, 2023", "the 7th of May, 2023", "2023年5月7日", "2023년 5월 7일", "2023/5/7"],
+    [
+        "7 May 2023",
+        "2023-05-07",
+        "May 7th, 2023",
+        "the 7th of May, 2023",
+        "2023年5月7日",
+        "2023년 5월 7일",
+        "2023/5/7",
+        "7.5.2023",
+        "07.05.2023",
+    ],
 )
 def test_a_date_is_one_thing_however_it_is_written(text: str) -> None:
     assert sorted(analyze(text)) == ["#d5-7", "#m5", "2023"]
+
+
+@pytest.mark.parametrize("text", ["21.05.2023", "21/5/2023", "5/21/2023", "05-21-2023", "am 21.5.2023 um 9"])
+def test_a_date_in_digits_is_read_where_one_of_them_can_be_no_month(text: str) -> None:
+    assert {"#d5-21", "#m5", "2023"} <= set(analyze(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["4/5/2023", "4-5-2023", "31/31/2023", "40.5.2023", "7.5.20231", "3.7.5.2023", "7.5/2023", "7.5.2023.1"]
+)
+def test_digits_that_may_be_another_day_or_none_are_no_date(text: str) -> None:
+    assert not [term for term in analyze(text) if term.startswith("#")]
 
 
 def test_may_is_a_month_only_where_it_must_be() -> None:

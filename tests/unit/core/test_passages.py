@@ -59,3 +59,10 @@ def test_one_endless_sentence_is_cut(text: str, at_most: int) -> None:
 def test_a_short_text_is_one_passage_and_an_empty_one_is_none() -> None:
     assert passage_spans("Hello. How are you?") == [(0, 19)]
     assert passage_spans("") == passage_spans(" \n") == []
+
+
+@pytest.mark.parametrize("sentence", ["今天天气很好，我们去公园散步。", "昨日は雨だったので家で本を読んだ。"])
+def test_of_scripts_without_spaces_a_passage_has_four_signs_to_a_word(sentence: str) -> None:
+    few, many = 4 * PASSAGE_WORDS // len(sentence), 4 * 4 * PASSAGE_WORDS // len(sentence)
+    assert len(passage_spans(sentence * few)) == 1
+    assert 2 < len(passage_spans(sentence * many)) < 6

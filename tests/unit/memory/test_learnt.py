@@ -54,6 +54,33 @@ def test_the_one_named_and_dates_are_no_part_of_what_is_covered() -> None:
     assert math.isclose(_traits("What herons does Ana paint in May?", index)[0]["covers"], 1.0)
 
 
+def test_words_count_the_same_in_what_is_said_and_by_their_weight_in_what_is_covered() -> None:
+    filler = [("z", "Ana", "user", f"A barn, number {number}.") for number in range(8)]
+    index = _index(("a", "Ana", "user", "A barn."), ("b", "Ana", "user", "Quails."), *filler)
+    found = _traits("barn quail", index)
+    assert found[0]["says"] == found[1]["says"] == 0.5
+    assert found[0]["covers"] < found[1]["covers"]
+    assert _traits("Summarize the discussion of barns and quails.", index)[0]["says"] == 0, "an account is told by more"
+
+
+def test_what_stands_for_a_word_counts_where_the_word_itself_is_not_said() -> None:
+    index = _index(
+        ("a", "Ana", "user", "My puppy chewed the rug."),
+        ("b", "Ana", "user", "A pet is expensive, and so is a dog."),
+        ("c", "Ana", "user", "Expensive, all of it."),
+    )
+    found = _traits("Which pets are expensive?", index)
+    assert found[0]["means"] > 0
+    assert found[1]["means"] == found[2]["means"] == 0
+    assert _traits("What was chewed?", index)[0]["means"] == 0, "nothing stands for it"
+
+
+def test_an_account_is_of_all_who_speak() -> None:
+    index = _index(("a", "Ana", "user", "The mill is closed."), ("a", "Ben", "user", "Which mill?"))
+    assert _traits("What did Ana close at the mill?", index)[0]["named"] == 1
+    assert _traits("What did Ana say when discussing the mill?", index)[0]["named"] == 0
+
+
 def test_who_opens_who_answers_and_who_assists() -> None:
     index = _index(
         ("a", "", "user", "Which heron did you like?"),

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -227,6 +228,22 @@ def test_a_name_that_only_its_company_says_does_not_outweigh_what_is_asked() -> 
     assert "said among Caroline" in found[0].reasons
     parts = rank("Which dog sleeps a lot at Caroline's?", _crowd(), RecallPolicy(), NOW, 20)
     assert {hit.ordinal for hit in parts if "company" in hit.parts} <= {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("named", ["Kate", "Kate and Ben"])
+def test_a_greeting_by_name_does_not_outweigh_what_is_asked(named: str) -> None:
+    index = MemoryIndex(
+        SpokenTurn("s", "Ben" if place % 2 else "Kate", "user", START + timedelta(hours=place), text)
+        for place, text in enumerate(
+            ("Good day to you.", "Hi Kate! Hi Ben!", "So so.", "Right.", "We bake bread and rolls.")
+        )
+    )
+    found = score(read_query(f"Does {named} bake?", index.speakers, NOW), index, RecallPolicy()).parts["words"]
+    assert found[4] > found[1] > 0
+    alike = score(read_query(f"Does {named} bake?", index.speakers, NOW), index, RecallPolicy(called=1.0)).parts[
+        "words"
+    ]
+    assert found[1] < alike[1], "by as much as the policy says"
 
 
 def test_where_the_one_named_speaks_in_every_session_company_tells_nothing() -> None:

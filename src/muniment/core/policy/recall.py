@@ -39,7 +39,7 @@ class RecallPolicy(Record):
     chat_context: Share = 0.5
     """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
     """
-    chat_length: Annotated[Number, Field(gt=0)] = 60.0
+    chat_length: Annotated[Number, Field(gt=0)] = 120.0
     """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
     session_date: Weight = 1.0
     """How often the date of the session counts, as if it were said in every turn."""
@@ -61,6 +61,8 @@ class RecallPolicy(Record):
     """Terms that may stand for what was asked, where they stand in the turn after."""
 
     # -- who, when, what sort of turn --
+    called: Share = 0.3
+    """How much a word of the query counts that is what somebody is called who speaks in the scope."""
     speaker: Weight = 0.3
     """Said by the one person whom the query names."""
     company: Weight = 0.5
@@ -89,20 +91,20 @@ class RecallPolicy(Record):
     """Embedders that know English alone: a question in another script is asked by its words only."""
 
     # -- what was learnt --
-    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "ee49da2c02a4990b"
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "df9c268b8d39465d"
     """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
 
     # -- several answers --
     diversity: Weight = 0.03
     """Taken off a session's other turns for each one already taken, where the query asks for several things."""
-    stretch: Weight = 0.15
+    stretch: Weight = 0.3
     """How much of what the turns around one score is added to its own score, where the query asks for an account of
     what was said."""
     diversity_pool: Positive = 60
     """How many of the best candidates `diversity` and `stretch` are applied to."""
 
     # -- how likely it is evidence --
-    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "cb04efdef39cc6ed"
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "87678262445a61a7"
     """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
 
     # -- what changed --

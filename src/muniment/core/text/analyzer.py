@@ -27,6 +27,7 @@ __all__ = [
     "day_term",
     "irregular_forms",
     "korean_particles",
+    "month_and_day",
     "month_term",
     "plain_number",
     "porter_stem",
@@ -186,7 +187,7 @@ def _without_suffixes(word: str) -> str:
     return word
 
 
-ANALYZER_VERSION = "a3"
+ANALYZER_VERSION = "a4"
 """Changes whenever the same text may give other terms: an index made by another version has to be built again."""
 
 _CACHE_MAX = 1 << 16
@@ -263,6 +264,7 @@ _MONTH_NAMES = (
 )
 _DATE = lazy_pattern(
     rf"(?<![\w])(?:(?P<iso_y>\d{{4}})[-/.](?P<iso_m>\d{{1,2}})[-/.](?P<iso_d>\d{{1,2}})(?!\d)"
+    r"|(?<!\d[-/.])(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})(?P=mark)(?P<yn>(?:19|20)\d{2})(?![-/.]?\d)"
     rf"|(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -](?P<m1>{_MONTH_NAMES})\b\.?(?:,?[ -](?P<y1>\d{{4}})\b)?"
     rf"|(?P<m2>{_MONTH_NAMES})\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}})\b)?"
     rf"|(?P<m3>{_MONTH_NAMES})\b\.?,?(?: of)? (?P<y3>\d{{4}})\b"
@@ -275,9 +277,9 @@ _BARE_MONTH = lazy_pattern(
 _DIGIT = re.compile(r"\d")
 _ASCII_WORDS = bytes(char if chr(char).isalnum() and char < 128 else 0x20 for char in range(256)).lower()
 """Byte → itself in lower case where it is a letter or a digit of ASCII, else a space."""
-_MORE_THAN_WORDS = re.compile(r"[0-9](?:[.,:][0-9]|[A-Za-z]|[0-9]{3}[-/.][0-9])")
+_MORE_THAN_WORDS = re.compile(r"[0-9](?:[.,:][0-9]|[A-Za-z]|[0-9]{3}[-/.][0-9]|[-/][0-9]{1,2}[-/][0-9]{4})")
 """An ASCII text without any of these has no date in digits, and its tokens are its runs of letters and digits."""
-_MAY_BE_DATE = re.compile(r"\d(?:\d{3}[-/.]\d| ?[月월])")
+_MAY_BE_DATE = re.compile(r"\d(?:\d{3}[-/.]\d|[-/.]\d{1,2}[-/.]\d{4}| ?[月월])")
 """What a date holds that does not name its month by a word."""
 
 
@@ -291,6 +293,15 @@ def month_term(month: int) -> str:
 
 def day_term(month: int, day: int) -> str:
     return f"#d{month}-{day}"
+
+
+def month_and_day(one: int, two: int, mark: str) -> tuple[int, int] | None:
+    """Two numbers before a year, with this sign between: with points the day stands first, else where one of them can
+    be no month. None where it may be either.
+    """
+    if mark == "." or one > 12 or one == two:
+        return two, one
+    return (one, two) if two > 12 else None
 
 
 def ascii_words(text: str) -> list[str]:
@@ -357,6 +368,11 @@ def take_dates(folded: str, terms: list[str]) -> str:
 
     def take(match: re.Match[str]) -> str:
         found = match.groupdict()
+        if found["mark"]:
+            read = month_and_day(int(found["one"]), int(found["two"]), found["mark"])
+            if read is None:
+                return match[0]
+            found["iso_m"], found["iso_d"], found["iso_y"] = *map(str, read), found["yn"]
         month_text = found["iso_m"] or found["m1"] or found["m2"] or found["m3"] or found["zm"]
         month = MONTHS.get(month_text) or (int(month_text) if month_text.isdecimal() else 0)
         day_text = found["iso_d"] or found["d1"] or found["d2"] or found["zd"]

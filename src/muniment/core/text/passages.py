@@ -11,7 +11,7 @@ from muniment.core.text.sentences import sentence_spans
 __all__ = ["PASSAGE_WORDS", "passage_spans"]
 
 PASSAGE_WORDS = 45
-"""About how many words a passage has; of scripts that write no spaces, twice as many signs."""
+"""About how many words a passage has; of scripts that write no spaces, four times as many signs."""
 _SHORT_CHARS = 240
 """A text that is no longer is one passage, however it is written."""
 _SHORT_SIGNS = 80
@@ -60,7 +60,7 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 def _words(text: str, start: int, end: int) -> int:
     """How many words a stretch has, about: by its spaces, or by its signs where it has few of them."""
     spaces = text.count(" ", start, end) + 1
-    return spaces if text.isascii() else max(spaces, _signs(text[start:end]) // 2)
+    return spaces if text.isascii() else max(spaces, _signs(text[start:end]) // 4)
 
 
 def _signs(text: str) -> int:

@@ -21,7 +21,7 @@ from muniment.memory.recall.fitted import read_fitted
 from muniment.memory.recall.index import QUESTION, Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.said import only_asking
-from muniment.memory.recall.score import Dense, Scores, called, idf, nameless_assistant, stand_in
+from muniment.memory.recall.score import Dense, Scores, called, held_by, idf, nameless_assistant, stand_in
 
 __all__ = ["POOL", "TRAITS", "Lifted", "Ranking", "ranking", "read_traits", "weigh_traits", "worth_of"]
 
@@ -29,11 +29,13 @@ Array = npt.NDArray[np.float64]
 
 TRAITS = (
     "covers",  # the share of the query's weight that its best passage holds; nothing, where it only asks
+    "says",  # the share of the query's words that it says, all counting the same, unless an account is asked for
+    "means",  # the share of the query's weight that it does not say itself and that something stands for which it says
     "session",  # the best match in words among the other candidates of its session
     "opens",  # the first turn of a session
     "answers",  # short, and the turn before it asks
     "assistant",  # said by a nameless assistant, unless it is asked what that said
-    "named",  # said by the one person whom the query names
+    "named",  # said by the one person whom the query names, unless an account of what was said is asked for
     "near",  # its place by nearness in meaning
 )
 """The traits, in the order of the columns of `read_traits`."""
@@ -45,6 +47,7 @@ _NEAREST = 512
 _DIGITS = 9
 _TOLD = {
     "covers": "holds most of it in one place",
+    "means": "says what may stand for it",
     "session": "its session speaks of it elsewhere too",
     "opens": "opens its session",
     "answers": "answers a question",
@@ -59,13 +62,17 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
     """The traits of these turns: a row each."""
     words = scores.parts.get("words")
     session = index.session[among]
+    wanted = _wanted(query, index, among)
+    is_open = query.speaker is None or query.account  # of an account, what others said to it is a part
     held = {
-        "covers": _covered(query, index, among),
+        "covers": _covered(index, among, wanted),
+        "says": None if query.account else _said(wanted, among),
+        "means": _meant(query, index, among, wanted),
         "session": None if words is None else _elsewhere(session, words[among]),
         "opens": index.kept("opens", lambda: _opens(index.session))[among],
         "answers": _answers(index, among),
         "assistant": None if query.addressed else nameless_assistant(index)[among],
-        "named": None if query.speaker is None else index.speaker[among] == query.speaker,
+        "named": None if is_open else index.speaker[among] == query.speaker,
         "near": None if dense is None or dense.turn is None else _nearness(dense.turn, among),
     }
     traits = np.zeros((len(among), len(TRAITS)))
@@ -75,22 +82,72 @@ def read_traits(query: Query, index: ScopeIndex, scores: Scores, dense: Dense | 
     return traits
 
 
-def _covered(query: Query, index: ScopeIndex, among: Ints) -> Array:
-    """The share of the query's weight that the best passage of each turn holds; dates and who is named aside."""
-    passages, starts = (among, np.arange(len(among))) if index.parts is None else index.parts.of(among)
+class _Wanted(NamedTuple):
+    """The words of a query that tell what it is about, dates and who is named aside."""
+
+    places: list[int]
+    """Which of the slots they are."""
+    weights: list[float]
+    is_said: list[bool]
+    """Does anybody in the scope say it?"""
+    held: list[npt.NDArray[np.bool_]]
+    """Which passages of the candidates hold it."""
+    own: list[npt.NDArray[np.bool_]]
+    """Which of the candidates do."""
+    starts: Ints | None
+    """Where the passages of each candidate begin; None where each is one."""
+
+
+def _wanted(query: Query, index: ScopeIndex, among: Ints) -> _Wanted:
     names = called(index, query.speakers)
-    held, whole = np.zeros(len(passages)), 0.0
-    for slot in query.slots:
-        if slot.word.startswith(("#m", "#d")) or slot.term in names:
-            continue
-        weight = idf(len(index.ts), len(index.postings(slot.term)[0]))
-        whole += weight
-        held[stand_in(index.part_postings(slot.term)[0], passages)] += weight
+    slots = [
+        (place, slot.term, len(index.postings(slot.term)[0]))
+        for place, slot in enumerate(query.slots)
+        if not slot.word.startswith(("#m", "#d")) and slot.term not in names
+    ]
+    passages, starts = (among, None) if index.parts is None else index.parts.of(among)
+    held = [stand_in(index.part_postings(term)[0], passages) for _, term, _ in slots]
+    own = held if starts is None else [np.logical_or.reduceat(each, starts) for each in held]
+    weights = [idf(len(index.ts), count) for *_, count in slots]
+    return _Wanted([place for place, *_ in slots], weights, [count > 0 for *_, count in slots], held, own, starts)
+
+
+def _covered(index: ScopeIndex, among: Ints, wanted: _Wanted) -> Array:
+    """The share of the query's weight that the best passage of each turn holds."""
+    whole = sum(wanted.weights)
     if not whole or not len(among):
         return np.zeros(len(among))
+    covered = np.zeros(len(wanted.held[0]))
+    for weight, held in zip(wanted.weights, wanted.held, strict=True):
+        covered[held] += weight
+    if wanted.starts is not None:
+        covered = np.maximum.reduceat(covered, wanted.starts)
     only_asks = stand_in(index.kept("only asks", lambda: only_asking(index)), among)
     only_asks &= index.length[among] <= _ASKED_WORDS  # a longer question tells something besides
-    return np.where(only_asks, 0.0, np.maximum.reduceat(held, starts) / whole)
+    return np.where(only_asks, 0.0, covered / whole)
+
+
+def _said(wanted: _Wanted, among: Ints) -> Array:
+    """The share of the query's words that each turn says, one counting as much as another."""
+    return np.add.reduce(np.array(wanted.own), axis=0) / len(wanted.own) if wanted.own else np.zeros(len(among))
+
+
+def _meant(query: Query, index: ScopeIndex, among: Ints, wanted: _Wanted) -> Array:
+    """The share of the query's weight, what nobody says aside, for which each turn says what may stand for it, and not
+    the word itself.
+    """
+    found, whole = np.zeros(len(among)), 0.0
+    stand_ins: dict[int, list[int]] = {}
+    for kind in query.kinds:
+        for place in kind.slots:
+            stand_ins.setdefault(place, []).extend(kind.terms)
+    words = zip(wanted.places, wanted.weights, wanted.is_said, wanted.own, strict=True)
+    for place, weight, is_said, own in words if stand_ins else ():
+        if is_said:
+            whole += weight
+            if place in stand_ins:
+                found[held_by(index, stand_ins[place], among) & ~own] += weight
+    return found / whole if whole else found
 
 
 def _elsewhere(session: Ints, words: Array) -> Array:

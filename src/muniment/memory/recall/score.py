@@ -24,6 +24,7 @@ __all__ = [
     "USER",
     "Dense",
     "Scores",
+    "called",
     "held_by",
     "idf",
     "nameless_assistant",
@@ -72,7 +73,7 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
         holding = each if parts is None else _turns_of(parts, places, each)
         held = dict(zip(rows, holding.tolist(), strict=True))
         worth = [
-            min(slot.repeats, policy.term_repeats_max) * _weight(query, index, slot, held.get(row, 0))
+            min(slot.repeats, policy.term_repeats_max) * _weight(query, index, policy, slot, held.get(row, 0))
             for row, slot in enumerate(slots)
         ]
         for one in worth:
@@ -88,19 +89,22 @@ def score_words(query: Query, index: ScopeIndex, policy: RecallPolicy) -> tuple[
     return lexical, _score_kinds(query, index, policy, damped) if damped else None, most
 
 
-def _weight(query: Query, index: ScopeIndex, slot: Slot, holding: int) -> float:
+def _weight(query: Query, index: ScopeIndex, policy: RecallPolicy, slot: Slot, holding: int) -> float:
     """The weight of a slot that so many turns hear.
 
-    That of a speaker's name is what it is among those whom they speak with: elsewhere nobody calls them by it, and in a
-    large scope it would weigh like the rarest of words.
+    What a speaker is called says little: others call them by it ("Hi Kate!"), and who speaks is known. Its weight is
+    that among those whom they speak with: elsewhere nobody calls them by it, and in a large scope it would weigh like
+    the rarest of words.
     """
-    company = _company(index, query.speakers)
-    if company is None or slot.term not in called(index, query.speakers):
+    if not query.speakers or slot.term not in called(index, query.speakers):
         return idf(len(index.length), holding)
+    company = _company(index, query.speakers)
+    if company is None:
+        return policy.called * idf(len(index.length), holding)
     ordinals, _ = index.postings(slot.term)
     inside = int(np.count_nonzero(company[ordinals]))
     size = int(np.count_nonzero(company))
-    return idf(size, min(size, max(inside, round(holding * inside / max(len(ordinals), 1)))))
+    return policy.called * idf(size, min(size, max(inside, round(holding * inside / max(len(ordinals), 1)))))
 
 
 def called(index: ScopeIndex, speakers: tuple[int, ...]) -> frozenset[int]:

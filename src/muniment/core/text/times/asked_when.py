@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from muniment.core.text.analyzer import MONTHS, ascii_words
+from muniment.core.text.analyzer import MONTHS, ascii_words, month_and_day
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stretches import (
     WEEKEND,
@@ -63,6 +63,7 @@ def _group(pattern: str, number: int) -> str:
 
 _FULL = lazy_pattern(
     r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"
+    r"|(?<![\d.])(?<!\d[-/])(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})(?P=mark)(?P<yn>(?:19|20)\d{2})(?![-/.]?\d)"
     rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}\b\.?(?:,? (?P<y1>\d{{4}}))?"
     rf"|\b{_group(MONTH, 2)}\b\.? (?:the )?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}}))?"
     rf"|\b{_group(MONTH, 3)}\b,?(?: of)? (?P<y3>\d{{4}})\b"
@@ -219,6 +220,10 @@ def _from_full(match: re.Match[str], now: date) -> _NamedTime | None:
     start, end = match.span()
     if match["oy"]:
         return _year_at(start, end, int(match["oy"]))
+    if match["mark"]:
+        read = month_and_day(int(match["one"]), int(match["two"]), match["mark"])
+        window = None if read is None else exact_day(int(match["yn"]), *read)
+        return None if window is None else _NamedTime(start, end, window, has_year=True)
     name = match["month"] or match["month2"] or match["month3"]
     month = MONTHS[name] if name else read_number(match["m"] or match["zm"])
     year_text = match["y"] or match["y1"] or match["y2"] or match["y3"] or match["zy"]
