@@ -132,7 +132,7 @@ def _encode(value: Any, room: int) -> str:
         room -= 1
         parts = [
             label + (_quote(item) if type(item := value[key]) is str else _encode(item, room))
-            for key, label in ordered_members(tuple(value))
+            for key, label in (ordered_members if len(value) <= _MEMBERS_MAX else _ordered)(tuple(value))
         ]
         return "{" + ",".join(parts) + "}"
     if kind is list or kind is tuple:
@@ -143,9 +143,17 @@ def _encode(value: Any, room: int) -> str:
     return _encode_subclass(value, room)
 
 
+_MEMBERS_MAX = 32
+"""An object with more is a table of somebody's keys: no other has the same."""
+
+
 @remembered(4096)
 def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     """The keys of an object in their order, each as it is written: objects of one kind share them."""
+    return _ordered(keys)
+
+
+def _ordered(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     try:
         ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
     except TypeError:

@@ -106,16 +106,24 @@ class LiveTurn:
 
         return read_statements(self.quotable, int(self.ts[:4]))
 
-    @cached_property
+    @property
     def call(self) -> str | None:
         """The call that a tool's result answers, told in a line; None of anything else."""
-        tool = self._said.get("tool")
-        return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
+        return self._call if "tool" in self._said else None
 
     @cached_property
+    def _call(self) -> str | None:
+        tool = self._said["tool"]
+        return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
+
+    @property
     def cited(self) -> dict[str, str] | None:
         """What the marks of an answer named, by number, on the page that it was given for; None of anything else."""
-        cited = self._said.get("cited")
+        return self._cited if "cited" in self._said else None
+
+    @cached_property
+    def _cited(self) -> dict[str, str] | None:
+        cited = self._said["cited"]
         if cited is None:
             return None
         from muniment.core.text.citation_marks import named_by_marks
@@ -135,8 +143,9 @@ class LiveTurn:
         turn = self._turn("")
         if "statements" in self.__dict__:
             turn.__dict__["statements"] = self.statements  # not read twice
-        labels = tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ()))
-        return ReadTurn(turn, *labels, line=None if self.call is None else self._line(turn))
+        said = self._said
+        line = None if self.call is None else self._line(turn)
+        return ReadTurn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
 
     def about(self, query: str) -> Turn:
         """The turn as a pool holds it; of a tool's long result, what matches a query."""
@@ -149,8 +158,8 @@ class LiveTurn:
     def _turn(self, query: str) -> Turn:
         from muniment.memory.turns import Turn, fields_of
 
-        text, excerpt = self.text[:TURN_CHARS_MAX], None
-        if self.call is not None and len(self.text) > TURN_CHARS_MAX:
+        text, excerpt, call, cited = self.text[:TURN_CHARS_MAX], None, self.call, self.cited
+        if call is not None and len(self.text) > TURN_CHARS_MAX:
             from muniment.memory.results.excerpts import excerpt_of
 
             excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
@@ -162,15 +171,15 @@ class LiveTurn:
                 "seq": self.seq,
                 "kind": self.kind,
                 "role": self.role,
-                "speaker": self.call or self.speaker,
+                "speaker": call or self.speaker,
                 "ts": self.ts,
                 "text": text,
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),
                 "excerpt": excerpt,
-                "cited": self.cited,
+                "cited": cited,
             },
-            fields_of(has_excerpt=excerpt is not None, is_answer=self.cited is not None),
+            fields_of(has_excerpt=excerpt is not None, is_answer=cited is not None),
         )
 
 

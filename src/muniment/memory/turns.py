@@ -79,8 +79,9 @@ class Turn(Record):
         """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
         excerpt = "" if self.excerpt is None else f'"excerpt":{canonical_text(self.excerpt.to_wire())},'
         cited = "" if self.cited is None else f'"cited":{canonical_text(self.cited)},'
+        flags = canonical_text(self.flags) if self.flags else "[]"
         return Written(
-            f'{{{cited}{excerpt}"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'{{{cited}{excerpt}"flags":{flags},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
             f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
             f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
             f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'

@@ -30,6 +30,7 @@ from muniment.errors import (
     NotFound,
 )
 from muniment.memory.facts.state_projection import state_id
+from muniment.memory.indexing import turn_state
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
@@ -147,23 +148,33 @@ def compose_build(
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
 
-    def gathered(reader: Reader) -> tuple[GivenRules | None, ComposeRequest, Pool]:
+    def gathered(reader: Reader) -> _Gathered:
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
         pool = gather(ctx, reader, request, policy, opening)
-        return rules, _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks)), pool
+        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
+        return _Gathered(rules, request, pool, turn_state(reader, scope.user_id))
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
-        rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
+        rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         change = _change(build, ctx.counter.name)
-        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change))
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns))
         if kept is not None:
             return kept
         ctx.clear_caches()  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
+
+
+class _Gathered(NamedTuple):
+    """What a build is composed of, and which turns the index held when it was read."""
+
+    rules: GivenRules | None
+    request: ComposeRequest
+    pool: Pool
+    turns: tuple[bytes, ...]
 
 
 def _known_marks(
@@ -204,13 +215,13 @@ class _Version(NamedTuple):
     receipt_id: str | None
 
 
-def _keep(ctx: Context, build: Build, change: Change, tx: Transaction) -> Build | None:
+def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...], tx: Transaction) -> Build | None:
     """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
 
     Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
     while nobody else can: so the two agree, and nobody tries for ever.
     """
-    if _is_forgotten(tx, change, _versions(build.pool, build.request.scope.run_id)):
+    if _is_forgotten(tx, change, build, turns):
         return None
     if not _keep_marks(tx, build):
         evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
@@ -229,10 +240,19 @@ def _keep_marks(tx: Transaction, build: Build) -> bool:
     return keep_marks(tx, build.request.scope, numbers, None if known is None else known.numbers)
 
 
-def _is_forgotten(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
-    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends."""
-    lock_memory(tx, change.user_id or "")
-    among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
+def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[bytes, ...]) -> bool:
+    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends.
+
+    A forget takes turns out of the index: those that were found there need no question while it stands as it did.
+    """
+    user_id = build.request.scope.user_id
+    lock_memory(tx, user_id)
+    held = _versions(build.pool, build.request.scope.run_id)
+    named = change.turns
+    if turn_state(tx, user_id) == turns:
+        found = _found_turns(build.pool)
+        named = tuple(id_ for id_ in named if id_ not in found)
+    among: tuple[Condition, ...] = (("id", "in", change.sources + named), ("receipt_id", ">", ""))
     if texts(tx, ENTRIES, "id", among):
         return True
     versions = select(tx, ITEMS, (("id", "in", change.sources),), into=_Version, order=("id", "version"))
@@ -379,12 +399,16 @@ def _change(build: Build, counter: str) -> Change:
     )
 
 
+def _found_turns(pool: Pool) -> set[str]:
+    """The events that came out of the index: what was searched for, and what episodes were formed of."""
+    return {hit.turn.id for hit in pool.hits}.union(*(episode.sources for episode in pool.episodes))
+
+
 def _turns(pool: Pool) -> set[str]:
     """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
-    ids = {hit.turn.id for hit in pool.hits} | {turn.id for turn in pool.window}
+    ids = _found_turns(pool) | {turn.id for turn in pool.window}
     ids |= {id_ for line in pool.summary for id_ in summary_evidence(line)} | {tool.ref for tool in pool.tools}
-    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id}
-    return ids.union(*(episode.sources for episode in pool.episodes))
+    return ids | {loop.evidence_id for loop in pool.loops if loop.evidence_id}
 
 
 def _sources(pool: Pool, run_id: str) -> set[str]:

@@ -256,7 +256,7 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
     forms = [_form_of(tuple(hit.parts)) for hit in hits]
     numbers: list[float] = []
     for hit, (names, _) in zip(hits, forms, strict=True):
-        numbers += [hit.parts[name] for name in names]
+        numbers += map(hit.parts.__getitem__, names)
         numbers.append(hit.score)
     texts = _write_numbers(numbers)
     reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}

@@ -237,8 +237,9 @@ class Quotes:
                 waiting += self._pending[at:]
                 break
             if at % _BATCH == 0:
-                batch = self._pending[at : at + _BATCH]
-                draft.purse.price_many(said_line(draft, whole_turn(draft, each.turn)) for _, each in batch)
+                wholes = [whole_turn(draft, each.turn) for _, each in self._pending[at : at + _BATCH]]
+                lines = [said_line(draft, whole) for whole in wholes]
+                draft.purse.price_many(lines)
             turn = hit.turn
             if turn.id in draft.shown:
                 draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
@@ -249,8 +250,8 @@ class Quotes:
             if (line := draft.summed_up(turn)) is not None:
                 draft.tally.omit(name, "duplicate", of=line)
                 continue
-            whole = whole_turn(draft, turn)
-            price = self._price(hit, whole)
+            whole = wholes[at % _BATCH]
+            price = self._price(hit, lines[at % _BATCH])
             if price <= min(room, quote_max):
                 other = draft.said.find(told_text(turn, turn.text), turn.words)
                 if other is None or self._yields(other, hit, name):
@@ -283,9 +284,9 @@ class Quotes:
         if room < self._draft.policy.cut_tokens_min or room <= self._too_little:
             return False
         draft = self._draft
-        wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
-        short = ((hit, said) for hit, said in wholes if draft.purse.price(said_line(draft, said)) <= room)
-        if not any(self._price(hit, said) <= min(room, self._tokens_max) for hit, said in short):
+        lines = ((hit, said_line(draft, whole_turn(draft, hit.turn))) for _, hit in self._left)
+        short = ((hit, line) for hit, line in lines if draft.purse.price(line) <= room)
+        if not any(self._price(hit, line) <= min(room, self._tokens_max) for hit, line in short):
             self._too_little = room
             return False
         self._pending = self._left
@@ -329,11 +330,11 @@ class Quotes:
         hits = draft.pool.hits
         worths = [worth_of(hit, draft.policy) for hit in hits]
         strong = strong_ids(draft, worths)
-        names = names_of("quote", (hit.turn.id for hit in hits))
+        names = names_of("quote", [hit.turn.id for hit in hits])
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         # What a cue points at comes first, then what is likeliest evidence for the room it takes.
-        pointed_at = (-hit.parts.get(CUE_PART, 0.0) for hit in hits)
-        for _, _, name, hit in sorted(zip(pointed_at, (-worth for worth in worths), names, hits, strict=True)):
+        pointed_at = [-hit.parts.get(CUE_PART, 0.0) for hit in hits] if draft.carrying else [0.0] * len(hits)
+        for _, _, name, hit in sorted(zip(pointed_at, [-worth for worth in worths], names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
@@ -375,10 +376,11 @@ class Quotes:
         found = self._draft.superseded.of(hit.turn.id)
         return found[-1].by if found else ""
 
-    def _price(self, hit: HitCandidate, said: Said) -> int:
+    def _price(self, hit: HitCandidate, line: str) -> int:
+        """What a line costs with the heading of its day, where there is none yet."""
         day = _day(hit.turn.ts)
         purse = self._draft.purse
-        price = purse.price(said_line(self._draft, said))
+        price = purse.price(line)
         return price if day in self._days else price + purse.price(day_heading(day))
 
     def _yields(self, other: str, hit: HitCandidate, name: str) -> bool:
@@ -403,15 +405,16 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        said = cut_turn(hit.turn, lambda part: self._price(hit, part) <= room, draft.terms)
+        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, draft.terms)
         if said is None:
             return False
         if (other := draft.said.find(told_text(hit.turn, said.text), _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
         whole = draft.purse.price(said_line(draft, whole_turn(draft, hit.turn)))
-        self._place(name, hit, said, self._price(hit, said))
-        kept = draft.purse.price(said_line(draft, said))
+        line = said_line(draft, said)
+        self._place(name, hit, said, self._price(hit, line))
+        kept = draft.purse.price(line)
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         self._cut[name] = hit
         return True
