@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from math import isfinite
@@ -24,6 +25,7 @@ __all__ = [
     "digest",
     "digest_of",
     "nests_within",
+    "ordered_keys",
     "ordered_members",
     "parse_json",
     "read_canonical",
@@ -154,11 +156,15 @@ def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def _ordered(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple([(key, f"{_quote(key)}:") for key in ordered_keys(keys)])
+
+
+def ordered_keys(keys: Collection[Any]) -> list[str]:
+    """The keys of an object in the order in which they are written."""
     try:
-        ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
+        return sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
     except TypeError:
         raise _Unencodable from None
-    return tuple((key, f"{_quote(key)}:") for key in ordered)
 
 
 def _encode_subclass(value: Any, room: int) -> str:

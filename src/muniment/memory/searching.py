@@ -47,7 +47,8 @@ class FoundTurn(NamedTuple):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why it was found, and what of it something newer says otherwise."""
-        return (*self.ranked.reasons, *reasons_of(self.superseded))
+        reasons = self.ranked.reasons
+        return (*reasons, *reasons_of(self.superseded)) if self.superseded else reasons
 
 
 def load_index(

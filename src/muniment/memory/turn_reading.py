@@ -6,8 +6,8 @@ it was not forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
@@ -102,9 +102,7 @@ class LiveTurn:
         """
         if self.kind != "message" or (self.role != "user" and self.speaker is None):
             return ()
-        from muniment.core.text.stated.statements import read_statements
-
-        return read_statements(self.quotable, int(self.ts[:4]))
+        return _readers().statements(self.quotable, int(self.ts[:4]))
 
     @property
     def call(self) -> str | None:
@@ -138,14 +136,12 @@ class LiveTurn:
     @cached_property
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
-        from muniment.memory.episodes.turns import ReadTurn
-
         turn = self._turn("")
         if "statements" in self.__dict__:
             turn.__dict__["statements"] = self.statements  # not read twice
         said = self._said
         line = None if self.call is None else self._line(turn)
-        return ReadTurn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
+        return _readers().read_turn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
 
     def about(self, query: str) -> Turn:
         """The turn as a pool holds it; of a tool's long result, what matches a query."""
@@ -156,15 +152,15 @@ class LiveTurn:
         return result_line(self.call or turn.role, self.text, self.is_ok)
 
     def _turn(self, query: str) -> Turn:
-        from muniment.memory.turns import Turn, fields_of
-
         text, excerpt, call, cited = self.text[:TURN_CHARS_MAX], None, self.call, self.cited
         if call is not None and len(self.text) > TURN_CHARS_MAX:
             from muniment.memory.results.excerpts import excerpt_of
 
             excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
             text = excerpt.text
-        return Turn.unchecked(
+        readers = _readers()
+        is_plain = excerpt is None and cited is None
+        return readers.turn.unchecked(
             {
                 "id": self.id,
                 "session_id": self.session_id,
@@ -179,8 +175,31 @@ class LiveTurn:
                 "excerpt": excerpt,
                 "cited": cited,
             },
-            fields_of(has_excerpt=excerpt is not None, is_answer=cited is not None),
+            readers.plain
+            if is_plain
+            else readers.fields_of(has_excerpt=excerpt is not None, is_answer=cited is not None),
         )
+
+
+class _Readers(NamedTuple):
+    """What reads turns that are to be shown, and no others."""
+
+    statements: Callable[[str, int], tuple[Statement, ...]]
+    read_turn: type[ReadTurn]
+    turn: type[Turn]
+    fields_of: Callable[..., set[str]]
+    plain: set[str]
+    """The fields of a turn without an excerpt or marks."""
+
+
+@cache
+def _readers() -> _Readers:
+    """Loaded with the first turn that is shown."""
+    from muniment.core.text.stated.statements import read_statements
+    from muniment.memory.episodes.turns import ReadTurn
+    from muniment.memory.turns import Turn, fields_of
+
+    return _Readers(read_statements, ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:

@@ -148,8 +148,8 @@ class SummaryLine(Record):
 
     @cached_property
     def written(self) -> Written:
-        """The line as canonical JSON: it stands in many pools, and is written once."""
-        return Written(canonical_text(self.to_wire()))
+        """The line as canonical JSON: it stands in many pools, and is written once. All it holds is plain."""
+        return Written(canonical_text({name: self.__dict__[name] for name in self.model_fields_set}))
 
 
 SummaryKind = Literal["constraint", "commitment", "decision", "given"]

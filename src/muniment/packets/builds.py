@@ -36,7 +36,7 @@ from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -181,7 +181,7 @@ def _known_marks(
     reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str], kept: KeptMarks | None = None
 ) -> ComposeRequest:
     """The request with the numbers that the session's packets before gave to this evidence."""
-    held = read_marks(reader, request.scope, sorted(evidence_ids), kept)
+    held = read_marks(reader, request.scope, evidence_ids, kept)
     if held.next_number == 1:
         return request
     known = KnownMarks.unchecked({"numbers": held.numbers, "next_number": held.next_number})
@@ -375,14 +375,14 @@ def _change(build: Build, counter: str) -> Change:
         kind="build",
         status="composed",
         body={
-            "request": build.request.to_wire(),
+            "request": _written_request(build.request),
             "pool": build.pool.written,
             "policy": build.policy.written,
             "counter": counter,
             "composer": COMPOSER,
             "packet": Written(build.packet_bytes.decode()),
             "packet_hash": digest(build.packet_bytes).hex(),
-            "marks": dict(build.marks),
+            "marks": written_table(build.marks),
             "text": build.text,
             "stable_chars": build.stable_chars,
             "tokens": build.tokens,
@@ -397,6 +397,15 @@ def _change(build: Build, counter: str) -> Change:
         session_id=scope.session_id,
         run_id=scope.run_id,
     )
+
+
+def _written_request(request: ComposeRequest) -> dict[str, Any]:
+    """The request as plain data, with the numbers of a long session as they are written."""
+    plain = request.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"marks"})
+    known = request.marks
+    if known is not None:
+        plain["marks"] = {"next_number": known.next_number, "numbers": written_table(known.numbers)}
+    return plain
 
 
 def _found_turns(pool: Pool) -> set[str]:

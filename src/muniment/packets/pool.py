@@ -19,7 +19,7 @@ from muniment.contracts.memory_packet import (
     Purpose,
     WorkingState,
 )
-from muniment.core.canonical import Written, canonical_text, ordered_members, written_part
+from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -40,6 +40,7 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
+    "written_table",
 ]
 
 
@@ -251,12 +252,17 @@ def _named_evidence(value: Any) -> Iterator[str]:
             yield from _named_evidence(part)
 
 
+def written_table(table: Mapping[str, str | int]) -> Written:
+    """A table of texts or whole numbers as canonical JSON: any writer makes the same bytes of these."""
+    return Written(to_json({key: table[key] for key in ordered_keys(table)}).decode())
+
+
 def _write_hits(hits: Sequence[HitCandidate]) -> str:
     """Hits as canonical JSON. They hold hundreds of numbers, which are written together, and share their reasons."""
     forms = [_form_of(tuple(hit.parts)) for hit in hits]
     numbers: list[float] = []
     for hit, (names, _) in zip(hits, forms, strict=True):
-        numbers += map(hit.parts.__getitem__, names)
+        numbers += [hit.parts[name] for name in names]
         numbers.append(hit.score)
     texts = _write_numbers(numbers)
     reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}

@@ -288,7 +288,11 @@ def write_packet(wire: dict[str, Any]) -> bytes:
     makes the same bytes, and the fastest one does.
     """
     short, report, explain = dict(wire["short_term"]), dict(wire["budget_report"]), dict(wire["explain"])
-    for part, names in ((short, ("key_quotes",)), (report, ("omissions",)), (explain, ("selected", "omitted"))):
+    for part, names in (
+        (short, ("key_quotes", "conversation_window")),
+        (report, ("omissions",)),
+        (explain, ("selected", "omitted")),
+    ):
         part.update({name: _written(part[name]) for name in names if name in part})
     written = {"short_term": short, "budget_report": report, "explain": explain}
     return canonical_bytes({**wire, **written, "citations": _written(wire["citations"])})
