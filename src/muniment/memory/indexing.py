@@ -27,7 +27,7 @@ from muniment.memory.recall.segments import (
     merge_segments,
 )
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
-from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, list_blocks, state_of
+from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_state
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import _by_user, can_be_turn, is_turn, speaker_of, text_of, users_of
@@ -100,7 +100,7 @@ def segments_of(user_id: str) -> BlockScope:
 
 def turn_state(reader: Reader, user_id: str) -> tuple[bytes, ...]:
     """Which turns of a user the index holds: where two states are equal, none was added or forgotten in between."""
-    return state_of(list_blocks(reader, segments_of(user_id)))
+    return read_state(reader, segments_of(user_id))
 
 
 @lru_cache(maxsize=1024)

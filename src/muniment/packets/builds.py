@@ -64,6 +64,8 @@ TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
 _AFTER_RULES = "\n\n"
 _JOINT_TOKENS = 2
 """What two texts may take more together than one by one."""
+_FEW = 16
+"""So many turns are asked about sooner than the state of the index is read twice."""
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
@@ -154,7 +156,8 @@ def compose_build(
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
         pool = gather(ctx, reader, request, policy, opening)
         request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
-        return _Gathered(rules, request, pool, turn_state(reader, scope.user_id))
+        is_asked_one_by_one = len(pool.hits) <= _FEW
+        return _Gathered(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
@@ -169,12 +172,12 @@ def compose_build(
 
 
 class _Gathered(NamedTuple):
-    """What a build is composed of, and which turns the index held when it was read."""
+    """What a build is composed of, and which turns the index held when it was read, where that is worth knowing."""
 
     rules: GivenRules | None
     request: ComposeRequest
     pool: Pool
-    turns: tuple[bytes, ...]
+    turns: tuple[bytes, ...] | None
 
 
 def _known_marks(
@@ -215,7 +218,7 @@ class _Version(NamedTuple):
     receipt_id: str | None
 
 
-def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...], tx: Transaction) -> Build | None:
+def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] | None, tx: Transaction) -> Build | None:
     """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
 
     Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
@@ -240,7 +243,7 @@ def _keep_marks(tx: Transaction, build: Build) -> bool:
     return keep_marks(tx, build.request.scope, numbers, None if known is None else known.numbers)
 
 
-def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[bytes, ...]) -> bool:
+def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[bytes, ...] | None) -> bool:
     """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends.
 
     A forget takes turns out of the index: those that were found there need no question while it stands as it did.
@@ -249,7 +252,7 @@ def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[by
     lock_memory(tx, user_id)
     held = _versions(build.pool, build.request.scope.run_id)
     named = change.turns
-    if turn_state(tx, user_id) == turns:
+    if turns is not None and turn_state(tx, user_id) == turns:
         found = _found_turns(build.pool)
         named = tuple(id_ for id_ in named if id_ not in found)
     among: tuple[Condition, ...] = (("id", "in", change.sources + named), ("receipt_id", ">", ""))

@@ -310,10 +310,13 @@ def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
 @pytest.mark.req("LG-07", "MP-16")
 @pytest.mark.parametrize("place", range(8))
 @pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize("few", [0, 16])
 def test_whatever_another_process_forgets_is_in_no_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, is_before: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, is_before: bool, few: int
 ) -> None:
-    """A turn of an earlier session or of this one, found or not, before its turn is gathered again or after."""
+    """A turn of an earlier session or of this one, before the pool is gathered or after; whether the turns that were
+    found are few, and asked about one by one, or many."""
+    monkeypatch.setattr(builds, "_FEW", few)
     real, tries = builds._composed, []
     with muniment.open(tmp_path / "store.db") as mem, muniment.open(tmp_path / "store.db") as other:
         text, id_ = list(tell(mem).items())[place]
@@ -335,6 +338,7 @@ def test_whatever_another_process_forgets_is_in_no_build(
 
 
 def test_what_is_said_while_a_build_is_composed_is_in_nobodys_way(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "_FEW", 0)
     tell(mem)
     real, tries = builds._composed, []
 
