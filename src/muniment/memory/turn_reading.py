@@ -102,7 +102,9 @@ class LiveTurn:
         """
         if self.kind != "message" or (self.role != "user" and self.speaker is None):
             return ()
-        return _readers().statements(self.quotable, int(self.ts[:4]))
+        from muniment.core.text.stated.statements import read_statements
+
+        return read_statements(self.quotable, int(self.ts[:4]))
 
     @property
     def call(self) -> str | None:
@@ -184,7 +186,6 @@ class LiveTurn:
 class _Readers(NamedTuple):
     """What reads turns that are to be shown, and no others."""
 
-    statements: Callable[[str, int], tuple[Statement, ...]]
     read_turn: type[ReadTurn]
     turn: type[Turn]
     fields_of: Callable[..., set[str]]
@@ -195,11 +196,10 @@ class _Readers(NamedTuple):
 @cache
 def _readers() -> _Readers:
     """Loaded with the first turn that is shown."""
-    from muniment.core.text.stated.statements import read_statements
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn, fields_of
 
-    return _Readers(read_statements, ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
+    return _Readers(ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:

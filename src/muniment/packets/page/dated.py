@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from functools import lru_cache
 
+from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
@@ -39,7 +39,7 @@ def dated(text: str, said_at: str | None) -> str:
     return f"{text}{_BEHIND}{'; '.join(notes)}"
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _day(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
