@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from muniment.contracts.kinds import check_kind
@@ -122,13 +123,26 @@ def _check_citations(packet: Mapping[str, Any]) -> Iterator[Issue]:
         if first != index:
             path = f"{child_path('$.citations', index)}.id"
             yield _issue("MP-13", path, f"the citation {citation['id']!r:.60} stands already at $.citations[{first}]")
-    for path, evidence_id in evidence_ids(packet):
+    for place, evidence_id in _evidence(packet):
         if evidence_id not in cited:
-            yield _issue("MP-13", path, f"the evidence id {evidence_id!r:.60} is not in citations")
+            yield _issue("MP-13", _path(place), f"the evidence id {evidence_id!r:.60} is not in citations")
 
 
 def evidence_ids(packet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every evidence id that a packet names, with its path; citations themselves left out."""
+    return ((_path(place), evidence_id) for place, evidence_id in _evidence(packet))
+
+
+_Place = tuple[str | int, ...]
+"""A path, and the keys and places that lead on from there: most are never written out."""
+
+
+def _path(place: _Place) -> str:
+    first, *rest = place
+    return reduce(child_path, rest, str(first))
+
+
+def _evidence(packet: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
     short, long = packet["short_term"], packet["long_term"]
     state = short["working_state"]
     yield from _ids_at(short, "$.short_term", "key_quotes", "evidence_id")
@@ -153,26 +167,25 @@ _RUN_LISTS = {
 """What a run tells of itself in its open working state, and the keys of each that name evidence."""
 
 
-def _told_in_run(state: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _told_in_run(state: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
     """Evidence of claims, actions, failures and conflicts in an open object, where they are what we write there."""
     for name, keys in _RUN_LISTS.items():
         listed = state.get(name)
         for index, each in enumerate(listed if isinstance(listed, list | tuple) else ()):
-            here = child_path(f"$.short_term.working_state.{name}", index)
             for key in keys if isinstance(each, Mapping) else ():
                 held = each.get(key)
                 sides = held if isinstance(held, list | tuple) and key != "evidence_id" else (held,)
-                yield from ((f"{here}.{key}", id_) for id_ in sides if isinstance(id_, str) and id_)
+                here = ("$.short_term.working_state", name, index, key)
+                yield from ((here, id_) for id_ in sides if isinstance(id_, str) and id_)
 
 
-def _ids_at(parent: Mapping[str, Any], path: str, name: str, key: str) -> Iterator[tuple[str, str]]:
+def _ids_at(parent: Mapping[str, Any], path: str, name: str, key: str) -> Iterator[tuple[_Place, str]]:
     for index, item in enumerate(parent.get(name, ())):
-        here = f"{child_path(f'{path}.{name}', index)}.{key}"
         value = item.get(key)
         if isinstance(value, str):
-            yield here, value
+            yield (path, name, index, key), value
         elif value is not None:
-            yield from ((child_path(here, place), each) for place, each in enumerate(value))
+            yield from (((path, name, index, key, at), each) for at, each in enumerate(value))
 
 
 # -- CompactionSnapshot -------------------------------------------------------------------------------

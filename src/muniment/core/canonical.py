@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from math import isfinite
@@ -24,6 +25,7 @@ __all__ = [
     "digest",
     "digest_of",
     "nests_within",
+    "ordered_keys",
     "ordered_members",
     "parse_json",
     "read_canonical",
@@ -132,7 +134,7 @@ def _encode(value: Any, room: int) -> str:
         room -= 1
         parts = [
             label + (_quote(item) if type(item := value[key]) is str else _encode(item, room))
-            for key, label in ordered_members(tuple(value))
+            for key, label in (ordered_members if len(value) <= _MEMBERS_MAX else _ordered)(tuple(value))
         ]
         return "{" + ",".join(parts) + "}"
     if kind is list or kind is tuple:
@@ -143,14 +145,26 @@ def _encode(value: Any, room: int) -> str:
     return _encode_subclass(value, room)
 
 
+_MEMBERS_MAX = 32
+"""An object with more is a table of somebody's keys: no other has the same."""
+
+
 @remembered(4096)
 def ordered_members(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     """The keys of an object in their order, each as it is written: objects of one kind share them."""
+    return _ordered(keys)
+
+
+def _ordered(keys: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple([(key, f"{_quote(key)}:") for key in ordered_keys(keys)])
+
+
+def ordered_keys(keys: Collection[Any]) -> list[str]:
+    """The keys of an object in the order in which they are written."""
     try:
-        ordered = sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
+        return sorted(keys) if "".join(keys).isascii() else sorted(keys, key=_utf16)
     except TypeError:
         raise _Unencodable from None
-    return tuple((key, f"{_quote(key)}:") for key in ordered)
 
 
 def _encode_subclass(value: Any, room: int) -> str:

@@ -28,7 +28,7 @@ from muniment.memory.recall.segments import (
 )
 from muniment.memory.results.call_marks import call_marks
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
-from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks
+from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_state
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import _by_user, can_be_turn, is_turn, speaker_of, text_of, users_of
@@ -50,6 +50,7 @@ __all__ = [
     "index_turns",
     "reindex_user",
     "segments_of",
+    "turn_state",
     "unindex",
 ]
 
@@ -96,6 +97,11 @@ class SegmentCache(BlockCache[Segment]):
 
 def segments_of(user_id: str) -> BlockScope:
     return BlockScope("segments", (("user_id", user_id),))
+
+
+def turn_state(reader: Reader, user_id: str) -> tuple[bytes, ...]:
+    """Which turns of a user the index holds: where two states are equal, none was added or forgotten in between."""
+    return read_state(reader, segments_of(user_id))
 
 
 @lru_cache(maxsize=1024)

@@ -6,8 +6,8 @@ it was not forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
@@ -106,16 +106,24 @@ class LiveTurn:
 
         return read_statements(self.quotable, int(self.ts[:4]))
 
-    @cached_property
+    @property
     def call(self) -> str | None:
         """The call that a tool's result answers, told in a line; None of anything else."""
-        tool = self._said.get("tool")
-        return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
+        return self._call if "tool" in self._said else None
 
     @cached_property
+    def _call(self) -> str | None:
+        tool = self._said["tool"]
+        return None if tool is None or is_chunk(tool, self.metadata) else tell_call(tool)
+
+    @property
     def cited(self) -> dict[str, str] | None:
         """What the marks of an answer named, by number, on the page that it was given for; None of anything else."""
-        cited = self._said.get("cited")
+        return self._cited if "cited" in self._said else None
+
+    @cached_property
+    def _cited(self) -> dict[str, str] | None:
+        cited = self._said["cited"]
         if cited is None:
             return None
         from muniment.core.text.citation_marks import named_by_marks
@@ -130,13 +138,12 @@ class LiveTurn:
     @cached_property
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
-        from muniment.memory.episodes.turns import ReadTurn
-
         turn = self._turn("")
         if "statements" in self.__dict__:
             turn.__dict__["statements"] = self.statements  # not read twice
-        labels = tuple(self._said.get("tags", ())), tuple(self._said.get("entities", ()))
-        return ReadTurn(turn, *labels, line=None if self.call is None else self._line(turn))
+        said = self._said
+        line = None if self.call is None else self._line(turn)
+        return _readers().read_turn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
 
     def about(self, query: str) -> Turn:
         """The turn as a pool holds it; of a tool's long result, what matches a query."""
@@ -147,31 +154,52 @@ class LiveTurn:
         return result_line(self.call or turn.role, self.text, self.is_ok)
 
     def _turn(self, query: str) -> Turn:
-        from muniment.memory.turns import Turn, fields_of
-
-        text, excerpt = self.text[:TURN_CHARS_MAX], None
-        if self.call is not None and len(self.text) > TURN_CHARS_MAX:
+        text, excerpt, call, cited = self.text[:TURN_CHARS_MAX], None, self.call, self.cited
+        if call is not None and len(self.text) > TURN_CHARS_MAX:
             from muniment.memory.results.excerpts import excerpt_of
 
             excerpt = excerpt_of(self.text, query, TURN_CHARS_MAX)
             text = excerpt.text
-        return Turn.unchecked(
+        readers = _readers()
+        is_plain = excerpt is None and cited is None
+        return readers.turn.unchecked(
             {
                 "id": self.id,
                 "session_id": self.session_id,
                 "seq": self.seq,
                 "kind": self.kind,
                 "role": self.role,
-                "speaker": self.call or self.speaker,
+                "speaker": call or self.speaker,
                 "ts": self.ts,
                 "text": text,
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),
                 "excerpt": excerpt,
-                "cited": self.cited,
+                "cited": cited,
             },
-            fields_of(has_excerpt=excerpt is not None, is_answer=self.cited is not None),
+            readers.plain
+            if is_plain
+            else readers.fields_of(has_excerpt=excerpt is not None, is_answer=cited is not None),
         )
+
+
+class _Readers(NamedTuple):
+    """What reads turns that are to be shown, and no others."""
+
+    read_turn: type[ReadTurn]
+    turn: type[Turn]
+    fields_of: Callable[..., set[str]]
+    plain: set[str]
+    """The fields of a turn without an excerpt or marks."""
+
+
+@cache
+def _readers() -> _Readers:
+    """Loaded with the first turn that is shown."""
+    from muniment.memory.episodes.turns import ReadTurn
+    from muniment.memory.turns import Turn, fields_of
+
+    return _Readers(ReadTurn, Turn, fields_of, fields_of(has_excerpt=False, is_answer=False))
 
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:

@@ -79,8 +79,9 @@ class Turn(Record):
         """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
         excerpt = "" if self.excerpt is None else f'"excerpt":{canonical_text(self.excerpt.to_wire())},'
         cited = "" if self.cited is None else f'"cited":{canonical_text(self.cited)},'
+        flags = canonical_text(self.flags) if self.flags else "[]"
         return Written(
-            f'{{{cited}{excerpt}"flags":{canonical_text(self.flags)},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
+            f'{{{cited}{excerpt}"flags":{flags},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
             f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
             f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
             f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
@@ -147,8 +148,8 @@ class SummaryLine(Record):
 
     @cached_property
     def written(self) -> Written:
-        """The line as canonical JSON: it stands in many pools, and is written once."""
-        return Written(canonical_text(self.to_wire()))
+        """The line as canonical JSON: it stands in many pools, and is written once. All it holds is plain."""
+        return Written(canonical_text({name: self.__dict__[name] for name in self.model_fields_set}))
 
 
 SummaryKind = Literal["constraint", "commitment", "decision", "given"]

@@ -30,12 +30,13 @@ from muniment.errors import (
     NotFound,
 )
 from muniment.memory.facts.state_projection import state_id
+from muniment.memory.indexing import turn_state
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -63,6 +64,8 @@ TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
 _AFTER_RULES = "\n\n"
 _JOINT_TOKENS = 2
 """What two texts may take more together than one by one."""
+_FEW = 16
+"""So many turns are asked about sooner than the state of the index is read twice."""
 _SECTIONS = ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")
 
 
@@ -151,32 +154,43 @@ def compose_build(
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
 
-    def gathered(reader: Reader) -> tuple[GivenRules | None, ComposeRequest, Pool]:
+    def gathered(reader: Reader) -> _Gathered:
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
         request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
         pool = gather(ctx, reader, request, policy, opening)
-        return rules, _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks)), pool
+        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
+        is_asked_one_by_one = len(pool.hits) <= _FEW
+        return _Gathered(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
 
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
-        rules, request, pool = ctx.engine.read(scope.tenant_id, gathered)
+        rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         if not is_kept:
             return build
         change = _change(build, ctx.counter.name)
-        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change))
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns))
         if kept is not None:
             return kept
         ctx.clear_caches()  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
+class _Gathered(NamedTuple):
+    """What a build is composed of, and which turns the index held when it was read, where that is worth knowing."""
+
+    rules: GivenRules | None
+    request: ComposeRequest
+    pool: Pool
+    turns: tuple[bytes, ...] | None
+
+
 def _known_marks(
     reader: Reader, request: ComposeRequest, evidence_ids: Iterable[str], kept: KeptMarks | None = None
 ) -> ComposeRequest:
     """The request with the numbers that the session's packets before gave to this evidence."""
-    held = read_marks(reader, request.scope, sorted(evidence_ids), kept)
+    held = read_marks(reader, request.scope, evidence_ids, kept)
     if held.next_number == 1:
         return request
     known = KnownMarks.unchecked({"numbers": held.numbers, "next_number": held.next_number})
@@ -210,13 +224,13 @@ class _Version(NamedTuple):
     receipt_id: str | None
 
 
-def _keep(ctx: Context, build: Build, change: Change, tx: Transaction) -> Build | None:
+def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] | None, tx: Transaction) -> Build | None:
     """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
 
     Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
     while nobody else can: so the two agree, and nobody tries for ever.
     """
-    if _is_forgotten(tx, change, _versions(build.pool, build.request.scope.run_id)):
+    if _is_forgotten(tx, change, build, turns):
         return None
     if not _keep_marks(tx, build):
         evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
@@ -235,10 +249,19 @@ def _keep_marks(tx: Transaction, build: Build) -> bool:
     return keep_marks(tx, build.request.scope, numbers, None if known is None else known.numbers)
 
 
-def _is_forgotten(tx: Transaction, change: Change, held: Mapping[str, int]) -> bool:
-    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends."""
-    lock_memory(tx, change.user_id or "")
-    among: tuple[Condition, ...] = (("id", "in", change.sources + change.turns), ("receipt_id", ">", ""))
+def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[bytes, ...] | None) -> bool:
+    """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends.
+
+    A forget takes turns out of the index: those that were found there need no question while it stands as it did.
+    """
+    user_id = build.request.scope.user_id
+    lock_memory(tx, user_id)
+    held = _versions(build.pool, build.request.scope.run_id)
+    named = change.turns
+    if turns is not None and turn_state(tx, user_id) == turns:
+        found = _found_turns(build.pool)
+        named = tuple(id_ for id_ in named if id_ not in found)
+    among: tuple[Condition, ...] = (("id", "in", change.sources + named), ("receipt_id", ">", ""))
     if texts(tx, ENTRIES, "id", among):
         return True
     versions = select(tx, ITEMS, (("id", "in", change.sources),), into=_Version, order=("id", "version"))
@@ -361,14 +384,14 @@ def _change(build: Build, counter: str) -> Change:
         kind="build",
         status="composed",
         body={
-            "request": build.request.to_wire(),
+            "request": _written_request(build.request),
             "pool": build.pool.written,
             "policy": build.policy.written,
             "counter": counter,
             "composer": COMPOSER,
             "packet": Written(build.packet_bytes.decode()),
             "packet_hash": digest(build.packet_bytes).hex(),
-            "marks": dict(build.marks),
+            "marks": written_table(build.marks),
             "text": build.text,
             "stable_chars": build.stable_chars,
             "tokens": build.tokens,
@@ -385,12 +408,25 @@ def _change(build: Build, counter: str) -> Change:
     )
 
 
+def _written_request(request: ComposeRequest) -> dict[str, Any]:
+    """The request as plain data, with the numbers of a long session as they are written."""
+    plain = request.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"marks"})
+    known = request.marks
+    if known is not None:
+        plain["marks"] = {"next_number": known.next_number, "numbers": written_table(known.numbers)}
+    return plain
+
+
+def _found_turns(pool: Pool) -> set[str]:
+    """The events that came out of the index: what was searched for, and what episodes were formed of."""
+    return {hit.turn.id for hit in pool.hits}.union(*(episode.sources for episode in pool.episodes))
+
+
 def _turns(pool: Pool) -> set[str]:
     """Every event of the user whose words the pool holds: if one is forgotten, so is the build."""
-    ids = {hit.turn.id for hit in pool.hits} | {turn.id for turn in pool.window}
+    ids = _found_turns(pool) | {turn.id for turn in pool.window}
     ids |= {id_ for line in pool.summary for id_ in summary_evidence(line)} | {tool.ref for tool in pool.tools}
-    ids |= {loop.evidence_id for loop in pool.loops if loop.evidence_id}
-    return ids.union(*(episode.sources for episode in pool.episodes))
+    return ids | {loop.evidence_id for loop in pool.loops if loop.evidence_id}
 
 
 def _sources(pool: Pool, run_id: str) -> set[str]:

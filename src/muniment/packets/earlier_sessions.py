@@ -87,7 +87,7 @@ def gather_episodes(
             best.setdefault(session, ordinal)
     stretches = _around(index, best, found, cued, reach)
     stretches_max = min(reach.sessions, len(stretches) + RECENT_SESSIONS)
-    for session in sessions.open.tolist():
+    for session in map(int, sessions.open):
         if len(stretches) >= stretches_max:
             break
         if session not in best:

@@ -87,16 +87,16 @@ def read_marks(
 
     `kept` is what was read before of such tables, in transactions that only read.
     """
-    ids = list(dict.fromkeys(evidence_ids))
+    ids = frozenset(evidence_ids)
     of_session = _of_session(scope)
     last = first(reader, MARKS, of_session, order=_IN_ORDER, descending=True)
     if last is None:
         return SessionMarks({}, 1)
     known = None if kept is None else kept.numbers(reader, scope, last)
     if known is None:
-        rows = by_ids(reader, MARKS, ids, column="evidence_id", where=of_session)
+        rows = by_ids(reader, MARKS, sorted(ids), column="evidence_id", where=of_session)
         known = {row.evidence_id: row.number for row in rows}
-    return SessionMarks({id_: known[id_] for id_ in ids if id_ in known}, last.number + 1)
+    return SessionMarks({id_: known[id_] for id_ in sorted(ids & known.keys())}, last.number + 1)
 
 
 def assign_marks(tx: Transaction, scope: Scope, evidence_ids: Iterable[str]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from muniment.contracts.memory_packet import (
     Purpose,
     WorkingState,
 )
-from muniment.core.canonical import Written, canonical_text, ordered_members, written_part
+from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -40,6 +40,7 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
+    "written_table",
 ]
 
 
@@ -249,6 +250,11 @@ def _named_evidence(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _named_evidence(part)
+
+
+def written_table(table: Mapping[str, str | int]) -> Written:
+    """A table of texts or whole numbers as canonical JSON: any writer makes the same bytes of these."""
+    return Written(to_json({key: table[key] for key in ordered_keys(table)}).decode())
 
 
 def _write_hits(hits: Sequence[HitCandidate]) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "list_blocks",
     "load_blocks",
     "read_blocks",
+    "read_state",
     "state_of",
 ]
 
@@ -95,6 +96,10 @@ class _BlockRow(NamedTuple):
     first: int
     count: int  # type: ignore[assignment] # the column's name
     level: int
+    digest: bytes
+
+
+class _BlockDigest(NamedTuple):
     digest: bytes
 
 
@@ -284,6 +289,12 @@ def read_blocks(
 def state_of(listed: Sequence[Listed]) -> tuple[bytes, ...]:
     """Which state of the index these blocks are: equal states hold equal blocks."""
     return tuple([entry.digest for entry in listed])
+
+
+def read_state(reader: Reader, place: BlockScope) -> tuple[bytes, ...]:
+    """`state_of` the blocks of a place, of which nothing else is asked."""
+    rows = select(reader, table(place.table), place.where, into=_BlockDigest, order=place.order)
+    return tuple([row.digest for row in rows])
 
 
 def load_blocks(

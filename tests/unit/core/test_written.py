@@ -10,8 +10,8 @@ from muniment.core.canonical import Written, canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidJson
 from muniment.memory.recall.records import SupersededStatement
-from muniment.memory.turns import Turn
-from muniment.packets.pool import HitCandidate, Pool
+from muniment.memory.turns import SessionLine, Turn
+from muniment.packets.pool import HitCandidate, Pool, written_table
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from((0.0, -0.0, 1.0, 1e-7, 1e-5, 1e16, 1e21))
 _TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -92,3 +92,27 @@ def test_what_is_kept_beside_the_fields_is_no_field() -> None:
     fresh, plain = _turn("tea"), turn.to_wire()
     assert turn.written
     assert (turn, turn.to_wire(), repr(turn)) == (fresh, plain, repr(fresh))
+
+
+@given(st.dictionaries(_TEXTS, _TEXTS | st.integers(-(2**80), 2**80), max_size=80))
+def test_a_table_is_written_as_any_object_is(table: dict[str, str | int]) -> None:
+    assert written_table(table) == canonical_text(table)
+    assert canonical_text({"held": written_table(table)}) == canonical_text({"held": table})
+
+
+@given(
+    _TEXTS,
+    _NUMBERS,
+    st.none() | _TEXTS,
+    st.none() | st.dictionaries(_TEXTS, _TEXTS, max_size=3),
+    st.none() | st.lists(_TEXTS, max_size=3),
+)
+def test_a_line_writes_what_its_wire_says(
+    text: str, weight: float, speaker: str | None, cited: dict[str, str] | None, sources: list[str] | None
+) -> None:
+    told = {"speaker": speaker, "cited": cited, "sources": sources, "kind": None if sources is None else "given"}
+    line = SessionLine.from_wire(
+        {"evidence_id": "evt_1", "text": text, "ts": "2026-01-01T00:00:00Z", "weight": weight, "role": "user"}
+        | {name: value for name, value in told.items() if value is not None}
+    )
+    assert line.written == canonical_text(line.to_wire())

@@ -307,6 +307,52 @@ def test_a_build_does_not_outlive_what_is_forgotten_while_it_is_composed(
     assert not any("beagle" in line for line in line_counts_of(mem._ctx).held()), "nor in memory"
 
 
+@pytest.mark.req("LG-07", "MP-16")
+@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize("few", [0, 16])
+def test_whatever_another_process_forgets_is_in_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, is_before: bool, few: int
+) -> None:
+    """A turn of an earlier session or of this one, before the pool is gathered or after; whether the turns that were
+    found are few, and asked about one by one, or many."""
+    monkeypatch.setattr(builds, "_FEW", few)
+    real, tries = builds._composed, []
+    with muniment.open(tmp_path / "store.db") as mem, muniment.open(tmp_path / "store.db") as other:
+        text, id_ = list(tell(mem).items())[place]
+        run = mem.run(user_id="ana", session_id="s4")
+        assert text in run.compose("planner", query=text, now=NOW).pool.to_bytes().decode()
+
+        def composed_slowly(*given: Any) -> Build:
+            if not tries and not is_before:
+                other.forget(event=id_)
+            tries.append(1)
+            return real(*given)
+
+        if is_before:
+            other.forget(event=id_)
+        monkeypatch.setattr(builds, "_composed", composed_slowly)
+        build = run.compose("planner", query=text.split()[-1], now=NOW)
+        assert len(tries) == (1 if is_before else 2)
+        assert text not in build.pool.to_bytes().decode()
+
+
+def test_what_is_said_while_a_build_is_composed_is_in_nobodys_way(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "_FEW", 0)
+    tell(mem)
+    real, tries = builds._composed, []
+
+    def composed_slowly(*given: Any) -> Build:
+        mem.run(user_id="ana", session_id="s5").observe("user", "Toby the beagle is ill.")
+        tries.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(builds, "_composed", composed_slowly)
+    build = composed(mem)
+    assert len(tries) == 1
+    assert "beagle called Toby" in build.text
+
+
 @pytest.mark.req("LG-08")
 def test_what_a_purpose_does_not_hear_is_in_no_summary_either(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="s1")

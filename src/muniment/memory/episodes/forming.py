@@ -43,17 +43,19 @@ def form_episodes(turns: Sequence[ReadTurn], scores: Mapping[str, float]) -> lis
 def _episode(stretch: Sequence[ReadTurn], scores: Mapping[str, float]) -> EpisodeCandidate:
     turns = [read.turn for read in stretch]
     first, last = turns[0], turns[-1]
-    return EpisodeCandidate(
-        episode_id=short_id("epi", [first.session_id, first.id, last.id]),
-        session_id=first.session_id,
-        start=first.ts,
-        end=max(last.ts, first.ts),
-        lines=tuple(best_lines(stretch, LINES)),
-        sources=tuple(turn.id for turn in turns),
-        tags=_most_common(label for read in stretch for label in read.tags),
-        entities=_most_common(label for read in stretch for label in read.entities),
-        score=max((scores.get(turn.id, 0.0) for turn in turns), default=0.0),
-        trust=lowest_trust(turn.trust for turn in turns),
+    return EpisodeCandidate.unchecked(  # of turns that were validated
+        {
+            "episode_id": short_id("epi", [first.session_id, first.id, last.id]),
+            "session_id": first.session_id,
+            "start": first.ts,
+            "end": max(last.ts, first.ts),
+            "lines": tuple(best_lines(stretch, LINES)),
+            "sources": tuple([turn.id for turn in turns]),
+            "tags": _most_common(label for read in stretch for label in read.tags),
+            "entities": _most_common(label for read in stretch for label in read.entities),
+            "score": max([scores.get(turn.id, 0.0) for turn in turns], default=0.0),
+            "trust": lowest_trust([turn.trust for turn in turns]),
+        }
     )
 
 

@@ -179,19 +179,25 @@ SORT_KEYS: JsonObject = {
 }
 
 
+_META = set(PacketMeta.model_fields)
+
+
 def meta_of(request: ComposeRequest) -> PacketMeta:
     """What was asked, as it stands in the packet; a cue's time that names no instant is the caller's error."""
     AskedCues(request.cues)
-    cues: dict[str, Any] = {"cues": request.cues} if request.cues.to_wire() else {}
-    return PacketMeta(
-        schema_version="v1",
-        scope=PacketScope(**{key: getattr(request.scope, key) for key in type(request.scope).model_fields}),
-        generated_at=request.now,
-        purpose=request.purpose,
-        task_type=request.task_type,
-        budget=request.budget,
-        policy_id=request.policy_id,
-        **cues,
+    has_cues = bool(request.cues.model_fields_set or request.cues.model_extra)
+    return PacketMeta.unchecked(  # of a request that was validated
+        {
+            "schema_version": "v1",
+            "scope": PacketScope.unchecked(dict(request.scope)),
+            "generated_at": request.now,
+            "purpose": request.purpose,
+            "task_type": request.task_type,
+            "cues": request.cues if has_cues else None,
+            "budget": request.budget,
+            "policy_id": request.policy_id,
+        },
+        _META if has_cues else _META - {"cues"},
     )
 
 
@@ -282,7 +288,11 @@ def write_packet(wire: dict[str, Any]) -> bytes:
     makes the same bytes, and the fastest one does.
     """
     short, report, explain = dict(wire["short_term"]), dict(wire["budget_report"]), dict(wire["explain"])
-    for part, names in ((short, ("key_quotes",)), (report, ("omissions",)), (explain, ("selected", "omitted"))):
+    for part, names in (
+        (short, ("key_quotes", "conversation_window")),
+        (report, ("omissions",)),
+        (explain, ("selected", "omitted")),
+    ):
         part.update({name: _written(part[name]) for name in names if name in part})
     written = {"short_term": short, "budget_report": report, "explain": explain}
     return canonical_bytes({**wire, **written, "citations": _written(wire["citations"])})

@@ -242,8 +242,9 @@ class Quotes:
                 waiting += self._pending[at:]
                 break
             if at % _BATCH == 0:
-                batch = self._pending[at : at + _BATCH]
-                draft.purse.price_many(said_line(draft, whole_turn(draft, each.turn)) for _, each in batch)
+                wholes = [whole_turn(draft, each.turn) for _, each in self._pending[at : at + _BATCH]]
+                lines = [said_line(draft, whole) for whole in wholes]
+                draft.purse.price_many(lines)
             turn = hit.turn
             if turn.id in draft.shown:
                 draft.tally.omit(name, "duplicate", of=f"turn:{turn.id}")
@@ -254,8 +255,8 @@ class Quotes:
             if (line := draft.summed_up(turn)) is not None:
                 draft.tally.omit(name, "duplicate", of=line)
                 continue
-            whole, quote_max = whole_turn(draft, turn), self._most(hit)
-            price = self._price(hit, whole)
+            whole, quote_max = wholes[at % _BATCH], self._most(hit)
+            price = self._price(hit, lines[at % _BATCH])
             if price <= min(room, quote_max):
                 other = self._said_before(hit, turn.text, turn.words)
                 if other is None or self._yields(other, hit, name):
@@ -288,9 +289,9 @@ class Quotes:
         if room < self._draft.policy.cut_tokens_min or room <= self._too_little:
             return False
         draft = self._draft
-        wholes = ((hit, whole_turn(draft, hit.turn)) for _, hit in self._left)
-        short = ((hit, said) for hit, said in wholes if draft.purse.price(said_line(draft, said)) <= room)
-        if not any(self._price(hit, said) <= min(room, self._most(hit)) for hit, said in short):
+        lines = ((hit, said_line(draft, whole_turn(draft, hit.turn))) for _, hit in self._left)
+        short = ((hit, line) for hit, line in lines if draft.purse.price(line) <= room)
+        if not any(self._price(hit, line) <= min(room, self._most(hit)) for hit, line in short):
             self._too_little = room
             return False
         self._pending = self._left
@@ -334,11 +335,11 @@ class Quotes:
         hits = draft.pool.hits
         worths = [worth_of(hit, draft.policy, self._result_max) for hit in hits]
         strong = strong_ids(draft, worths)
-        names = names_of("quote", (hit.turn.id for hit in hits))
+        names = names_of("quote", [hit.turn.id for hit in hits])
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         # What a cue points at comes first, then what is likeliest evidence for the room it takes.
-        pointed_at = (-hit.parts.get(CUE_PART, 0.0) for hit in hits)
-        for _, _, name, hit in sorted(zip(pointed_at, (-worth for worth in worths), names, hits, strict=True)):
+        pointed_at = [-hit.parts.get(CUE_PART, 0.0) for hit in hits] if draft.carrying else [0.0] * len(hits)
+        for _, _, name, hit in sorted(zip(pointed_at, [-worth for worth in worths], names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
@@ -380,10 +381,11 @@ class Quotes:
         found = self._draft.superseded.of(hit.turn.id)
         return found[-1].by if found else ""
 
-    def _price(self, hit: HitCandidate, said: Said) -> int:
+    def _price(self, hit: HitCandidate, line: str) -> int:
+        """What a line costs with the heading of its day, where there is none yet."""
         day = _day(hit.turn.ts)
         purse = self._draft.purse
-        price = purse.price(said_line(self._draft, said))
+        price = purse.price(line)
         return price if day in self._days else price + purse.price(day_heading(day))
 
     def _said_before(self, hit: HitCandidate, text: str, words: Words | None) -> str | None:
@@ -425,15 +427,16 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        said = cut_turn(hit.turn, lambda part: self._price(hit, part) <= room, draft.terms)
+        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, draft.terms)
         if said is None:
             return False
         if (other := self._said_before(hit, said.text, _words(said))) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
             return True
         whole = draft.purse.price(said_line(draft, whole_turn(draft, hit.turn)))
-        self._place(name, hit, said, self._price(hit, said))
-        kept = draft.purse.price(said_line(draft, said))
+        line = said_line(draft, said)
+        self._place(name, hit, said, self._price(hit, line))
+        kept = draft.purse.price(line)
         draft.tally.step_down(name, "short_term_summary", "raw→quote", f"{kept} of {whole} tokens kept")
         self._cut[name] = hit
         return True

@@ -163,7 +163,7 @@ class PacketDraft:
         """The lines of the summary written out, by where they stand there."""
         self.turn_lines: dict[tuple[str, str], str] = {}
         """Whole turns as they would stand on the page, by id and text."""
-        self.turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+        self.turns = {turn.id: turn for turn in chain(pool.window, [hit.turn for hit in pool.hits])}
         self.lines = {
             line.evidence_id: line
             for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)
@@ -182,7 +182,7 @@ class PacketDraft:
         self.says_not_found = False
         """Is there a line on the page that says that it does not?"""
         self._tools = frozenset(tool.ref for tool in pool.tools)
-        self.carrying = frozenset(hit.turn.id for hit in pool.hits if hit.parts.get(CUE_PART))
+        self.carrying = frozenset([hit.turn.id for hit in pool.hits if hit.parts.get(CUE_PART)])
         """Turns that a cue points at."""
         self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
         self._withheld = self._withheld_ids()
@@ -281,7 +281,9 @@ class PacketDraft:
         """The line of the summary that tells all of a turn, word for word, where a quote would tell no more: the quote
         has the day as well, which the page has of what was said today.
         """
-        name = self.summary_names.get((turn.id, turn.text.strip()))
+        name = self.summary_names.get((turn.id, turn.text.strip())) if self.summary_names else None
+        if name is None:
+            return None
         said_at = emitted_ts(turn.ts)
         return name if said_at is None or said_at[:10] == self.request.now[:10] else None
 

@@ -212,6 +212,10 @@ def _compression(draft: PacketDraft, age_days: float) -> tuple[str, int]:
     return "milestone", policy.milestone_lines
 
 
+_FIELDS = set(Episode.model_fields)
+_SPAN, _START = {"start", "end"}, {"start"}
+
+
 def _episode(draft: PacketDraft, known: _Known, level: str, lines: list[SummaryLine]) -> Episode:
     """The best sentence is the summary, the rest are highlights in the order they were said, sources beside them."""
     each = known.candidate
@@ -220,18 +224,20 @@ def _episode(draft: PacketDraft, known: _Known, level: str, lines: list[SummaryL
     sources = [line.evidence_id for line in ordered] or [
         source for source in each.sources if draft.bars_evidence(source) is None
     ][:1]
-    span = {"start": each.start, **({"end": each.end} if parse_rfc3339(each.end) else {})}
-    words = {"tags": each.tags, "entities": each.entities}
-    shown = {key: [word for word in held if not draft.wall.bars_value(word)] for key, held in words.items()}
-    return Episode.from_wire(
-        {
-            "episode_id": each.episode_id,
-            "time_range": TimeSpan(**span).to_wire(),
-            "summary": ordered[0].text.strip() if ordered else "",
-            **({"highlights": [line.text.strip() for line in ordered[1:]]} if rest else {}),
-            **{key: kept for key, kept in shown.items() if kept},
-            "sources": sources,
-            "compression_level": level,
-            "recency_score": known.recency,
-        }
-    )
+    has_end = parse_rfc3339(each.end) is not None
+    span = TimeSpan.unchecked({"start": each.start, "end": each.end if has_end else None}, _SPAN if has_end else _START)
+    told = {
+        "highlights": tuple([line.text.strip() for line in ordered[1:]]),
+        "tags": tuple([word for word in each.tags if not draft.wall.bars_value(word)]),
+        "entities": tuple([word for word in each.entities if not draft.wall.bars_value(word)]),
+    }
+    fields = {
+        "episode_id": each.episode_id,
+        "time_range": span,
+        "summary": ordered[0].text.strip() if ordered else "",
+        **{key: words or None for key, words in told.items()},
+        "sources": tuple(sources),
+        "compression_level": level,
+        "recency_score": known.recency,
+    }
+    return Episode.unchecked(fields, _FIELDS.difference([key for key, words in told.items() if not words]))

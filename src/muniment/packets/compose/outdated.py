@@ -101,7 +101,7 @@ class _Sentence(NamedTuple):
 def superseded_in(pool: Pool) -> Superseded:
     """What of the turns and sentences of a pool is outdated: as the search found it, and by what this session says."""
     turns: dict[str, Stating] = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
-    texts = {id_: turn.quotable for id_, turn in turns.items()}
+    held = dict(turns)
     lines = {
         (line.evidence_id, line.text): line
         for line in (*pool.summary, *(line for episode in pool.episodes for line in episode.lines))
@@ -121,7 +121,7 @@ def superseded_in(pool: Pool) -> Superseded:
             found[hit.turn.id] = (*hit.superseded, *more)
     for failed, by in _made_good(turn for turn in turns.values() if isinstance(turn, Turn)):
         found[failed] = (*found.get(failed, ()), by)
-    return Superseded(found, by_line, texts)
+    return Superseded(found, by_line, held)
 
 
 def _made_good(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement]]:
@@ -148,12 +148,12 @@ class Superseded:
         self,
         by_event: Mapping[str, tuple[SupersededStatement, ...]],
         by_line: Mapping[tuple[str, str], tuple[SupersededStatement, ...]],
-        texts: Mapping[str, str],
+        turns: Mapping[str, Stating],
     ) -> None:
         self._by_event = by_event
         self._by_line = by_line
         """Of sentences whose turns are not in the pool."""
-        self._texts = texts
+        self._turns = turns
         self._facts: dict[str, SupersededStatement | None] = {}
 
     def __bool__(self) -> bool:
@@ -166,7 +166,8 @@ class Superseded:
 
     def outdated_by(self, evidence_id: str) -> str | None:
         """The event that says otherwise, where nothing of an event stands."""
-        return outdated_by(self._by_event.get(evidence_id, ()))
+        found = self._by_event.get(evidence_id)
+        return None if found is None else outdated_by(found)
 
     def note_in(self, evidence_id: str, text: str) -> str:
         """The note beside a quote, as long as it may become."""
@@ -213,16 +214,21 @@ class Superseded:
         if whose not in (about.whose or {""}):
             return False
         keys = _WHOLE_ATTRIBUTES.get(key, frozenset((key,))) | {key}
-        is_elsewhere = bool(value) and not is_inside and value <= value_words(self._texts.get(source, ""))
+        is_elsewhere = bool(value) and not is_inside and value <= value_words(self._text(source))
         return not keys.isdisjoint(about.of) and not is_elsewhere
 
     def _says_again(self, each: SupersededStatement, value: frozenset[str]) -> bool:
         """Do the newer words say the same value, and not that it has ended?"""
-        text = self._texts.get(each.by)
-        if text is None or not value:
+        text = self._text(each.by)
+        if not text or not value:
             return False
         newer = text.encode()[each.by_start : each.by_end].decode(errors="ignore")
         return value <= value_words(newer) and _ENDING.search(newer) is None
+
+    def _text(self, evidence_id: str) -> str:
+        """What may be quoted of a turn of the pool; nothing of any other."""
+        turn = self._turns.get(evidence_id)
+        return "" if turn is None else turn.quotable
 
     @staticmethod
     def _names(key: str, quote: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
@@ -28,17 +29,22 @@ def undated(text: str) -> str:
 def dated(text: str, said_at: str | None) -> str:
     """A text, word for word, and behind it what each day means that it names by the day it was said on."""
     text = undated(text)
-    try:
-        said = date.fromisoformat(said_at[:10]) if said_at else None
-    except ValueError:
-        said = None
-    if said is None:
+    said = _day(said_at[:10]) if said_at else None
+    if said is None or not said_times(text, said):
         return text
     notes = [
         f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {_told(window)})"
         for start, end, window in _first_of_each(text, said)
     ]
-    return f"{text}{_BEHIND}{'; '.join(notes)}" if notes else text
+    return f"{text}{_BEHIND}{'; '.join(notes)}"
+
+
+@remembered(1024)
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def has_dates(text: str, said_at: str | None) -> bool:

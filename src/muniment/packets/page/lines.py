@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from muniment.contracts.memory_packet import (
@@ -530,7 +531,8 @@ def summary_text(
 def _named(text: str, who: str | None) -> tuple[str, str]:
     """What stands before the sentence of a line, and the sentence: a name may be that of a day."""
     if who is not None:
-        for opening in (f"{flat(who)}: ", *(f"{kind} ({flat(who)}): " for kind in _KINDS_SETTLED)):
+        name = flat(who)
+        for opening in chain((f"{name}: ",), (f"{kind} ({name}): " for kind in _KINDS_SETTLED)):
             if text.startswith(opening):
                 return opening, text[len(opening) :]
     return "", text
