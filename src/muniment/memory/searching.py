@@ -20,6 +20,7 @@ from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
+from muniment.memory.recall.chained import put_chain_first
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.outdated_turns import superseded_among
@@ -145,7 +146,13 @@ def find_turns(
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
         return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
 
+    def stated(ordinals: Sequence[int]) -> list[str]:
+        ids = [index.id(ordinal) for ordinal in ordinals]
+        turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
+        return [_stated(turns.get(id_)) for id_ in ids]
+
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
+    ranked = put_chain_first(query, index, ranked, k, stated, index.id, among)
     ids = [index.id(hit.ordinal) for hit in ranked]
     later = {
         id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None
@@ -160,6 +167,11 @@ def find_turns(
     return [
         FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
     ]
+
+
+def _stated(turn: LiveTurn | None) -> str:
+    """What a turn may be followed for. An assistant repeats and suggests: its words state nothing."""
+    return "" if turn is None or turn.role == "assistant" else turn.quotable
 
 
 _ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {
