@@ -20,7 +20,6 @@ from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
 from muniment.memory.caches import IndexCache
 from muniment.memory.indexing import SegmentCache, segments_of
-from muniment.memory.recall.chained import put_chain_first
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.outdated_turns import superseded_among
@@ -28,6 +27,7 @@ from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import SupersededStatement, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
+from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
@@ -152,7 +152,10 @@ def find_turns(
         return [_stated(turns.get(id_)) for id_ in ids]
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
-    ranked = put_chain_first(query, index, ranked, k, stated, index.id, among)
+    if asks_along(query):
+        from muniment.memory.recall.chained import put_chain_first
+
+        ranked = put_chain_first(query, index, ranked, k, stated, index.id, among)
     ids = [index.id(hit.ordinal) for hit in ranked]
     later = {
         id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None

@@ -41,7 +41,6 @@ Read = Callable[[Sequence[int]], Sequence[str]]
 """From ordinals to the texts of these turns; an empty one for what cannot be shown."""
 
 _WORD = lazy_pattern(r"[^\W_]+(?:(?:[.&-]|['’](?!s\b))[^\W_]+)*")
-_LINKS = lazy_pattern(r"(?i)['’]s\b|(?<!^)\b(?:of|where|who|whom|whose|that|which|\w{3,}ed)\b")
 _QUOTED = lazy_pattern(r"[\"“]([^\"”\n]{2,80})[\"”]")
 _OWN = frozenset(("my", "our"))
 """Who asks names what is theirs so."""
@@ -110,8 +109,6 @@ def find_chain(
     text: str, index: ScopeIndex, read: Read, among: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Step, ...]:
     """The statements that lead from what a question names to what it asks for, in their order; none where one does."""
-    if len(text) > TEXT_CHARS_MAX or not _LINKS.search(text, 1):
-        return ()
     question = _Question(text)
     if len(question.words) > QUESTION_WORDS_MAX or len(question.wanted()) < 2 or not any(question.is_name):
         return ()
