@@ -149,7 +149,7 @@ def find_turns(
     def stated(ordinals: Sequence[int]) -> list[str]:
         ids = [index.id(ordinal) for ordinal in ordinals]
         turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
-        return [_stated(turns.get(id_)) for id_ in ids]
+        return [turns[id_].quotable if id_ in turns else "" for id_ in ids]
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     if asks_along(query):
@@ -170,11 +170,6 @@ def find_turns(
     return [
         FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
     ]
-
-
-def _stated(turn: LiveTurn | None) -> str:
-    """What a turn may be followed for. An assistant repeats and suggests: its words state nothing."""
-    return "" if turn is None or turn.role == "assistant" else turn.quotable
 
 
 _ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {

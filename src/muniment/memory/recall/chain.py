@@ -19,8 +19,16 @@ import numpy.typing as npt
 from muniment.core.text.analyzer import analyze, stop_words, term_hash
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.text.stated.relations import leads_on, may_answer, names_same, states, tells_little
-from muniment.memory.recall.index import Ints, ScopeIndex
+from muniment.core.text.stated.relations import (
+    inside_names,
+    leads_on,
+    may_answer,
+    names_same,
+    opens,
+    states,
+    tells_little,
+)
+from muniment.memory.recall.index import Ints, ScopeIndex, role_number
 
 __all__ = ["Read", "Step", "find_chain"]
 
@@ -33,6 +41,7 @@ READS_MAX = 400
 """Turns that are read for one question."""
 QUESTION_WORDS_MAX = 60
 STATEMENT_WORDS_MAX = 24
+TERMS_MAX = 60
 TEXT_CHARS_MAX = 2_000
 """A longer turn is no plain statement."""
 END_WORDS_MAX = 8
@@ -42,6 +51,8 @@ Read = Callable[[Sequence[int]], Sequence[str]]
 
 _WORD = lazy_pattern(r"[^\W_]+(?:(?:[.&-]|['’](?!s\b))[^\W_]+)*")
 _QUOTED = lazy_pattern(r"[\"“]([^\"”\n]{2,80})[\"”]")
+_ASSISTANT = role_number("assistant")
+"""It repeats and suggests: its words state nothing."""
 _OWN = frozenset(("my", "our"))
 """Who asks names what is theirs so."""
 
@@ -85,7 +96,7 @@ class _Question:
         is_own = [word in _OWN for word in self.words]
         self.is_name = tuple(
             any(start <= match.start() < end for start, end in quoted)
-            or ((match[0][0].isupper() or match[0][0].isdigit()) and (place > 0 or word not in stops))
+            or (_is_name(match[0]) and (place > 0 or word not in stops))
             or any(is_own[max(0, place - 1) : place + 1])
             for place, (match, word) in enumerate(zip(found, self.words, strict=True))
         )
@@ -102,7 +113,12 @@ class _Question:
 
     def wanted(self) -> list[int]:
         """The places of the words that ask for something."""
-        return [place for place, term in enumerate(self.terms) if term and term not in tells_little()]
+        little = tells_little()
+        return [
+            place
+            for place, (word, term) in enumerate(zip(self.words, self.terms, strict=True))
+            if term and word not in little
+        ]
 
 
 def find_chain(
@@ -125,13 +141,14 @@ class _Following:
 
     def best(self) -> tuple[Step, ...]:
         paths = self._starts()
+        most = max((len(path.answered) for path in paths), default=0)
         found: list[_Path] = []
         for _ in range(STEPS_MAX - 1):
             paths = self._kept([after for path in paths for after in self._further(path)])
             if not paths:
                 break
             found += paths
-        whole = [path for path in found if path.first >= 0]
+        whole = [path for path in found if path.first >= 0 and len(path.answered) > most]
         if not whole:
             return ()
         best = min(whole, key=self._order)
@@ -175,7 +192,7 @@ class _Following:
         for place, is_name in enumerate(question.is_name):
             if not is_name or (place and question.is_name[place - 1]):
                 continue
-            for start in range(len(words) - 1):
+            for start in _subject_places(sentence):
                 size = 0
                 while (
                     start + size < len(words) - 1
@@ -186,7 +203,8 @@ class _Following:
                 while size and question.terms[place + size - 1] == "" and not question.is_name[place + size - 1]:
                     size -= 1
                 goes_on = place + size < len(question.words) and question.is_name[place + size]
-                if size and not goes_on and (best is None or size > best[2]):
+                is_best = size and not goes_on and (best is None or size > best[2])
+                if is_best and _is_whole(sentence, start, start + size):
                     best = start, place, size
         return best
 
@@ -234,6 +252,7 @@ class _Following:
             held = held[np.isin(held, other, assume_unique=True)]
         if self._among is not None:
             held = held[self._among[held]]
+        held = held[(index.length[held] <= TERMS_MAX) & (index.role[held] != _ASSISTANT)]
         if len(held) > READ_MAX:
             asked = np.zeros(len(held), np.int64)
             for each in self._asked_for:
@@ -295,6 +314,11 @@ class _Following:
         return tuple(steps)
 
 
+def _is_name(word: str) -> bool:
+    """Is a word written as a part of a name is? Who says "I" names nobody."""
+    return (word[0].isupper() or word[0].isdigit()) and word != "I" and not word.startswith(("I'", "I’"))
+
+
 def _term(word: str) -> str:
     found = analyze(word)
     return found[0] if found and not found[0].startswith(("#", "^")) else ""
@@ -316,7 +340,7 @@ def _statements(ordinal: int, text: str) -> Iterator[_Sentence]:
         if 3 <= len(found) <= STATEMENT_WORDS_MAX and not text[start:end].endswith(("?", "？")):
             words = tuple(match[0].casefold() for match in found)
             places = tuple((match.start() - start, match.end() - start) for match in found)
-            is_name = tuple(match[0][0].isupper() or match[0][0].isdigit() for match in found)
+            is_name = tuple(_is_name(match[0]) for match in found)
             yield _Sentence(ordinal, text[start:end], words, places, tuple(map(_term, words)), is_name)
 
 
@@ -334,16 +358,45 @@ def _ends_before(word: str) -> bool:
 
 
 def _subject_at(end: tuple[str, ...], sentence: _Sentence) -> int | None:
-    """Where a statement speaks of these words, as a whole name, before it says something of them."""
-    words, size = sentence.words, len(end)
-    for at in range(len(words) - size):
-        if at and words[at - 1] in states():
-            return None
-        if words[at : at + size] == end:
-            goes_before = at and sentence.is_name[at - 1] and not _ends_before(words[at - 1])
-            if not goes_before and not sentence.is_name[at + size]:
-                return at
+    """Where a statement speaks of these words, as a whole name, before it says something of them.
+
+    What is not written as a name is, it must begin with: "rugby was first played in …".
+    """
+    size = len(end)
+    for at in _subject_places(sentence):
+        stop = at + size
+        if stop < len(sentence.words) and sentence.words[at:stop] == end and _is_whole(sentence, at, stop):
+            return at if at == 0 or any(sentence.is_name[at:stop]) else None
     return None
+
+
+def _subject_places(sentence: _Sentence) -> Iterator[int]:
+    """The places at which what a statement is about may be named: it begins there, or leads up to it."""
+    words = sentence.words
+    for place in range(len(words) - 1):
+        if place and (words[place - 1] in states() or words[0] not in opens()):
+            return
+        yield place
+
+
+def _is_whole(sentence: _Sentence, start: int, stop: int) -> bool:
+    """Are these words a name, and not a part of a longer one: Kiev of "Olga of Kiev"?"""
+    words, is_name = sentence.words, sentence.is_name
+    if sentence.text[sentence.spans[stop - 1][1] :][:1] in (
+        ",",
+        "!",
+        ":",
+        ";",
+    ):  # somebody is spoken to, or named beside
+        return False
+    before, joint = start - 1, False
+    while before > 0 and words[before] in inside_names():
+        before, joint = before - 1, True
+    goes_before = (before > 0 and is_name[before]) or (joint and before == 0 and is_name[0] and words[0] != "the")
+    behind = stop
+    while behind < len(words) - 1 and words[behind] in inside_names():
+        behind += 1
+    return not goes_before and not is_name[behind]
 
 
 def _only_places(sentence: _Sentence, start: int, stop: int) -> bool:

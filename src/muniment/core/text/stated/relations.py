@@ -8,7 +8,7 @@ from muniment.core.memos import remembered
 from muniment.core.text.analyzer import stem
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["leads_on", "may_answer", "names_same", "states", "tells_little"]
+__all__ = ["inside_names", "leads_on", "may_answer", "names_same", "opens", "states", "tells_little"]
 
 _GROUPS = WordList(__package__, "relations.txt")
 _ALIKE_MIN = 5
@@ -29,8 +29,20 @@ def states() -> frozenset[str]:
 
 @cache
 def tells_little() -> frozenset[str]:
-    """The stems of words that ask for nothing by themselves."""
-    return frozenset(map(stem, _GROUPS.words("tells little")))
+    """Words that ask for nothing by themselves."""
+    return frozenset(_GROUPS.words("tells little"))
+
+
+@cache
+def opens() -> frozenset[str]:
+    """Words that a statement may begin with before what it is about is named."""
+    return frozenset(_GROUPS.words("opens"))
+
+
+@cache
+def inside_names() -> frozenset[str]:
+    """Words that may stand between two parts of one name."""
+    return frozenset(_GROUPS.words("inside names"))
 
 
 @cache
