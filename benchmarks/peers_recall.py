@@ -55,6 +55,8 @@ ENVIRONMENTS = {
     "langgraph": "langgraph",
     "chroma": "chroma",
     "llamaindex": "llamaindex",
+    "txtai": "txtai",
+    "mempalace": "mempalace",
 }
 """Whose environment each system runs in."""
 OURS = ("bm25_named", "ours")

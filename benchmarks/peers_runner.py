@@ -205,12 +205,68 @@ def llamaindex(pipe: Pipe, _folder: Path) -> System:
     return System(add, search)
 
 
+def txtai(pipe: Pipe, _folder: Path) -> System:
+    """txtai's hybrid index, a scope each: its BM25 and vectors from outside, as its `external` method takes them."""
+    from txtai import Embeddings  # type: ignore[import-not-found, unused-ignore]
+
+    kept: dict[str, Any] = {}
+
+    def embed(texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        return np.array(pipe.embed(list(texts)))
+
+    def add(scope: str, turns: Turns) -> None:
+        kept[scope] = Embeddings(hybrid=True, method="external", transform=embed)
+        kept[scope].index([(turn["id"], said(turn), None) for turn in turns])
+
+    def search(scope: str, text: str, k: int) -> list[str]:
+        return [str(id_) for id_, _ in kept[scope].search(text, k)]
+
+    return System(add, search)
+
+
+def mempalace(pipe: Pipe, folder: Path) -> System:
+    """MemPalace: a wing a scope, a room a session, a drawer a turn; vectors ranked again by its BM25, and its union."""
+    os.environ.update(HOME=str(folder), ANONYMIZED_TELEMETRY="False")
+    from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2  # type: ignore[import-not-found, unused-ignore]
+
+    def embed(self: Any, input: Any) -> list[Any]:  # noqa: A002, ARG001 - its names are checked
+        return pipe.embed(list(input))
+
+    ONNXMiniLM_L6_V2.__call__ = embed
+    from mempalace.miner import _build_drawer_metadata  # type: ignore[import-not-found, unused-ignore]
+    from mempalace.palace import get_collection  # type: ignore[import-not-found, unused-ignore]
+    from mempalace.searcher import search_memories  # type: ignore[import-not-found, unused-ignore]
+
+    palace = str(folder / "palace")
+    drawers = get_collection(palace)
+
+    def add(scope: str, turns: Turns) -> None:
+        for start in range(0, len(turns), 100):
+            some = turns[start : start + 100]
+            texts = [said(turn) for turn in some]
+            made = [
+                _build_drawer_metadata(scope, turn["session"], turn["id"], 0, "turns", text, None)
+                for turn, text in zip(some, texts, strict=True)
+            ]
+            drawers.upsert(documents=texts, ids=[f"{scope}/{turn['id']}" for turn in some], metadatas=made)
+
+    def search(scope: str, text: str, k: int) -> list[str]:
+        found = search_memories(text, palace, wing=scope, n_results=k, candidate_strategy="union")
+        return list(dict.fromkeys(each["source_file"] for each in found["results"]))
+
+    return System(add, search)
+
+
 SYSTEMS: dict[str, Callable[[Pipe, Path], System]] = {
     "mem0": mem0,
     "mem0, its BM25": lambda pipe, folder: mem0(pipe, folder, words=True),
     "langgraph": langgraph,
     "chroma": chroma,
     "llamaindex": llamaindex,
+    "txtai": txtai,
+    "mempalace": mempalace,
 }
 
 

@@ -19,15 +19,7 @@ import numpy.typing as npt
 from muniment.core.text.analyzer import analyze, stop_words, term_hash
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.text.stated.relations import (
-    inside_names,
-    leads_on,
-    may_answer,
-    names_same,
-    opens,
-    states,
-    tells_little,
-)
+from muniment.core.text.stated.relations import inside_names, is_form, leads_on, may_answer, opens, states, tells_little
 from muniment.memory.recall.index import Ints, ScopeIndex, role_number
 
 __all__ = ["Read", "Step", "find_chain"]
@@ -76,13 +68,30 @@ class _Sentence(NamedTuple):
     """Which words are written as parts of names are."""
 
 
+class _Answered(NamedTuple):
+    """The places of words of a question that are answered."""
+
+    said: frozenset[int]
+    """In the same word."""
+    meant: frozenset[int]
+    """In a word that may name the same relation, or in the same."""
+
+    @property
+    def worth(self) -> int:
+        return len(self.said) + len(self.meant)
+
+    def first_beyond(self, other: _Answered) -> int:
+        """The first place that the other did not answer, or in another word alone; -1 where there is none."""
+        return min((self.said - other.said) | (self.meant - other.meant), default=-1)
+
+
 class _Path(NamedTuple):
     told: tuple[tuple[_Sentence, int], ...]
     """The statements, each with the place where what it says of its subject begins."""
-    answered: frozenset[int]
-    """The words of the question that they answer, by place."""
+    answered: _Answered
+    """What of the question they answer."""
     first: int = 0
-    """The first of those that the last one answers; -1 where it answers none and is only passed through."""
+    """The first word that the last one answers; -1 where it answers none and is only passed through."""
 
 
 class _Question:
@@ -141,28 +150,25 @@ class _Following:
 
     def best(self) -> tuple[Step, ...]:
         paths = self._starts()
-        most = max((len(path.answered) for path in paths), default=0)
+        most = max((path.answered.worth for path in paths), default=0)
         found: list[_Path] = []
         for _ in range(STEPS_MAX - 1):
             paths = self._kept([after for path in paths for after in self._further(path)])
             if not paths:
                 break
             found += paths
-        whole = [path for path in found if path.first >= 0 and len(path.answered) > most]
+        whole = [path for path in found if path.first >= 0 and path.answered.worth > most]
         if not whole:
             return ()
         best = min(whole, key=self._order)
         return self._steps(best)
 
-    def _order(self, path: _Path) -> tuple[float, int, int, tuple[int, ...]]:
+    def _order(self, path: _Path) -> tuple[int, int, int, tuple[int, ...]]:
         """The one that answers most of the question, in the fewest steps, comes first; then the one whose last step
         answers what stands first in the question, which is what it asks for; then the newest.
         """
         newest = tuple(-sentence.ordinal for sentence, _ in reversed(path.told))
-        return -self._worth(path), len(path.told), path.first, newest
-
-    def _worth(self, path: _Path) -> float:
-        return float(len(path.answered))
+        return -path.answered.worth, len(path.told), path.first, newest
 
     def _kept(self, paths: list[_Path]) -> list[_Path]:
         return sorted(paths, key=self._order)[:PATHS_MAX]
@@ -177,8 +183,8 @@ class _Following:
             named = self._named(sentence)
             if named is not None:
                 start, place, size = named
-                before = frozenset(range(place, place + size))
-                answered = self._answered(sentence, before, start, start + size)
+                name = frozenset(range(place, place + size))
+                answered = self._answered(sentence, _Answered(name, name), start, start + size)
                 paths.append(_Path(((sentence, start + size),), answered))
         return self._kept(self._newest(paths))
 
@@ -221,10 +227,9 @@ class _Following:
                     continue
                 answered = self._answered(following, path.answered, behind - len(end), behind)
                 told = (*path.told, (following, behind))
-                if len(answered) > len(path.answered):
-                    paths.append(_Path(told, answered, min(answered - path.answered)))
-                elif path.first >= 0 and _only_places(following, behind - len(end), behind):
-                    paths.append(_Path(told, answered, -1))
+                first = answered.first_beyond(path.answered)
+                if first >= 0 or (path.first >= 0 and _only_places(following, behind - len(end), behind)):
+                    paths.append(_Path(told, answered, first))
             yield from self._newest(paths)
             if about:
                 return
@@ -273,15 +278,13 @@ class _Following:
         self._index.prepare([term for each in terms for term in each])
         return terms
 
-    def _answered(self, sentence: _Sentence, before: frozenset[int], start: int, stop: int) -> frozenset[int]:
-        """The words of the question that are answered with this statement, whose subject stands between two places."""
-        said = [term for place, term in enumerate(sentence.terms) if term and not start <= place < stop]
-        question = self._question
-        return before | {
-            place
-            for place in question.wanted()
-            if place not in before and any(names_same(question.terms[place], term) for term in said)
-        }
+    def _answered(self, sentence: _Sentence, before: _Answered, start: int, stop: int) -> _Answered:
+        """What is answered with this statement, whose subject stands between two places."""
+        stated = [term for place, term in enumerate(sentence.terms) if term and not start <= place < stop]
+        terms, wanted = self._question.terms, self._question.wanted()
+        said = {place for place in wanted if any(is_form(terms[place], term) for term in stated)}
+        meant = {place for place in wanted if not may_answer(terms[place]).isdisjoint(stated)}
+        return _Answered(before.said | said, before.meant | said | meant)
 
     def _newest(self, paths: list[_Path]) -> list[_Path]:
         """Of paths whose last statements differ in their ends alone, those with the newest one."""

@@ -21,16 +21,20 @@ def put_chain_first(
     ranked: list[Ranked],
     k: int,
     read: Read,
+    read_lasting: Read,
     id_of: Callable[[int], str],
     among: npt.NDArray[np.bool_] | None = None,
 ) -> list[Ranked]:
     """What was found, and where the question asks along a chain of statements its turns first: the one that the chain
     ends in, then those that lead there. What no chain answers comes back as it was given.
 
-    A place keeps what it is worth: who comes to stand there takes its score and its chance.
+    A place keeps what it is worth: who comes to stand there takes its score and its chance. `read_lasting` reads turns
+    without what others of them outdate; it takes longer than `read`, and is asked only where there is a chain.
     """
-    steps = find_chain(query, index, read, among)
-    if not steps or not ranked:
+    if not ranked or not find_chain(query, index, read, among):
+        return ranked
+    steps = find_chain(query, index, read_lasting, among)
+    if not steps:
         return ranked
     reasons = {steps[0].ordinal: f"starts a chain: {steps[0].end}"}
     for before, step in pairwise(steps):

@@ -8,7 +8,7 @@ from muniment.core.memos import remembered
 from muniment.core.text.analyzer import stem
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["inside_names", "leads_on", "may_answer", "names_same", "opens", "states", "tells_little"]
+__all__ = ["inside_names", "is_form", "leads_on", "may_answer", "names_same", "opens", "states", "tells_little"]
 
 _GROUPS = WordList(__package__, "relations.txt")
 _ALIKE_MIN = 5
@@ -76,7 +76,14 @@ def may_answer(asked: str) -> frozenset[str]:
 
 def names_same(asked: str, stated: str) -> bool:
     """May a word of a question and a word of a statement, both stems, name the same relation?"""
-    if stated in may_answer(asked):
+    return is_form(asked, stated) or stated in may_answer(asked)
+
+
+def is_form(asked: str, stated: str) -> bool:
+    """Are two stems the same, or forms of one word? What asks by itself for a place is no form of what names one."""
+    if asked in _asked():
+        return False
+    if asked == stated:
         return True
     shorter, longer = sorted((asked, stated), key=len)
     return len(shorter) >= _ALIKE_MIN and longer.startswith(shorter)
