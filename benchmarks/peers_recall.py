@@ -1,14 +1,15 @@
 """Do other memories that need no hosted model find the evidence? Each in an environment of its own, on the same turns.
 
     python -m benchmarks.peers_recall                        every system on longmemeval, locomo and beam_100k
-    python -m benchmarks.peers_recall --peers mem0 chroma    some of them; what was ranked before is kept and shown
+    python -m benchmarks.peers_recall --peers mem0 chroma    some of them
     python -m benchmarks.peers_recall --sets realtalk        on other sets of the pool
     python -m benchmarks.peers_recall --ranked FOLDER        where what each system ranked is written, a file a set
 
 A system is installed with pinned versions (`benchmarks.peer_environments`) and driven by `benchmarks.peers_runner`; one
 that cannot be had or fails is skipped, saying so. A turn is one memory, with its speaker's name where it has one.
 Vectors are MiniLM's, made once for all in an environment of its own. `bm25_named` and `ours` are those of
-`benchmarks.recall_pool`: ours by words alone, ranked by what was learnt on the other sets.
+`benchmarks.recall_pool`: ours by words alone, ranked by what was learnt on the other sets. `muniment` is the package as
+it is shipped, driven like the others: its times may be compared, its ranking was learnt on these sets too.
 
 Measured is what `benchmarks.recall_pool` measures: the share of gold turns among the first k and within a budget of
 tokens; the sessions of the first turns, each in the place of its best turn: `any@5`, one that answers is among the
@@ -25,6 +26,7 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -41,6 +43,7 @@ from benchmarks.harness import report
 from benchmarks.peer_environments import MINILM, PACKAGES, cache_directory, python_of, versions_of
 from benchmarks.recall import index_of, mean, ours, plain
 from benchmarks.recall_pool import Asked, Learnt, answered, changed, measure, shipped_digest
+from muniment import __version__
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall import rank as recall_rank
 
@@ -49,6 +52,7 @@ SETS = ("longmemeval", "locomo", "beam_100k")
 DEPTH = 60
 """How many turns a system is asked for."""
 TEXTS_AT_ONCE = 256
+SHIPPED = "muniment"
 ENVIRONMENTS = {
     "mem0": "mem0",
     "mem0, its BM25": "mem0",
@@ -57,8 +61,9 @@ ENVIRONMENTS = {
     "llamaindex": "llamaindex",
     "txtai": "txtai",
     "mempalace": "mempalace",
+    SHIPPED: "",
 }
-"""Whose environment each system runs in."""
+"""Whose environment each system runs in; ours in this one."""
 OURS = ("bm25_named", "ours")
 
 
@@ -175,7 +180,9 @@ def running(name: str, python: str, vectors: MiniLm) -> Iterator[Peer]:
     with tempfile.TemporaryDirectory(prefix="muniment-peer-") as folder:
         command = [python, str(HERE / "peers_runner.py"), name, folder]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=folder) as process:
+        paths = {"PYTHONPATH": str(HERE.parent / "src")} if name == SHIPPED else {}
+        settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | paths
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=folder, env=settings) as process:
             try:
                 yield Peer(process, vectors)
             finally:
@@ -185,11 +192,11 @@ def running(name: str, python: str, vectors: MiniLm) -> Iterator[Peer]:
 def ranked_by(name: str, scopes: Sequence[Scope], cache: Path, vectors: MiniLm) -> Ranking:
     """What a system ranks for every question of a set."""
     home = ENVIRONMENTS[name]
-    python = python_of(home, cache)
+    python = python_of(home, cache) if home else sys.executable
     if python is None:
         raise PeerFailedError("it cannot be installed")
-    main = PACKAGES[home][0].partition("==")[0]
-    version = f"{main} {versions_of(python)[main]}"
+    main = PACKAGES[home][0].partition("==")[0] if home else ""
+    version = f"{main} {versions_of(python)[main]}" if home else f"muniment {__version__}"
     vectors.of([question.text for scope in scopes for question in scope.questions])  # all at once
     added, times, ids = 0.0, [], []
     with running(name, python, vectors) as peer:

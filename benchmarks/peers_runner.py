@@ -231,7 +231,7 @@ def mempalace(pipe: Pipe, folder: Path) -> System:
     os.environ.update(HOME=str(folder), ANONYMIZED_TELEMETRY="False")
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2  # type: ignore[import-not-found, unused-ignore]
 
-    def embed(self: Any, input: Any) -> list[Any]:  # noqa: A002, ARG001 - its names are checked
+    def embed(self: Any, input: Any) -> list[Any]:  # noqa: ARG001 - its names are checked
         return pipe.embed(list(input))
 
     ONNXMiniLM_L6_V2.__call__ = embed
@@ -259,6 +259,31 @@ def mempalace(pipe: Pipe, folder: Path) -> System:
     return System(add, search)
 
 
+def muniment(_pipe: Pipe, folder: Path) -> System:
+    """This package, through its public face and by words alone, as it is shipped."""
+    import muniment
+
+    mem = muniment.open(folder / "store.db")
+    known: dict[str, str] = {}
+
+    def add(scope: str, turns: Turns) -> None:
+        sessions: dict[str, list[dict[str, Any]]] = {}
+        for turn in turns:
+            sessions.setdefault(turn["session"], []).append(turn)
+        for name, each in sessions.items():
+            told = [
+                {"role": turn["role"], "speaker": turn["speaker"] or None, "content": turn["text"], "ts": turn["ts"]}
+                for turn in each
+            ]
+            entries = mem.run(user_id=scope, session_id=f"{scope}/{name}").observe_many(told)
+            known.update((entry.id, turn["id"]) for entry, turn in zip(entries, each, strict=True))
+
+    def search(scope: str, text: str, k: int) -> list[str]:
+        return [known[hit.id] for hit in mem.run(user_id=scope).search(text, k=k)]
+
+    return System(add, search, mem)
+
+
 SYSTEMS: dict[str, Callable[[Pipe, Path], System]] = {
     "mem0": mem0,
     "mem0, its BM25": lambda pipe, folder: mem0(pipe, folder, words=True),
@@ -267,6 +292,7 @@ SYSTEMS: dict[str, Callable[[Pipe, Path], System]] = {
     "llamaindex": llamaindex,
     "txtai": txtai,
     "mempalace": mempalace,
+    "muniment": muniment,
 }
 
 
