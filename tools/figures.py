@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/recall.md", "docs/guides/research.md", "docs/guides/multi-tenant-server.md")
+PAGES = (
+    "README.md",
+    "docs/recall.md",
+    "docs/peers.md",
+    "docs/guides/research.md",
+    "docs/guides/multi-tenant-server.md",
+)
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
 
@@ -244,6 +250,67 @@ def peers(results: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
+PEERS = (
+    ("BM25", "bm25_named"),
+    ("mem0, infer off", "mem0"),
+    ("mem0, its BM25", "mem0, its BM25"),
+    ("LangGraph, LangMem", "langgraph"),
+    ("chroma", "chroma"),
+    ("LlamaIndex", "llamaindex"),
+    ("txtai, hybrid", "txtai"),
+    ("MemPalace", "mempalace"),
+    ("muniment", "ours"),
+    ("muniment, as shipped", "muniment"),
+)
+"""The systems of `benchmarks.peers_recall`, as they are shown."""
+
+
+def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every set and system: turns, sessions, and the seconds that it took."""
+    lines: list[str] = []
+    for shown, name in POOL:
+        rows = [(title, results[f"{name} {key}"]) for title, key in PEERS if f"{name} {key}" in results]
+        if not rows:
+            continue
+        count = rows[0][1]["questions"]
+        lines += [
+            f"**{shown}**, {count} questions",
+            "",
+            "| | version | R@5 | R@10 | in 512 | in 1,024 | sessions any@5 | all@5 | add, s | search, ms |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for title, row in rows:
+            keys = ("R@5", "R@10", "in_512", "in_1024", "sessions_any@5", "sessions_all@5")
+            cells = " | ".join(f"{row[key]:.3f}" for key in keys)
+            spent = f"{row['add_s']:.1f} | {row['search_ms']:.1f}" if "add_s" in row else " | "
+            version = row.get("version", "").rpartition(" ")[2]
+            lines.append(f"| {title} | {version} | {cells} | {spent} |")
+        lines.append("")
+    return lines[:-1]
+
+
+def chains(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Questions over one hop and several, before and after following; then the sets on which nothing should change."""
+    lines = [
+        "| | questions | | answer first | in the first 5 | in 512 tokens |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in results.items():
+        if name.startswith("set "):
+            continue
+        told, _, how = name.rpartition(", ")
+        system = {"bm25": "BM25", "no chain": "muniment, not followed", "ours": "muniment"}[how]
+        packet = f"{row['answer_in_512']:.2f}" if "answer_in_512" in row else ""
+        shares = f"{row['answer_first']:.2f} | {row['answer_in_5']:.2f} | {packet}"
+        lines.append(f"| {told} | {row['questions']} | {system} | {shares} |")
+    sets = {name.removeprefix("set "): row for name, row in results.items() if name.startswith("set ")}
+    if sets:
+        shown = {key: title for title, key in POOL}
+        told = ", ".join(f"{shown[name]} {row['changed']:.3f} of {row['questions']}" for name, row in sets.items())
+        lines += ["", f"Share of the questions of other sets for which following changes the first ten: {told}."]
+    return lines
+
+
 RENDERERS = {
     "serve": serve,
     "ledger": ledger,
@@ -257,6 +324,8 @@ RENDERERS = {
     "verify_facts": verify_facts,
     "research": research,
     "peers": peers,
+    "peers_recall": peers_recall,
+    "chains": chains,
 }
 
 
