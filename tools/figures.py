@@ -259,6 +259,7 @@ PEERS = (
     ("LlamaIndex", "llamaindex"),
     ("txtai, hybrid", "txtai"),
     ("MemPalace", "mempalace"),
+    ("Hindsight, no model", "hindsight"),
     ("muniment", "ours"),
     ("muniment, as shipped", "muniment"),
 )
