@@ -16,7 +16,8 @@ tokens; the sessions of the first turns, each in the place of its best turn: `an
 first five, which is what others publish on LongMemEval-S, and `all@5`, all are. `add_s` and `search_ms` are wall-clock
 times without that of making vectors.
 
-FOLDER/SET.jsonl.gz has a line a question and system: {set, scope, question, peer, version, ranked: [turn ids]}.
+FOLDER/SET.jsonl.gz has a line a question and system: {set, scope, question, peer, version, ranked: [turn ids]}. What a
+system of the same version ranked in an earlier run is taken from there, unless `--again` is said.
 """
 
 from __future__ import annotations
@@ -190,14 +191,23 @@ def running(name: str, python: str, vectors: MiniLm) -> Iterator[Peer]:
                 process.kill()
 
 
-def ranked_by(name: str, scopes: Sequence[Scope], cache: Path, vectors: MiniLm) -> Ranking:
-    """What a system ranks for every question of a set."""
+def version_of(name: str, cache: Path) -> str:
+    """The version of a system, once its environment is there."""
     home = ENVIRONMENTS[name]
-    python = python_of(home, cache) if home else sys.executable
+    if not home:
+        return f"muniment {__version__}"
+    python = python_of(home, cache)
     if python is None:
         raise PeerFailedError("it cannot be installed")
-    main = PACKAGES[home][0].partition("==")[0] if home else ""
-    version = f"{main} {versions_of(python)[main]}" if home else f"muniment {__version__}"
+    main = PACKAGES[home][0].partition("==")[0]
+    return f"{main} {versions_of(python)[main]}"
+
+
+def ranked_by(name: str, scopes: Sequence[Scope], cache: Path, vectors: MiniLm) -> Ranking:
+    """What a system ranks for every question of a set."""
+    version = version_of(name, cache)
+    home = ENVIRONMENTS[name]
+    python = (python_of(home, cache) if home else None) or sys.executable
     vectors.of([question.text for scope in scopes for question in scope.questions])  # all at once
     added, times, ids = 0.0, [], []
     with running(name, python, vectors) as peer:
@@ -240,6 +250,8 @@ def write_ranked(path: Path, name: str, scopes: Sequence[Scope], made: Mapping[s
                         "peer": peer,
                         "version": ranking.version,
                         "ranked": ids,
+                        "add_s": ranking.add_s,
+                        "search_ms": ranking.search_ms,
                     }
                 )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -252,6 +264,17 @@ def read_ranked(path: Path) -> list[dict[str, Any]]:
     """What was ranked, as `write_ranked` wrote it."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def ranked_before(path: Path, peer: str, version: str, scopes: Sequence[Scope]) -> Ranking | None:
+    """What a system of this version ranked in an earlier run, if it ranked for every question of the set."""
+    rows = [row for row in read_ranked(path) if row["peer"] == peer] if path.exists() else []
+    asked = [(scope.name, question.text) for scope in scopes for question in scope.questions]
+    if [(row["scope"], row["question"]) for row in rows] != asked or {row["version"] for row in rows} != {version}:
+        return None
+    left = iter(row["ranked"] for row in rows)
+    ids = [[next(left) for _ in scope.questions] for scope in scopes]
+    return Ranking(version, ids, rows[0].get("add_s", 0.0), rows[0].get("search_ms", 0.0))
 
 
 def ours_on(name: str, scopes: Sequence[Scope], learnt: Learnt) -> dict[str, Ranking]:
@@ -295,6 +318,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", nargs="*", choices=tuple(ENVIRONMENTS), default=tuple(ENVIRONMENTS))
     parser.add_argument("--cache", type=Path, default=cache_directory(), help="where environments and vectors are kept")
     parser.add_argument("--ranked", type=Path, help="a folder for what was ranked; in the cache unless told")
+    parser.add_argument("--again", action="store_true", help="rank anew what was ranked before by the same version")
     parser.add_argument("--no-ours", action="store_true", help="rank only, and write no result")
     options = parser.parse_args(argv)
     if not (options.data / "retrieval").exists():
@@ -307,13 +331,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     vectors = MiniLm(cache)
     for name, scopes in held.items():
         for peer in options.peers:
+            path = folder / f"{name}.jsonl.gz"
             try:
-                made[name][peer] = ranked_by(peer, scopes, cache, vectors)
+                before = None if options.again else ranked_before(path, peer, version_of(peer, cache), scopes)
+                made[name][peer] = before or ranked_by(peer, scopes, cache, vectors)
             except PeerFailedError as failure:
                 print(f"SKIPPED: {peer} on {name}: {failure}", file=sys.stderr)
                 continue
-            write_ranked(folder / f"{name}.jsonl.gz", name, scopes, {peer: made[name][peer]})
-            print(f"{peer} ranked {name}", file=sys.stderr)
+            if before is None:
+                write_ranked(path, name, scopes, {peer: made[name][peer]})
+            print(f"{peer} ranked {name}{' before' if before else ''}", file=sys.stderr)
     vectors.close()
     if options.no_ours:
         return

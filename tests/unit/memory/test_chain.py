@@ -164,6 +164,18 @@ def test_of_two_ways_the_one_that_answers_more_is_taken() -> None:
     assert follow("What is the citizenship of the author of Salt Roads?", *texts) == list(texts[:2])
 
 
+def test_my_sister_is_nobody_in_particular_where_several_tell() -> None:
+    texts = ["My sister lives in Porto.", "The mayor of Porto is Ida Berg.", "Good morning!"]
+    asked = "Who is the mayor of the town where my sister lives?"
+
+    def read(ordinals: Sequence[int]) -> list[str]:
+        return [texts[ordinal] for ordinal in ordinals]
+
+    told = [SpokenTurn("s", who, "user", START, text) for who, text in zip(("Bo", "Bo", "Kim"), texts, strict=True)]
+    assert find_chain(asked, MemoryIndex(told), read) == ()
+    assert len(find_chain(asked, index_of(texts), read)) == 2
+
+
 def test_what_an_assistant_says_states_nothing() -> None:
     assert follow("Under whom does the warden of Tolmar Keep study?", *GUILDS, role="assistant") == []
 

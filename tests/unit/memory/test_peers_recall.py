@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.data import Question, Scope, Turn
-from benchmarks.peers_recall import Ranking, measured, read_ranked, session_recall, write_ranked
+from benchmarks.peers_recall import Ranking, measured, ranked_before, read_ranked, session_recall, write_ranked
 from benchmarks.recall_pool import answered
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -37,6 +37,17 @@ def test_what_was_ranked_is_kept_beside_what_others_ranked(tmp_path: Path) -> No
     ]
     assert {row["set"] for row in rows} == {"set"}
     assert len(rows) == 6
+
+
+def test_what_was_ranked_before_is_taken_where_it_is_whole_and_of_the_same_version(tmp_path: Path) -> None:
+    path, held = tmp_path / "set.jsonl.gz", [scope(), scope()]
+    made = Ranking("one 1.0", [[["t0"], ["t2"], []], [["t1"], [], ["t3"]]], 1.5, 2.5)
+    assert ranked_before(path, "one", "one 1.0", held) is None
+    write_ranked(path, "set", held, {"one": made})
+    assert ranked_before(path, "one", "one 1.0", held) == made
+    assert ranked_before(path, "one", "one 1.1", held) is None
+    assert ranked_before(path, "other", "one 1.0", held) is None
+    assert ranked_before(path, "one", "one 1.0", held[:1]) is None
 
 
 def test_sessions_stand_in_the_place_of_their_best_turn() -> None:

@@ -45,6 +45,7 @@ _WORD = lazy_pattern(r"[^\W_]+(?:(?:[.&-]|['’](?!s\b))[^\W_]+)*")
 _QUOTED = lazy_pattern(r"[\"“]([^\"”\n]{2,80})[\"”]")
 _ASSISTANT = role_number("assistant")
 """It repeats and suggests: its words state nothing."""
+_USER = role_number("user")
 _OWN = frozenset(("my", "our"))
 """Who asks names what is theirs so."""
 
@@ -97,12 +98,13 @@ class _Path(NamedTuple):
 class _Question:
     """The words of a question that may name a relation, and those that may name what it starts from."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_one_user: bool = True) -> None:
+        """Where several people tell as users, who says "my" names nobody in particular."""
         found = list(_WORD.finditer(text))
         self.words = tuple(match[0].casefold() for match in found)
         quoted = [match.span(1) for match in _QUOTED.finditer(text)]
         stops = stop_words("english")
-        is_own = [word in _OWN for word in self.words]
+        is_own = [is_one_user and word in _OWN for word in self.words]
         self.is_name = tuple(
             any(start <= match.start() < end for start, end in quoted)
             or (_is_name(match[0]) and (place > 0 or word not in stops))
@@ -134,10 +136,14 @@ def find_chain(
     text: str, index: ScopeIndex, read: Read, among: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Step, ...]:
     """The statements that lead from what a question names to what it asks for, in their order; none where one does."""
-    question = _Question(text)
+    question = _Question(text, is_one_user=index.kept("one user", lambda: _is_one_user(index)))
     if len(question.words) > QUESTION_WORDS_MAX or len(question.wanted()) < 2 or not any(question.is_name):
         return ()
     return _Following(question, index, read, among).best()
+
+
+def _is_one_user(index: ScopeIndex) -> bool:
+    return len(np.unique(index.speaker[index.role == _USER])) == 1
 
 
 class _Following:
@@ -163,11 +169,12 @@ class _Following:
         best = min(whole, key=self._order)
         return self._steps(best)
 
-    def _order(self, path: _Path) -> tuple[int, int, int, tuple[int, ...]]:
+    def _order(self, path: _Path) -> tuple[int, int, int, tuple[tuple[int, int], ...]]:
         """The one that answers most of the question, in the fewest steps, comes first; then the one whose last step
         answers what stands first in the question, which is what it asks for; then the newest.
         """
-        newest = tuple(-sentence.ordinal for sentence, _ in reversed(path.told))
+        when = [self._when(sentence) for sentence, _ in reversed(path.told)]
+        newest = tuple((-second, -ordinal) for second, ordinal in when)
         return -path.answered.worth, len(path.told), path.first, newest
 
     def _kept(self, paths: list[_Path]) -> list[_Path]:
