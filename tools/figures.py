@@ -267,25 +267,26 @@ PEERS = (
 
 
 def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Every set and system: turns, sessions, and the seconds that it took."""
+    """Every set and system: turns, sessions, and, where all were timed, the seconds that it took."""
     lines: list[str] = []
     for shown, name in POOL:
         rows = [(title, results[f"{name} {key}"]) for title, key in PEERS if f"{name} {key}" in results]
         if not rows:
             continue
-        count = rows[0][1]["questions"]
+        has_times = all("add_s" in row for _, row in rows if "version" in row)
+        times = " add, s | search, ms |" if has_times else ""
         lines += [
-            f"**{shown}**, {count} questions",
+            f"**{shown}**, {rows[0][1]['questions']} questions",
             "",
-            "| | version | R@5 | R@10 | in 512 | in 1,024 | sessions any@5 | all@5 | add, s | search, ms |",
-            "|---|---|---|---|---|---|---|---|---|---|",
+            f"| | version | R@5 | R@10 | in 512 | in 1,024 | sessions any@5 | all@5 |{times}",
+            "|---|---|---|---|---|---|---|---|" + ("---|---|" if has_times else ""),
         ]
         for title, row in rows:
             keys = ("R@5", "R@10", "in_512", "in_1024", "sessions_any@5", "sessions_all@5")
-            cells = " | ".join(f"{row[key]:.3f}" for key in keys)
-            spent = f"{row['add_s']:.1f} | {row['search_ms']:.1f}" if "add_s" in row else " | "
-            version = row.get("version", "").rpartition(" ")[2]
-            lines.append(f"| {title} | {version} | {cells} | {spent} |")
+            cells = [row.get("version", "").rpartition(" ")[2], *(f"{row[key]:.3f}" for key in keys)]
+            if has_times:
+                cells += [f"{row[key]:.1f}" if key in row else "" for key in ("add_s", "search_ms")]
+            lines.append(f"| {title} | {' | '.join(cells)} |")
         lines.append("")
     return lines[:-1]
 
