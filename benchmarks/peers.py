@@ -4,8 +4,9 @@
     python -m benchmarks.peers --quick                   1k items only
     python -m benchmarks.peers --peers langgraph chroma  some of them
 
-Each peer runs in a virtual environment of its own, in a scratch directory (`--scratch` keeps it); one that cannot be
-installed is skipped, and it says so. Items are turns of about twenty words with a 256-d vector, about 1,000 a user.
+Each peer runs in a virtual environment of its own (`benchmarks.peer_environments`), in a scratch directory (`--scratch`
+keeps it); one that cannot be installed is skipped, and it says so. Items are turns of about twenty words with a 256-d
+vector, about 1,000 a user.
 mem0 (infer off) and LangGraph take one item a call, as their interfaces do; chroma and muniment 1,000. "muniment,
 words" has no vectors; "muniment" keeps them and ranks by both. A search is for the ten best of one user.
 
@@ -22,17 +23,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PACKAGES = {
-    "mem0": ("mem0ai", "numpy"),
-    "langgraph": ("langgraph-checkpoint-sqlite", "numpy"),
-    "chroma": ("chromadb", "numpy"),
-}
+PEERS = ("mem0", "langgraph", "chroma")
 OURS = ("muniment", "muniment, words")
 DIM = 256
 A_USER = 1000
@@ -263,23 +259,9 @@ def write_load(folder: Path, count: int, a_user: int) -> None:
 
 def environment(name: str, scratch: Path) -> str | None:
     """The interpreter of a peer's environment, or None where it cannot be made."""
-    if name in OURS:
-        return sys.executable
-    home = scratch / f"venv-{name}"
-    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if (home / "ready").exists():
-        return str(python)
-    print(f"installing {name} …", file=sys.stderr)
-    venv.create(home, with_pip=True, clear=True)
-    install = [str(python), "-m", "pip", "install", "--quiet"]
-    made = subprocess.run([*install, *PACKAGES[name]], capture_output=True, text=True, check=False)
-    if made.returncode:
-        print(f"SKIPPED: {name} cannot be installed: {made.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
-    if name == "langgraph":  # only where this Python's own SQLite loads no extensions
-        subprocess.run([*install, "pysqlite3-binary"], capture_output=True, check=False)
-    (home / "ready").touch()
-    return str(python)
+    from benchmarks.peer_environments import python_of
+
+    return sys.executable if name in OURS else python_of(name, scratch)
 
 
 def measure_apart(name: str, python: str, source: Path, limit_s: float) -> dict[str, Any] | None:
@@ -309,7 +291,7 @@ def measure_apart(name: str, python: str, source: Path, limit_s: float) -> dict[
 def compare(rows: dict[str, dict[str, Any]], layout: str) -> None:
     """How muniment, with its vectors, stands against each peer in the same layout."""
     ours = rows.get(f"{OURS[0]}, {layout}")
-    for name in PACKAGES:
+    for name in PEERS:
         theirs = rows.get(f"{name}, {layout}")
         if ours and theirs:
             theirs["search_times_ours"] = theirs["p50_ms"] / ours["p50_ms"]
@@ -320,7 +302,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--inside", nargs=3, metavar=("SYSTEM", "LOAD", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--peers", nargs="*", choices=tuple(PACKAGES), default=tuple(PACKAGES))
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--sizes", nargs="*", type=int, help="how many items are stored")
     parser.add_argument("--scratch", type=Path, help="a directory to keep the environments in")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which one measurement is given up")

@@ -17,6 +17,7 @@ PAGES = (
     "README.md",
     "docs/recall.md",
     "docs/guides/library.md",
+    "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
 )
@@ -295,6 +296,69 @@ def trajectories(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+PEERS = (
+    ("BM25", "bm25_named"),
+    ("mem0, infer off", "mem0"),
+    ("mem0, its BM25", "mem0, its BM25"),
+    ("LangGraph, LangMem", "langgraph"),
+    ("chroma", "chroma"),
+    ("LlamaIndex", "llamaindex"),
+    ("txtai, hybrid", "txtai"),
+    ("MemPalace", "mempalace"),
+    ("Hindsight, no model", "hindsight"),
+    ("muniment", "ours"),
+    ("muniment, as shipped", "muniment"),
+)
+"""The systems of `benchmarks.peers_recall`, as they are shown."""
+
+
+def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every set and system: turns, sessions, and, where all were timed, the seconds that it took."""
+    lines: list[str] = []
+    for shown, name in POOL:
+        rows = [(title, results[f"{name} {key}"]) for title, key in PEERS if f"{name} {key}" in results]
+        if not rows:
+            continue
+        has_times = all("add_s" in row for _, row in rows if "version" in row)
+        times = " add, s | search, ms |" if has_times else ""
+        lines += [
+            f"**{shown}**, {rows[0][1]['questions']} questions",
+            "",
+            f"| | version | R@5 | R@10 | in 512 | in 1,024 | sessions any@5 | all@5 |{times}",
+            "|---|---|---|---|---|---|---|---|" + ("---|---|" if has_times else ""),
+        ]
+        for title, row in rows:
+            keys = ("R@5", "R@10", "in_512", "in_1024", "sessions_any@5", "sessions_all@5")
+            cells = [row.get("version", "").rpartition(" ")[2], *(f"{row[key]:.3f}" for key in keys)]
+            if has_times:
+                cells += [f"{row[key]:.1f}" if key in row else "" for key in ("add_s", "search_ms")]
+            lines.append(f"| {title} | {' | '.join(cells)} |")
+        lines.append("")
+    return lines[:-1]
+
+
+def chains(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Questions over one hop and several, before and after following; then the sets on which nothing should change."""
+    lines = [
+        "| | questions | | answer first | in the first 5 | in 512 tokens |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in results.items():
+        if name.startswith("set "):
+            continue
+        told, _, how = name.rpartition(", ")
+        system = {"bm25": "BM25", "no chain": "muniment, not followed", "ours": "muniment"}[how]
+        packet = f"{row['answer_in_512']:.2f}" if "answer_in_512" in row else ""
+        shares = f"{row['answer_first']:.2f} | {row['answer_in_5']:.2f} | {packet}"
+        lines.append(f"| {told} | {row['questions']} | {system} | {shares} |")
+    sets = {name.removeprefix("set "): row for name, row in results.items() if name.startswith("set ")}
+    if sets:
+        shown = {key: title for title, key in POOL}
+        told = ", ".join(f"{shown[name]} {row['changed']:.3f} of {row['questions']}" for name, row in sets.items())
+        lines += ["", f"Share of the questions of other sets for which following changes the first ten: {told}."]
+    return lines
+
+
 RENDERERS = {
     "trajectories": trajectories,
     "serve": serve,
@@ -310,6 +374,8 @@ RENDERERS = {
     "verify_facts": verify_facts,
     "research": research,
     "peers": peers,
+    "peers_recall": peers_recall,
+    "chains": chains,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import SupersededStatement, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
+from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
@@ -146,6 +148,16 @@ def find_turns(
         return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
+    if asks_along(query):
+        from muniment.memory.recall.chained import put_chain_first
+
+        def read(ordinals: Sequence[int], *, lasting: bool = False) -> list[str]:
+            ids = [index.id(ordinal) for ordinal in ordinals]
+            turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
+            outdated = superseded_among(turns, {}) if lasting else {}
+            return [_lasting(turns[id_], outdated.get(id_, ())) if id_ in turns else "" for id_ in ids]
+
+        ranked = put_chain_first(query, index, ranked, k, read, partial(read, lasting=True), index.id, among)
     ids = [index.id(hit.ordinal) for hit in ranked]
     later = {
         id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None
@@ -160,6 +172,14 @@ def find_turns(
     return [
         FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
     ]
+
+
+def _lasting(turn: LiveTurn, outdated: Sequence[SupersededStatement]) -> str:
+    """The text of a turn without the statements that are outdated."""
+    text = turn.quotable
+    for each in outdated:
+        text = text.replace(each.quote, "", 1)
+    return text
 
 
 _ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {

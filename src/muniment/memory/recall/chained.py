@@ -1,0 +1,53 @@
+"""The turns of a chain put together at the head of what was found, each told from which one it was followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from muniment.memory.recall.chain import Read, find_chain
+from muniment.memory.recall.index import ScopeIndex
+from muniment.memory.recall.rank import Ranked
+
+__all__ = ["put_chain_first"]
+
+
+def put_chain_first(
+    query: str,
+    index: ScopeIndex,
+    ranked: list[Ranked],
+    k: int,
+    read: Read,
+    read_lasting: Read,
+    id_of: Callable[[int], str],
+    among: npt.NDArray[np.bool_] | None = None,
+) -> list[Ranked]:
+    """What was found, and where the question asks along a chain of statements its turns first: the one that the chain
+    ends in, then those that lead there. What no chain answers comes back as it was given.
+
+    A place keeps what it is worth: who comes to stand there takes its score and its chance. `read_lasting` reads turns
+    without what others of them outdate; it takes longer than `read`, and is asked only where there is a chain.
+    """
+    if not ranked or not find_chain(query, index, read, among):
+        return ranked
+    steps = find_chain(query, index, read_lasting, among)
+    if not steps:
+        return ranked
+    reasons = {steps[0].ordinal: f"starts a chain: {steps[0].end}"}
+    for before, step in pairwise(steps):
+        reasons[step.ordinal] = f"followed from [{id_of(before.ordinal)}]: {before.end}"
+    held = {hit.ordinal: hit for hit in ranked}
+    order = list(dict.fromkeys([*reversed(reasons), *held]))[:k]
+    placed = []
+    for place, ordinal in enumerate(order):
+        at = ranked[min(place, len(ranked) - 1)]
+        hit = held.get(ordinal) or Ranked(ordinal, 0.0, {}, 0.0, None, ())
+        parts, shift = hit.parts, at.score - hit.score
+        if shift:
+            parts = {**parts, "chain": shift}
+        told = (*hit.reasons, reasons[ordinal]) if ordinal in reasons else hit.reasons
+        placed.append(Ranked(ordinal, at.score, parts, at.chance, hit.restated_by, told))
+    return placed
