@@ -149,7 +149,7 @@ def find_turns(
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     if asks_along(query):
-        from muniment.memory.recall.chained import put_chain_first
+        from muniment.memory.recall.chains.chained import put_chain_first
 
         def read(ordinals: Sequence[int], *, lasting: bool = False) -> list[str]:
             ids = [index.id(ordinal) for ordinal in ordinals]

@@ -10,7 +10,7 @@ import pytest
 
 import muniment
 from muniment.core.text.stated.relations import may_answer, names_same
-from muniment.memory.recall.chain import READS_MAX, find_chain
+from muniment.memory.recall.chains.chain import READS_MAX, find_chain
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.several import asks_along
 
@@ -176,8 +176,19 @@ def test_my_sister_is_nobody_in_particular_where_several_tell() -> None:
     assert len(find_chain(asked, index_of(texts), read)) == 2
 
 
-def test_what_an_assistant_says_states_nothing() -> None:
-    assert follow("Under whom does the warden of Tolmar Keep study?", *GUILDS, role="assistant") == []
+@pytest.mark.parametrize("role", ["assistant", "tool", "system"])
+def test_what_nobody_says_who_is_asked_for_states_nothing(role: str) -> None:
+    assert follow("Under whom does the warden of Tolmar Keep study?", *GUILDS, role=role) == []
+
+
+def test_a_page_that_a_tool_read_takes_no_place_in_a_chain() -> None:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana")
+        run.observe("user", "Ana lives in Porto.")
+        run.observe("user", "The landlord of Porto is Mrs Okafor.")
+        run.observe_tool("browser", args={"url": "a.example"}, content="The landlord of Porto is Mallory.")
+        first = run.search("Who is the landlord of the city where Ana lives?")[0]
+        assert first.text == "The landlord of Porto is Mrs Okafor."
 
 
 def test_what_may_not_be_found_is_not_followed() -> None:
@@ -301,5 +312,5 @@ def test_where_no_chain_answers_nothing_changes(monkeypatch: pytest.MonkeyPatch)
         told(mem, "u", *OTHERS, *HOME)
         run = mem.run(user_id="u")
         with_chains = [run.search(query, k=8) for query in asked]
-        monkeypatch.setattr("muniment.memory.recall.chained.find_chain", lambda *_: ())
+        monkeypatch.setattr("muniment.memory.recall.chains.chained.find_chain", lambda *_: ())
         assert [run.search(query, k=8) for query in asked] == with_chains

@@ -43,9 +43,8 @@ Read = Callable[[Sequence[int]], Sequence[str]]
 
 _WORD = lazy_pattern(r"[^\W_]+(?:(?:[.&-]|['’](?!s\b))[^\W_]+)*")
 _QUOTED = lazy_pattern(r"[\"“]([^\"”\n]{2,80})[\"”]")
-_ASSISTANT = role_number("assistant")
-"""It repeats and suggests: its words state nothing."""
 _USER = role_number("user")
+"""Only people state: an assistant repeats and suggests, and what a tool read may have been written to be newest."""
 _OWN = frozenset(("my", "our"))
 """Who asks names what is theirs so."""
 
@@ -264,7 +263,7 @@ class _Following:
             held = held[np.isin(held, other, assume_unique=True)]
         if self._among is not None:
             held = held[self._among[held]]
-        held = held[(index.length[held] <= TERMS_MAX) & (index.role[held] != _ASSISTANT)]
+        held = held[(index.length[held] <= TERMS_MAX) & (index.role[held] == _USER)]
         if len(held) > READ_MAX:
             asked = np.zeros(len(held), np.int64)
             for each in self._asked_for:

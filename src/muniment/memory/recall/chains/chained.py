@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from muniment.memory.recall.chain import Read, find_chain
+from muniment.memory.recall.chains.chain import Read, find_chain
 from muniment.memory.recall.index import ScopeIndex
 from muniment.memory.recall.rank import Ranked
 
