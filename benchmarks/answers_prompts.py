@@ -4,7 +4,7 @@ Every arm has the same line that tells how to answer; what differs is what stand
 
 - `nothing`; `gold`: the turns that answer it, in the order they were said; `whole`: all turns, if they fit;
 - `bm25 N`: turns by plain BM25, best first, until N tokens are full; `vectors N`: turns by the cosine of their
-  embeddings, as mem0 (infer off) and LangGraph's store answer a search. Each turn is a line with its day and its speaker,
+  embeddings, as mem0 (infer off) and LangGraph's store answer a search. Each turn is a line with its day and speaker,
   which those two tell only where the application puts it there;
 - `ours N`: the packet for a responder, `to_openai(cite=False)`; `ours 512 citing`: with the reminder to cite;
 - `wording …`: the packet of 512 tokens in other words (`benchmarks.answers_wording`), on the choosing half alone.
@@ -201,9 +201,7 @@ def _worded(history: _History, question: Question) -> Iterator[Prompt]:
             yield _in_words(history, question, builds[budget], wording, is_citing=wordings is CITING)
 
 
-def _in_words(
-    history: _History, question: Question, build: Build, wording: Wording, *, is_citing: bool
-) -> Prompt:
+def _in_words(history: _History, question: Question, build: Build, wording: Wording, *, is_citing: bool) -> Prompt:
     parts = [told(build, wording)]
     user = [question.text, wording.after] if wording.after else [question.text]
     match wording.instruction:
@@ -231,7 +229,9 @@ def _prompt(
     build: Build | None = None,
     is_citing: bool = False,
 ) -> Prompt:
-    marks = {} if build is None else {number: history.ids[id_] for number, id_ in build.marks.items() if id_ in history.ids}
+    marks = (
+        {} if build is None else {number: history.ids[id_] for number, id_ in build.marks.items() if id_ in history.ids}
+    )
     return Prompt(
         history.name,
         history.scope.name,

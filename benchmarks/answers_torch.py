@@ -38,8 +38,7 @@ def joined_model(path: Path) -> Path:
 
 
 def read_prompts(path: Path) -> list[dict[str, Any]]:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
         found = {row["key"]: row for row in map(json.loads, lines)}
     return list(found.values())
 
@@ -61,7 +60,9 @@ def batches(
 ) -> Iterator[list[tuple[dict[str, Any], list[int]]]]:
     """Of one stage and one kind of answer, the longest first: the sum of the padded lengths stays within the bound."""
     held: list[tuple[dict[str, Any], list[int]]] = []
-    order = sorted(rows, key=lambda row: (row[0].get("stage", 0), row[0]["max_new_tokens"], -len(row[1]), row[0]["key"]))
+    order = sorted(
+        rows, key=lambda row: (row[0].get("stage", 0), row[0]["max_new_tokens"], -len(row[1]), row[0]["key"])
+    )
     for row in order:
         if held:
             first, ids = held[0]
@@ -78,8 +79,8 @@ class Answerer:
     """A model, its tokenizer, and where an answer ends."""
 
     def __init__(self, model: Path) -> None:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        import torch  # type: ignore[import-not-found]
+        from transformers import AutoModelForCausalLM, AutoTokenizer  # type: ignore[import-not-found]
 
         self._torch = torch
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -89,7 +90,9 @@ class Answerer:
         self._model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=dtype).to(self._device).eval()
         known = self.tokenizer.get_vocab()
         ends = [known[name] for name in ("<|im_end|>", "<|endoftext|>", "</s>") if name in known]
-        self._ends = sorted({*ends, *([self.tokenizer.eos_token_id] if self.tokenizer.eos_token_id is not None else [])})
+        self._ends = sorted(
+            {*ends, *([self.tokenizer.eos_token_id] if self.tokenizer.eos_token_id is not None else [])}
+        )
         self._pad = self._ends[0]
 
     def ids_of(self, system: str, user: str) -> list[int]:
@@ -151,7 +154,9 @@ def main() -> None:
     parser.add_argument("--name", required=True, help="what the answers say they are of")
     parser.add_argument("--prompts", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=500.0, help="no batch is begun after so many, loading included")
+    parser.add_argument(
+        "--seconds", type=float, default=500.0, help="no batch is begun after so many, loading included"
+    )
     parser.add_argument("--tokens", type=int, default=150_000, help="of a batch, padding included")
     parser.add_argument("--limit", type=int, default=0, help="no more prompts than these")
     parser.add_argument("--stages", default="", help="these alone, comma-separated")
@@ -169,7 +174,9 @@ def main() -> None:
     answerer = Answerer(joined_model(options.model))
     rows = [(row, answerer.ids_of(row["system"], row["user"])) for row in wanted]
     read = time.perf_counter() - begun
-    print(f"{options.name}: loaded and counted in {read:.0f} s, {sum(len(ids) for _, ids in rows):,} tokens", flush=True)
+    print(
+        f"{options.name}: loaded and counted in {read:.0f} s, {sum(len(ids) for _, ids in rows):,} tokens", flush=True
+    )
     done = 0
     with options.out.open("a", encoding="utf-8") as out:
         for batch in batches(rows, options.tokens):
@@ -193,7 +200,9 @@ def main() -> None:
             out.flush()
             done += len(batch)
             spent = time.perf_counter() - begun
-            print(f"{options.name}: {done}/{len(wanted)} in {spent:.0f} s ({len(batch)} × {len(batch[0][1])})", flush=True)
+            print(
+                f"{options.name}: {done}/{len(wanted)} in {spent:.0f} s ({len(batch)} × {len(batch[0][1])})", flush=True
+            )
     print(f"{options.name}: done", flush=True)
 
 

@@ -61,8 +61,7 @@ class Wording:
     least: float = 0.0
     """The least score of the best quote where the page does not say that memory holds nothing (0: as the product)."""
     instruction: str = "first"
-    """Where the application says how to answer: `first`, `last` in the system message, or `user`: after the question."""
-    is_packet_with_user: bool = False
+    """Where the application says how to answer: `first`, `last` in the system message, `user`: after the question."""
 
 
 _MISSING = "not mentioned"
@@ -159,7 +158,9 @@ CITING: tuple[Wording, ...] = (
         after="Give the answer and then the one line that says it, by its number in square brackets.",
     ),
     Wording(
-        "citing: end with", preamble=PREAMBLE[:1], after="End the answer with the bracketed number of the line it is in."
+        "citing: end with",
+        preamble=PREAMBLE[:1],
+        after="End the answer with the bracketed number of the line it is in.",
     ),
     Wording("citing: in the packet", closing=_BY_NUMBER),
     Wording("citing: packet and question", closing=_BY_NUMBER, after=_BY_NUMBER),
