@@ -6,9 +6,9 @@
     python -m benchmarks.answers score --prompts P.jsonl.gz --answers A.jsonl … [--file NAME]
 
 Prompts, answers and figures are three stages, each kept in a file: an answer belongs to the hash of its prompt, is
-asked once, and is used wherever the same prompt stands. `benchmarks.answers_prompts` explains the arms, `answers_sets` which
-questions are asked, `answers_score` what is measured, `answers_table` the intervals. What is written down holds figures
-and ids of questions, no text of the sets.
+asked once, and is used wherever the same prompt stands. `benchmarks.answers_prompts` explains the arms, `answers_sets`
+which questions are asked, `answers_score` what is measured, `answers_table` the intervals. What is written down holds
+figures and ids of questions, no text of the sets.
 
 On a CPU an answer takes about half a minute: a fixed sample of questions (`SAMPLE`) is asked, through a server in an
 environment of its own, and what is not there is said. `--scratch` keeps environment, weights, prompts and answers.
@@ -138,7 +138,7 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("stage", nargs="?", choices=("prompts", "texts", "score"), default="")
+    parser.add_argument("stage", nargs="?", choices=("cpu", "prompts", "texts", "score"), default="cpu")
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--limit", type=int, default=0, help="no more questions of a history than these")

@@ -109,7 +109,9 @@ class Served:
 @contextmanager
 def serving(python: Path, model: Path, threads: int) -> Iterator[Served]:
     command = [str(python), str(Path(__file__).resolve()), str(model), str(threads)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         for line in process.stdout:

@@ -1,7 +1,8 @@
 """How a packet might be worded: its quotes told anew in other words, without a change to the product.
 
 `Wording()` is the page as the product lays it out; each other one changes one thing, or a few that go together. What a
-packet holds is the same in all of them, but where `share` leaves out the weakest lines.
+packet holds is the same in all of them, but where `share` leaves out the weakest lines. What stands above the quotes,
+such as episodes, stands as the product has it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 from muniment.packets.builds import Build
 from muniment.packets.page.dated import dated, undated
-from muniment.packets.page.layout import Quoted, Sheet, sheet_of
+from muniment.packets.page.layout import NOT_FOUND_LINES, Quoted, Sheet, sheet_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, day_heading, day_of, quoted
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import note_text
@@ -191,13 +192,23 @@ def told(build: Build, wording: Wording) -> str:
         page.append(today)
     if is_missing and wording.not_found in ("alone", "order alone"):
         return _joined([*page, f"## {_LAST}" if wording.not_found == "order alone" else NOTHING_FOUND])
-    page += _heading(wording, is_missing=is_missing)
+    page += _standing(build.text)
+    page += _heading(wording, is_missing=is_missing) if lines else ()
     page += _body(lines, wording)
     if is_missing and wording.not_found in ("last", "both"):
         page.append(_LAST)
     elif wording.closing:
         page.append(wording.closing)
     return _joined(page)
+
+
+def _standing(text: str) -> list[str]:
+    """The lines of a page between its opening and its quotes."""
+    lines = text.splitlines()
+    first = next((place for place, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    heads = ("## Said", *NOT_FOUND_LINES)
+    last = next((place for place, line in enumerate(lines) if line in heads), len(lines))
+    return lines[first:last]
 
 
 def _joined(lines: Sequence[str]) -> str:
