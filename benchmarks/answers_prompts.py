@@ -203,7 +203,8 @@ def _worded(history: _History, question: Question) -> Iterator[Prompt]:
 
 def _in_words(history: _History, question: Question, build: Build, wording: Wording, *, is_citing: bool) -> Prompt:
     parts = [told(build, wording)]
-    user = [question.text, wording.after] if wording.after else [question.text]
+    user = [question.text, wording.missing if wording.missing and not build.found else wording.after]
+    user = [text for text in user if text]
     match wording.instruction:
         case "first":
             parts.insert(0, f"{INSTRUCTION}\n")

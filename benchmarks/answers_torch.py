@@ -95,15 +95,19 @@ class Answerer:
         )
         self._pad = self._ends[0]
 
-    def ids_of(self, system: str, user: str) -> list[int]:
+    def ids_of(self, prompts: Sequence[dict[str, Any]]) -> list[list[int]]:
+        """The tokens of each prompt, read in one call, which uses all cores."""
+        texts = [self._text(prompt["system"], prompt["user"]) for prompt in prompts]
+        found: list[list[int]] = self.tokenizer(texts, add_special_tokens=False)["input_ids"]
+        return found
+
+    def _text(self, system: str, user: str) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if self.tokenizer.chat_template:
-            text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        else:
-            text = "".join(f"<|im_start|>{each['role']}\n{each['content']}<|im_end|>\n" for each in messages)
-            text += "<|im_start|>assistant\n"
-        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            return text
+        said = "".join(f"<|im_start|>{each['role']}\n{each['content']}<|im_end|>\n" for each in messages)
+        return f"{said}<|im_start|>assistant\n"
 
     def answer(self, prompts: Sequence[list[int]], max_new_tokens: int) -> list[list[int]]:
         torch = self._torch
@@ -172,7 +176,8 @@ def main() -> None:
     if not wanted:
         return
     answerer = Answerer(joined_model(options.model))
-    rows = [(row, answerer.ids_of(row["system"], row["user"])) for row in wanted]
+    print(f"{options.name}: loaded in {time.perf_counter() - begun:.0f} s", flush=True)
+    rows = list(zip(wanted, answerer.ids_of(wanted), strict=True))
     read = time.perf_counter() - begun
     print(
         f"{options.name}: loaded and counted in {read:.0f} s, {sum(len(ids) for _, ids in rows):,} tokens", flush=True

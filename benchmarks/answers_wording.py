@@ -23,7 +23,7 @@ from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import note_text
 from muniment.packets.rendering import REMINDER
 
-__all__ = ["CITING", "PLAIN", "WIDE", "Wording", "told"]
+__all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "told"]
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -38,7 +38,8 @@ class Wording:
 
     name: str = "product"
     preamble: tuple[str, ...] = PREAMBLE
-    today: bool = True
+    today: str = "first"
+    """`first`: behind the preamble. `last`: the last line of the packet. `none`."""
     title: str = "## Said"
     day: str = "heading"
     """`heading`: as the product has it. `long heading`: 8 May 2023. `line`, `long line`, `iso line`: on every line."""
@@ -49,7 +50,7 @@ class Wording:
     superseded: str = "note"
     """`note`: as the product has it. `none`, `drop` (the line), `outdated`: that word in place of `superseded`."""
     notes: str = "behind"
-    """Of days that are named: `behind` the quote, `inline`, `long` behind it, or `none`."""
+    """Of days that are named: `behind` the quote, `before` it, `inline`, `long` behind it, or `none`."""
     not_found: str = "heading"
     """`heading`, `none`, `last`: a line at the end, `both`, `alone`: and no quotes, `order`: a heading that tells what
     to answer, `order alone`."""
@@ -57,6 +58,8 @@ class Wording:
     """The last line of the packet."""
     after: str = ""
     """What stands behind the question."""
+    missing: str = ""
+    """What stands behind the question where the packet says that memory holds nothing on it."""
     share: float = 0.0
     """The least part of the best score that a quote has."""
     least: float = 0.0
@@ -86,7 +89,7 @@ PLAIN: tuple[Wording, ...] = (
             "superseded means outdated: what it says is true no more.",
         ),
     ),
-    Wording("no today", today=False),
+    Wording("no today", today="none"),
     Wording("day on every line", day="line"),
     Wording("long day on every line", day="long line"),
     Wording("iso day on every line", day="iso line"),
@@ -173,6 +176,41 @@ CITING: tuple[Wording, ...] = (
 """At 512 tokens, with a request to cite."""
 
 
+_NOT_MENTIONED = "Memory does not say this: answer that it is not mentioned."
+_before_first = Wording("days before, oldest first", notes="before", order="time", missing=_NOT_MENTIONED)
+SECOND: tuple[Wording, ...] = (
+    _before_first,
+    replace(_before_first, name="days before, oldest first, no title", title=""),
+    replace(_before_first, name="days before, oldest first, today last", today="last"),
+    replace(_before_first, name="days before, oldest first, no title, today last", title="", today="last"),
+)
+"""The second round, at 512 tokens: what won, put together, with every quote word for word."""
+SOFTER = replace(
+    _before_first, name="nothing found: softly, after the question", missing=f"Memory hardly says. {_IF_NOT}"
+)
+"""Where nothing was found alone."""
+INLINE = replace(_before_first, name="days inline, oldest first", notes="inline")
+"""What it costs that a quote stands word for word."""
+SECOND_CITING: tuple[Wording, ...] = (
+    replace(_before_first, name="citing: 2, marks last", marks="last", after=_BY_NUMBER),
+    replace(
+        _before_first,
+        name="citing: 2, number first",
+        after="Begin with the number of the line that answers this, in square brackets, then give the answer.",
+    ),
+    replace(
+        _before_first,
+        name="citing: 2, the line itself",
+        after="Copy the line that answers this, with its number in square brackets, then give the answer.",
+    ),
+    replace(
+        _before_first,
+        name="citing: 2, the words themselves",
+        after="Answer in the words of the line that says it, behind its number in square brackets.",
+    ),
+)
+
+
 class _Line(NamedTuple):
     quote: Quoted
     mark: str
@@ -188,7 +226,7 @@ def told(build: Build, wording: Wording) -> str:
     is_missing = sheet.says_not_found or best < wording.least
     page = [*wording.preamble]
     today = today_line(sheet.now)
-    if wording.today and today is not None:
+    if wording.today == "first" and today is not None:
         page.append(today)
     if is_missing and wording.not_found in ("alone", "order alone"):
         return _joined([*page, f"## {_LAST}" if wording.not_found == "order alone" else NOTHING_FOUND])
@@ -199,6 +237,8 @@ def told(build: Build, wording: Wording) -> str:
         page.append(_LAST)
     elif wording.closing:
         page.append(wording.closing)
+    if wording.today == "last" and today is not None:
+        page.append(today)
     return _joined(page)
 
 
@@ -259,7 +299,7 @@ def _body(lines: Sequence[_Line], wording: Wording) -> Iterator[str]:
 
 def _line(line: _Line, wording: Wording, day: str) -> str:
     quote = line.quote
-    said = f"{undated(quote.who)}{line.note}: {quoted(_resolved(quote, wording.notes))}"
+    said = f"{undated(quote.who)}{line.note}{_before(quote, wording)}: {quoted(_resolved(quote, wording.notes))}"
     match wording.day:
         case "line":
             said = f"{day_heading(day)} {said}"
@@ -286,9 +326,25 @@ def _long_day(day: str) -> str:
 # -- days that are named ------------------------------------------------------------------------------
 
 
+def _before(quote: Quoted, wording: Wording) -> str:
+    """` (last year = 2022)`: what the days of a quote mean, before its first word."""
+    told_behind = dated(quote.text, quote.said_at)
+    behind = told_behind[len(undated(quote.text)) :].removeprefix(" | ")
+    return f" ({_EQUAL.sub(_equal, behind)})" if wording.notes == "before" and behind else ""
+
+
+_EQUAL = re.compile(r" ?\(= ([^()]*)\)")
+
+
+def _equal(found: re.Match[str]) -> str:
+    return f" = {found[1]}"
+
+
 def _resolved(quote: Quoted, notes: str) -> str:
     if notes == "behind":
         return dated(quote.text, quote.said_at)
+    if notes == "before":
+        return undated(quote.text)
     try:
         said = date.fromisoformat(quote.said_at[:10]) if quote.said_at else None
     except ValueError:
