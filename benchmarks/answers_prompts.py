@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 import muniment
 from benchmarks.answers_sets import asked_of, is_choosing
-from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, told
+from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, numbers_of, told
 from benchmarks.data import Question, Scope, Turn
 from benchmarks.reference import Plain
 from muniment.core.outside.token_counters import load_token_counter
@@ -212,10 +212,18 @@ def _in_words(history: _History, question: Question, build: Build, wording: Word
             parts.append(INSTRUCTION)
         case "user":
             user.append(INSTRUCTION)
-    arm = f"wording {wording.name}"
-    return _prompt(
-        history, question, arm, "\n".join(parts), "\n\n".join(user), stage=1, build=build, is_citing=is_citing
+    prompt = _prompt(
+        history,
+        question,
+        f"wording {wording.name}",
+        "\n".join(parts),
+        "\n\n".join(user),
+        stage=1,
+        build=build,
+        is_citing=is_citing,
     )
+    numbers = numbers_of(build, wording)
+    return prompt._replace(marks={numbers[id_]: history.ids[id_] for id_ in numbers if id_ in history.ids})
 
 
 def _prompt(

@@ -8,7 +8,7 @@ such as episodes, stands as the product has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import note_text
 from muniment.packets.rendering import REMINDER
 
-__all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "told"]
+__all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "numbers_of", "told"]
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -218,10 +218,20 @@ class _Line(NamedTuple):
     score: float
 
 
+def numbers_of(build: Build, wording: Wording) -> dict[str, str]:
+    """What the marks of a packet name, by evidence id: as the product has them, or, in another order, counted anew."""
+    if wording.order == "page":
+        return {evidence_id: number for number, evidence_id in build.marks.items()}
+    sheet = sheet_of(build.packet)
+    quotes = [line.quote.evidence_id for line in _lines(build, sheet, wording, {})]
+    standing = [each for each in build.marks.values() if each not in quotes]
+    return {evidence_id: str(number) for number, evidence_id in enumerate([*standing, *quotes], 1)}
+
+
 def told(build: Build, wording: Wording) -> str:
     """The text of a packet in these words."""
     sheet = sheet_of(build.packet)
-    lines = _lines(build, sheet, wording)
+    lines = _lines(build, sheet, wording, numbers_of(build, wording))
     best = max((line.score for line in lines), default=0.0)
     is_missing = sheet.says_not_found or best < wording.least
     page = [*wording.preamble]
@@ -263,18 +273,20 @@ def _heading(wording: Wording, *, is_missing: bool) -> list[str]:
     return [wording.title] if wording.title else []
 
 
-def _lines(build: Build, sheet: Sheet, wording: Wording) -> list[_Line]:
-    numbers = {evidence_id: f"[{number}]" for number, evidence_id in build.marks.items()}
+def _lines(build: Build, sheet: Sheet, wording: Wording, numbers: Mapping[str, str]) -> list[_Line]:
+    def mark(evidence_id: str) -> str:
+        return f"[{numbers[evidence_id]}]" if evidence_id in numbers else ""
+
     scores = {found[1]: float(found[2]) for each in build.packet.explain.selected if (found := _SCORE.match(each))}
     lines = []
     for quote in sheet.quotes:
         outdated = sheet.superseded.get(quote.evidence_id, ())
         if outdated and wording.superseded == "drop":
             continue
-        note = "" if wording.superseded == "none" else note_text(outdated, lambda id_: numbers.get(id_, ""))
+        note = "" if wording.superseded == "none" else note_text(outdated, mark)
         if wording.superseded == "outdated":
             note = note.replace("superseded", "outdated")
-        lines.append(_Line(quote, numbers[quote.evidence_id], note, scores.get(quote.evidence_id, 0.0)))
+        lines.append(_Line(quote, mark(quote.evidence_id), note, scores.get(quote.evidence_id, 0.0)))
     best = max((line.score for line in lines), default=0.0)
     lines = [line for line in lines if line.score >= wording.share * best]
     match wording.order:
@@ -327,17 +339,8 @@ def _long_day(day: str) -> str:
 
 
 def _before(quote: Quoted, wording: Wording) -> str:
-    """` (last year = 2022)`: what the days of a quote mean, before its first word."""
-    told_behind = dated(quote.text, quote.said_at)
-    behind = told_behind[len(undated(quote.text)) :].removeprefix(" | ")
-    return f" ({_EQUAL.sub(_equal, behind)})" if wording.notes == "before" and behind else ""
-
-
-_EQUAL = re.compile(r" ?\(= ([^()]*)\)")
-
-
-def _equal(found: re.Match[str]) -> str:
-    return f" = {found[1]}"
+    """` | last year (= 2022)`: what the days of a quote mean, before its first word."""
+    return dated(quote.text, quote.said_at)[len(undated(quote.text)) :] if wording.notes == "before" else ""
 
 
 def _resolved(quote: Quoted, notes: str) -> str:
