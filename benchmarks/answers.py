@@ -121,7 +121,7 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
     for model, held in sorted(read_answers(answers).items()):
         scored = answered(options.data, prompts, held)
         for half in HALVES:
-            rows |= {f"{model}, {half}: {name}": row for name, row in rows_of(scored, half).items()}
+            rows |= {f"{model}, {half}: {name}": _short(name, row) for name, row in rows_of(scored, half).items()}
     if not rows:
         sys.exit("no prompt has an answer")
     corrected = [each for name in SETS for each in asked_of(options.data, name).corrected]
@@ -134,6 +134,12 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
         "vectors": any(prompt.arm.startswith("vectors") for prompt in prompts),
     }
     report("answers", rows, told, file)
+
+
+def _short(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Of a wording, what it was chosen by."""
+    left_out = ("f1_by_kind", "seconds", "told_not_found") if ", wording " in name else ()
+    return {field: value for field, value in row.items() if field not in left_out}
 
 
 def main() -> None:

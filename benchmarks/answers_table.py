@@ -25,7 +25,7 @@ MEAN = "mean of the sets"
 REFERENCE = "ours 512"
 """The arm that every other one is compared with."""
 DRAWS, SEED = 2_000, 11
-HALVES = ("judging", "choosing", "all")
+HALVES = ("judging", "choosing")
 
 
 class Answer(NamedTuple):

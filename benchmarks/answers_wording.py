@@ -21,7 +21,7 @@ from muniment.packets.page.layout import NOT_FOUND_LINES, Quoted, Sheet, sheet_o
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, day_heading, day_of, quoted
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import note_text
-from muniment.packets.rendering import REMINDER
+from muniment.packets.rendering import NOT_SAID, REMINDER
 
 __all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "numbers_of", "told"]
 
@@ -58,7 +58,7 @@ class Wording:
     """The last line of the packet."""
     after: str = ""
     """What stands behind the question."""
-    missing: str = ""
+    missing: str = NOT_SAID
     """What stands behind the question where the packet says that memory holds nothing on it."""
     share: float = 0.0
     """The least part of the best score that a quote has."""
@@ -72,7 +72,7 @@ _MISSING = "not mentioned"
 _IF_NOT = f"If no line says it, answer: {_MISSING}."
 _LAST = f"Memory does not say this. Answer: {_MISSING}."
 _NUMBERED = "Each line begins with its number in square brackets."
-_BY_NUMBER = "Give the answer, then in square brackets the number of the line above that says it."
+_BY_NUMBER = REMINDER
 _base = Wording()
 
 PLAIN: tuple[Wording, ...] = (
@@ -110,13 +110,13 @@ PLAIN: tuple[Wording, ...] = (
     Wording("days resolved inline, long day headings", notes="inline", day="long heading"),
     Wording("closing", closing="Answer from the lines above."),
     Wording("closing on names", closing="Answer from the lines above; mind who said what, and when."),
-    Wording("nothing found: not told", not_found="none"),
-    Wording("nothing found: last", not_found="last"),
-    Wording("nothing found: first and last", not_found="both"),
-    Wording("nothing found: alone", not_found="alone"),
-    Wording("nothing found: what to answer", not_found="order"),
-    Wording("nothing found: what to answer, alone", not_found="order alone"),
-    Wording("nothing found: last, below .2", not_found="last", least=0.2),
+    Wording("nothing found: not told", not_found="none", missing=""),
+    Wording("nothing found: last", not_found="last", missing=""),
+    Wording("nothing found: first and last", not_found="both", missing=""),
+    Wording("nothing found: alone", not_found="alone", missing=""),
+    Wording("nothing found: what to answer", not_found="order", missing=""),
+    Wording("nothing found: what to answer, alone", not_found="order alone", missing=""),
+    Wording("nothing found: last, below .2", not_found="last", least=0.2, missing=""),
     Wording("if not said, in the preamble", preamble=(*PREAMBLE, _IF_NOT)),
     Wording("if not said, last", closing=_IF_NOT),
     Wording("if not said, after the question", after=_IF_NOT),
@@ -153,7 +153,10 @@ WIDE: tuple[Wording, ...] = tuple(
 """At 1,024 tokens: what keeps more room from being noise."""
 CITING: tuple[Wording, ...] = (
     Wording("citing", after=REMINDER),
-    Wording("citing: the number of the line", after=_BY_NUMBER),
+    Wording(
+        "citing: after each sentence",
+        after="After each sentence, cite the evidence it rests on by its mark in square brackets.",
+    ),
     Wording("citing: the number of the line, told", preamble=(PREAMBLE[0], _NUMBERED), after=_BY_NUMBER),
     Wording("citing: marks last", marks="last", after=_BY_NUMBER),
     Wording(

@@ -27,7 +27,7 @@ __all__ = [
     "to_openai",
 ]
 
-REMINDER = "After each sentence, cite the evidence it rests on by its mark in square brackets."
+REMINDER = "Give the answer, then in square brackets the number of the line above that says it."
 """What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
 NOT_SAID = "Nothing in memory answers this. If it asks what was said, done or planned before, answer: not mentioned."
 """What makes a model say so where memory holds nothing on what is asked: on the page alone it is read over. What needs
