@@ -3,7 +3,7 @@
     python -m benchmarks.answers                                     on a CPU: 60 questions in three arms, resumable
     python -m benchmarks.answers prompts --out P.jsonl.gz [--wordings] [--whole] [--vectors V.npz | --embedder minilm]
     python benchmarks/answers_torch.py --model M.gguf --name NAME --prompts P.jsonl.gz --out A.jsonl     with a GPU
-    python -m benchmarks.answers score --prompts P.jsonl.gz --answers A.jsonl … [--file NAME]
+    python -m benchmarks.answers score --prompts P.jsonl.gz … --answers A.jsonl … [--file NAME]
 
 Prompts, answers and figures are three stages, each kept in a file: an answer belongs to the hash of its prompt, is
 asked once, and is used wherever the same prompt stands. `benchmarks.answers_prompts` explains the arms, `answers_sets`
@@ -136,10 +136,16 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
     report("answers", rows, told, file)
 
 
+_CHOSEN_BY = (
+    "questions", "unanswerable", "prompt_tokens", "f1", "f1_plain", "contains", "answerable_declined",
+    "unanswerable_declined", "cites", "right_of_citing", "ours_512_less_this", "interval",
+)  # fmt: skip
+
+
 def _short(name: str, row: dict[str, Any]) -> dict[str, Any]:
     """Of a wording, what it was chosen by."""
-    left_out = ("f1_by_kind", "seconds", "told_not_found") if ", wording " in name else ()
-    return {field: value for field, value in row.items() if field not in left_out}
+    is_wording = ", wording " in name
+    return {field: value for field, value in row.items() if not is_wording or field in _CHOSEN_BY}
 
 
 def main() -> None:
@@ -153,7 +159,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="of the texts that `texts` wrote, by benchmarks/answers_embed.py")
     parser.add_argument("--embedder", default="", help="makes vectors here: minilm or wordllama")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--prompts", type=Path)
+    parser.add_argument("--prompts", type=Path, nargs="*", default=[])
     parser.add_argument("--answers", type=Path, nargs="*", default=[])
     parser.add_argument("--file", default="answers", help="the name of the result file")
     parser.add_argument("--model", choices=sorted(MODELS), default="qwen2.5-coder-1.5b")
@@ -170,7 +176,8 @@ def main() -> None:
         with gzip.open(options.out, "wt", encoding="utf-8") as out:
             out.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts_of(options.data))
     elif options.stage == "score":
-        _report(options, list(read_prompts(options.prompts)), options.answers, options.file)
+        held = {prompt[:4]: prompt for path in reversed(options.prompts) for prompt in read_prompts(path)}
+        _report(options, list(held.values()), options.answers, options.file)
     else:
         on_cpu(options)
 

@@ -32,6 +32,7 @@ from benchmarks.data import Question, Scope, Turn
 from benchmarks.reference import Plain
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.packets.builds import Build
+from muniment.packets.page.layout import says_not_found
 
 __all__ = ["INSTRUCTION", "Near", "Prompt", "prompts_of", "read_prompts", "write_prompts"]
 
@@ -203,7 +204,8 @@ def _worded(history: _History, question: Question) -> Iterator[Prompt]:
 
 def _in_words(history: _History, question: Question, build: Build, wording: Wording, *, is_citing: bool) -> Prompt:
     parts = [told(build, wording)]
-    user = [question.text, wording.missing if wording.missing and not build.found else wording.after]
+    is_missing = bool(wording.missing) and says_not_found(build.packet) and "?" in question.text
+    user = [question.text, wording.missing if is_missing else wording.after]
     user = [text for text in user if text]
     match wording.instruction:
         case "first":

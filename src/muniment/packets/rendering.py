@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -31,7 +32,8 @@ REMINDER = "Give the answer, then in square brackets the number of the line abov
 """What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
 NOT_SAID = "Nothing in memory answers this. If it asks what was said, done or planned before, answer: not mentioned."
 """What makes a model say so where memory holds nothing on what is asked: on the page alone it is read over. What needs
-no memory is to be answered all the same."""
+no memory is to be answered all the same, and what is no question has no answer to miss."""
+_QUESTION_MARK = re.compile("[?？؟]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +135,11 @@ def to_anthropic(
 def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:
     """The texts of the context, and the question; the reminder is the end of what comes last of them.
 
-    Where memory holds nothing on the question there is nothing to cite, and that stands behind it.
+    Where memory holds nothing on a question there is nothing to cite, and that stands behind it.
     """
     context = [rendered.text] if rendered.text else []
     asked = rendered.query if include_query else ""
-    if asked and rendered.says_not_found:
+    if rendered.says_not_found and _QUESTION_MARK.search(asked):
         return context, f"{asked}\n\n{NOT_SAID}"
     if cite and rendered.marks:
         if asked:

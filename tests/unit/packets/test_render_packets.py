@@ -258,6 +258,9 @@ def test_where_memory_holds_nothing_that_stands_behind_the_question_too() -> Non
         assert to_anthropic(missing, cite=cite)[0]["content"][-1] == {"type": "text", "text": asked}
     assert NOT_SAID not in str(to_openai(missing, include_query=False)) + str(to_openai(replace(missing, query="")))
     assert NOT_SAID not in str(to_openai(MARKED)) + str(to_anthropic(MARKED))
+    for said in ("Thanks, that was helpful!", "Suggest a healthy breakfast."):
+        assert to_openai(replace(missing, query=said), cite=False)[-1]["content"] == said
+    assert NOT_SAID in to_openai(replace(missing, query="我的船叫什么？"))[-1]["content"]
     with muniment.open(":memory:") as mem:
         run = mem.run(user_id="ana")
         run.observe("user", "My boat is called Marlin.")
