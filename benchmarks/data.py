@@ -74,6 +74,8 @@ class Question:
     """False where nothing in the scope answers it."""
     asked_in: str = ""
     """The session that it is asked in, where only what was said before that one may be searched."""
+    id: str = ""
+    """Its name within its scope, where the set gives it one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +266,7 @@ def _asked(row: dict[str, Any], now: datetime) -> Question:
         answers=tuple(row["answers"] or ()),
         answerable=row["answerable"],
         asked_in=row.get("asked_in") or "",
+        id=row["id"],
     )
 
 

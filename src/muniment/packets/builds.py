@@ -35,6 +35,7 @@ from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
+from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
 from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
@@ -108,7 +109,8 @@ class Build:
         return found if isinstance(found, bool) else bool(self.text)
 
     def _rendered(self) -> Rendered:
-        return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars)
+        told = says_not_found(self.packet)
+        return Rendered(self.text, dict(self.marks), self.request.query, self.stable_chars, told)
 
     def to_openai(self, *, include_query: bool = True, cite: bool = True) -> list[dict[str, Any]]:
         """The messages of a chat, as OpenAI takes them: context, question, and behind it a reminder to cite.

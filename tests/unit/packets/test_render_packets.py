@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+import muniment
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.errors import InvalidRecord
-from muniment.packets.rendering import REMINDER, Rendered, render, to_anthropic, to_openai
+from muniment.packets.rendering import NOT_SAID, REMINDER, Rendered, render, to_anthropic, to_openai
 
 INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
 PACKET: dict[str, Any] = {
@@ -246,6 +247,31 @@ def test_without_the_question_the_reminder_ends_the_context(rendered: Rendered) 
     assert [each["text"] for each in to_anthropic(rendered, include_query=False, cite=False)[0]["content"]] == [
         MARKED.text
     ]
+
+
+@pytest.mark.req("TM-07")
+def test_where_memory_holds_nothing_that_stands_behind_the_question_too() -> None:
+    missing = replace(MARKED, says_not_found=True)
+    asked = f"Where?\n\n{NOT_SAID}"
+    for cite in (True, False):
+        assert to_openai(missing, cite=cite)[-1] == {"role": "user", "content": asked}
+        assert to_anthropic(missing, cite=cite)[0]["content"][-1] == {"type": "text", "text": asked}
+    assert NOT_SAID not in str(to_openai(missing, include_query=False)) + str(to_openai(replace(missing, query="")))
+    assert NOT_SAID not in str(to_openai(MARKED)) + str(to_anthropic(MARKED))
+    for said in ("Thanks, that was helpful!", "Suggest a healthy breakfast."):
+        assert to_openai(replace(missing, query=said), cite=False)[-1]["content"] == said
+    assert NOT_SAID in to_openai(replace(missing, query="我的船叫什么？"))[-1]["content"]
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana")
+        run.observe("user", "My boat is called Marlin.")
+        known = run.compose("responder", query="What is my boat called?")
+        unknown = run.compose("responder", query="Which flute did Esperanza repair?")
+        for build in (known, unknown):
+            again = render(build.packet, query=build.request.query)
+            assert to_openai(again) == build.to_openai()
+            assert to_anthropic(again) == build.to_anthropic()
+    assert NOT_SAID not in str(known.to_openai())
+    assert NOT_SAID in unknown.to_openai(cite=False)[-1]["content"]
 
 
 @pytest.mark.req("TM-08")

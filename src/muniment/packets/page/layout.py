@@ -72,6 +72,7 @@ __all__ = [
     "excerpt_note",
     "joined",
     "lay_out",
+    "says_not_found",
     "sheet_of",
 ]
 
@@ -375,7 +376,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         ),
         superseded=outdated_in(packet.explain.conflicts),
         outdated_facts=facts_in(packet.explain.conflicts),
-        says_not_found=_says_not_found(packet),
+        says_not_found=says_not_found(packet),
         loops=short.open_loops or (),
         window=_joined_stretches(
             [
@@ -429,7 +430,8 @@ def _excerpt_of(texts: Sequence[str], note: Any) -> Excerpt | None:
     return excerpt if all(gap.chars >= 0 and gap.lines >= 0 for gap in gaps_of(excerpt)) else None
 
 
-def _says_not_found(packet: MemoryPacket) -> bool:
+def says_not_found(packet: MemoryPacket) -> bool:
+    """Does the page of a packet say that memory holds nothing on what is asked?"""
     told = packet.explain.filters.get("evidence")
     return isinstance(told, Mapping) and told.get("says_not_found") is True
 

@@ -1,0 +1,212 @@
+"""The bench of answers: which questions it asks, what its prompts hold, what is asked again and what is not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.answers_prompts import Prompt, prompts_of, read_prompts, write_prompts
+from benchmarks.answers_sets import asked_of
+from benchmarks.answers_table import Answer, answered, interval, read_answers, rows_of
+from benchmarks.answers_torch import answered_keys, batches, joined_model
+from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, told
+
+import muniment
+
+START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+SAID = (
+    ("D1:1", "Ana", "I painted the lake sunrise last year, it hangs in the hall."),
+    ("D1:2", "Ben", "How lovely. My boat is called Marlin."),
+    ("D2:1", "Ana", "I work at the bakery on Hill Street."),
+    ("D3:1", "Ana", "I changed jobs: I work at the library since yesterday."),
+)
+
+
+def question(id_: str, text: str, gold: list[str], answers: list[str], *, answerable: bool = True) -> dict[str, Any]:
+    return {
+        "id": id_, "text": text, "asked_at": None, "kind": "single-hop", "gold": gold, "stale": [],
+        "answers": answers, "answerable": answerable,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A pool of one history, with an audit of its keys."""
+    sessions: dict[str, list[dict[str, Any]]] = {}
+    for place, (id_, speaker, text) in enumerate(SAID):
+        said_at = START + timedelta(days=30 * int(id_[1]), minutes=place)
+        turn = {"id": id_, "role": "user", "speaker": speaker, "text": text, "ts": said_at.isoformat()}
+        sessions.setdefault(id_.split(":")[0], []).append(turn)
+    row = {
+        "set": "locomo",
+        "scope": "conv-26",
+        "sessions": [{"id": name, "date": None, "turns": turns} for name, turns in sessions.items()],
+        "questions": [
+            question("q0", "When did Ana paint the sunrise?", ["D1:2"], ["2021"]),
+            question("q1", "What is Ben's boat called?", ["D1:2"], ["Marlin"]),
+            question("q2", "Who baked the cake?", ["D2:1"], ["Ana"]),
+            question("q3", "What is Ana's boat called?", [], [], answerable=False),
+            question("q4", "What happened?", ["D1:1"], ["word " * 40]),
+        ],
+    }
+    (tmp_path / "retrieval").mkdir()
+    with gzip.open(tmp_path / "retrieval" / "locomo.jsonl.gz", "wt") as out:
+        out.write(json.dumps(row) + "\n")
+    audit = [
+        {
+            "scope": "conv-26",
+            "qa": 0,
+            "error": "temporal_error",
+            "evidence": ["D1:1"],
+            "answer": "2022 (a year before)",
+        },
+        {"scope": "conv-26", "qa": 2, "error": "ambiguous", "evidence": ["D2:1"], "answer": "Nobody says"},
+    ]
+    (tmp_path / "locomo_dev3_corrections.json").write_text(json.dumps(audit))
+    qa = [{"question": "?"}] * 3 + [{"question": "?", "adversarial_answer": "Marlin"}]
+    (tmp_path / "locomo_dev3.json").write_text(json.dumps([{"sample_id": "conv-26", "qa": qa}]))
+    return tmp_path
+
+
+def test_wrong_keys_are_put_right_or_left_out(data: Path) -> None:
+    asked = asked_of(data, "locomo")
+    held = {each.id: each for each in asked.scopes[0].questions}
+    assert sorted(held) == ["q0", "q1", "q3"]
+    assert held["q0"].answers == ("2022",)
+    assert held["q0"].gold == {"D1:1"}
+    assert held["q1"].answers == ("Marlin",)
+    assert {(each.id, each.is_left_out) for each in asked.corrected} == {("q0", False), ("q2", True)}
+    assert asked.too_long == 1
+
+
+@pytest.fixture
+def prompts(data: Path) -> list[Prompt]:
+    return list(prompts_of(data, "locomo", near=None, has_wordings=True, has_whole=True))
+
+
+def test_every_arm_asks_every_question_and_gold_only_where_there_is_some(prompts: list[Prompt]) -> None:
+    by_arm: dict[str, set[str]] = {}
+    for prompt in prompts:
+        by_arm.setdefault(prompt.arm, set()).add(prompt.question)
+    assert by_arm.pop("gold") == {"q0", "q1"}
+    assert by_arm.pop("whole") == {"q0"}
+    assert set(map(frozenset, by_arm.values())) == {frozenset({"q0", "q1", "q3"})}
+    assert {"nothing", "bm25 512", "bm25 1024", "ours 256", "ours 512", "ours 1024", "ours 512 citing"} <= set(by_arm)
+
+
+def test_a_prompt_tells_what_stands_in_it(prompts: list[Prompt]) -> None:
+    held = {(prompt.arm, prompt.question): prompt for prompt in prompts}
+    gold = held["gold", "q1"]
+    assert gold.told == ["D1:2"]
+    assert "Marlin" in gold.system
+    assert "sunrise" not in gold.system
+    assert held["nothing", "q1"].told == []
+    ours = held["ours 512 citing", "q1"]
+    assert "D1:2" in ours.told
+    assert set(ours.marks.values()) == set(ours.told)
+    assert ours.user.startswith("What is Ben's boat called?\n\n")
+    assert held["ours 512", "q1"].user == "What is Ben's boat called?"
+
+
+def test_the_wording_of_the_product_is_the_product(prompts: list[Prompt]) -> None:
+    held = {(prompt.arm, prompt.question): prompt for prompt in prompts}
+    for id_ in ("q0", "q1", "q3"):
+        product, worded = held["ours 512", id_], held["wording product", id_]
+        assert (product.system, product.user) == (worded.system, worded.user)
+        assert product.key == worded.key
+        citing, worded = held["ours 512 citing", id_], held["wording citing", id_]
+        assert (citing.system, citing.user) == (worded.system, worded.user)
+
+
+def test_prompts_are_kept_as_they_are_and_byte_for_byte(prompts: list[Prompt], tmp_path: Path) -> None:
+    first, second = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
+    assert write_prompts(first, iter(prompts)) == len(prompts)
+    assert list(read_prompts(first)) == prompts
+    write_prompts(second, read_prompts(first))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_wordings_have_names_of_their_own() -> None:
+    names = [wording.name for wording in (*PLAIN, *WIDE, *CITING)]
+    assert len(names) == len(set(names))
+
+
+def test_every_wording_tells_every_quote_unless_it_is_to_tell_fewer() -> None:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="user", session_id="talk")
+        run.observe_many([{"role": "user", "speaker": speaker, "content": text} for _, speaker, text in SAID])
+        build = mem.run(user_id="user", session_id="asking").compose("responder", query="Where does Ana work?")
+    quotes = [quote.quote for quote in build.packet.short_term.key_quotes or ()]
+    assert quotes
+    for wording in (*PLAIN, *WIDE, *CITING):
+        text = told(build, wording)
+        if not wording.share and wording.superseded != "drop" and wording.notes != "inline":
+            assert all(quote in text for quote in quotes), wording.name
+    assert told(build, Wording()) == build.text
+
+
+# -- asking -------------------------------------------------------------------------------------------
+
+
+def test_batches_hold_their_bound_and_lose_nothing() -> None:
+    rows = [
+        ({"key": str(n), "max_new_tokens": 48 + 48 * (n % 2), "stage": n % 3}, [0] * (n * 7 % 90)) for n in range(60)
+    ]
+    made = list(batches(rows, 1000))
+    assert sorted(row["key"] for batch in made for row, _ in batch) == sorted(row["key"] for row, _ in rows)
+    for batch in made:
+        width = max(len(ids) for _, ids in batch)
+        assert len(batch) == 1 or len(batch) * (width + batch[0][0]["max_new_tokens"]) <= 1000
+        assert len({(row["stage"], row["max_new_tokens"]) for row, _ in batch}) == 1
+    stages = [batch[0][0]["stage"] for batch in made]
+    assert stages == sorted(stages)
+
+
+def test_what_was_answered_is_known_again_and_a_line_cut_short_is_not(tmp_path: Path) -> None:
+    out = tmp_path / "answers.jsonl"
+    assert answered_keys(out) == set()
+    out.write_text('{"key": "a", "answer": "x"}\n{"key": "b", "ans')
+    assert answered_keys(out) == {"a"}
+
+
+def test_a_model_in_parts_is_joined(tmp_path: Path) -> None:
+    for number, part in enumerate((b"GG", b"UF")):
+        (tmp_path / f"toy.part0{number}").write_bytes(part)
+    joined = joined_model(tmp_path / "toy.part")
+    assert joined.read_bytes() == b"GGUF"
+    joined.unlink()
+
+
+# -- the table ----------------------------------------------------------------------------------------
+
+
+def test_rows_count_answers_and_declines_apart(data: Path, prompts: list[Prompt], tmp_path: Path) -> None:
+    answers: dict[str, Answer] = {}
+    for prompt in prompts:
+        if prompt.arm.startswith("wording"):
+            continue
+        right = {"q0": "2022", "q1": "Marlin", "q3": "not mentioned"}[prompt.question]
+        answers[prompt.key] = Answer(right if prompt.arm.startswith("ours") else "Marlin", 10, 0.5)
+    table = rows_of(answered(data, prompts, answers), "choosing")
+    ours, nothing = table["locomo, ours 512"], table["locomo, nothing"]
+    assert (ours["f1"], ours["unanswerable_declined"], ours["trapped"]) == (1.0, 1.0, 0.0)
+    assert (nothing["f1"], nothing["unanswerable_declined"], nothing["trapped"]) == (0.5, 0.0, 1.0)
+    assert nothing["ours_512_less_this"] == 0.5
+    assert rows_of(answered(data, prompts, answers), "judging") == {}
+    out = tmp_path / "answers.jsonl"
+    key, answer = next(iter(answers.items()))
+    line = {"key": key, "model": "m", "answer": answer.text, "prompt_tokens": 10, "seconds": 0.5}
+    out.write_text(json.dumps(line) + "\n" + json.dumps(line)[:20])
+    assert read_answers([out]) == {"m": {key: answer}}
+
+
+def test_an_interval_holds_the_mean_and_is_the_same_again() -> None:
+    values = [0.0, 0.2, 0.4, 0.1, 0.3] * 20
+    low, high = interval(values)
+    assert low < 0.2 < high
+    assert interval(values) == (low, high)
+    assert interval([0.25] * 9) == (0.25, 0.25)
