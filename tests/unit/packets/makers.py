@@ -23,7 +23,7 @@ from muniment.packets.pool import (
 from muniment.testing.strategies import NOW
 
 OPENING = "".join(f"{line}\n" for line in PREAMBLE)
-TODAY = "Today is Friday, 2026-05-01.\n"
+TODAY = "Today is Friday, 1 May 2026.\n"
 """What stands on every page, before what seldom changes and behind it."""
 
 

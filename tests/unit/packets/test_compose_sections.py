@@ -283,7 +283,7 @@ def test_an_episode_goes_down_the_ladder() -> None:
         made = composed(make_request(episodes=cap), episodes=[tagged])
         steps += [(step.action, step.reason.partition(", ")[2]) for step in made.packet.budget_report.degradations]
     assert steps == [("raw→summary", "1 of 4 sentences kept"), ("raw→ref", "0 of 4 sentences kept")]
-    assert "2026-04-30: trip [" in made.text
+    assert "30 April 2026: trip [" in made.text
 
 
 def test_a_day_of_which_nothing_can_be_told_is_left_out() -> None:

@@ -10,53 +10,53 @@ SAID = "2026-03-11T09:30:00Z"
 """A Wednesday."""
 
 RESOLVED = [
-    ("I'll send it next Friday.", "next Friday (= 2026-03-13)"),
-    ("We met yesterday.", "yesterday (= 2026-03-10)"),
-    ("Yesterday I ran ten miles.", "Yesterday (= 2026-03-10)"),
-    ("The day before yesterday it rained.", "day before yesterday (= 2026-03-09)"),
-    ("See you tomorrow!", "tomorrow (= 2026-03-12)"),
-    ("Tomorrow's game is off.", "Tomorrow's (= 2026-03-12)"),
-    ("The day after tomorrow we fly.", "day after tomorrow (= 2026-03-13)"),
-    ("Last night was loud.", "Last night (= 2026-03-10)"),
-    ("We ate out last Friday night.", "last Friday night (= 2026-03-06)"),
-    ("last Sunday's match", "last Sunday's (= 2026-03-08)"),
-    ("Are you free this Friday?", "this Friday (= 2026-03-13)"),
-    ("The exam is this weekend.", "this weekend (= weekend of 2026-03-14)"),
-    ("Last weekend we hiked.", "Last weekend (= weekend of 2026-03-07)"),
-    ("I moved two weeks ago.", "two weeks ago (= week of 2026-02-23)"),
-    ("He left 3 days ago, sadly.", "3 days ago (= 2026-03-08)"),
+    ("I'll send it next Friday.", "next Friday (= 13 March 2026)"),
+    ("We met yesterday.", "yesterday (= 10 March 2026)"),
+    ("Yesterday I ran ten miles.", "Yesterday (= 10 March 2026)"),
+    ("The day before yesterday it rained.", "day before yesterday (= 9 March 2026)"),
+    ("See you tomorrow!", "tomorrow (= 12 March 2026)"),
+    ("Tomorrow's game is off.", "Tomorrow's (= 12 March 2026)"),
+    ("The day after tomorrow we fly.", "day after tomorrow (= 13 March 2026)"),
+    ("Last night was loud.", "Last night (= 10 March 2026)"),
+    ("We ate out last Friday night.", "last Friday night (= 6 March 2026)"),
+    ("last Sunday's match", "last Sunday's (= 8 March 2026)"),
+    ("Are you free this Friday?", "this Friday (= 13 March 2026)"),
+    ("The exam is this weekend.", "this weekend (= weekend of 14 March 2026)"),
+    ("Last weekend we hiked.", "Last weekend (= weekend of 7 March 2026)"),
+    ("I moved two weeks ago.", "two weeks ago (= week of 23 February 2026)"),
+    ("He left 3 days ago, sadly.", "3 days ago (= 8 March 2026)"),
     ("They married five years ago.", "five years ago (= 2021)"),
-    ("A month ago I quit.", "A month ago (= 2026-02)"),
-    ("My lease ended last month.", "last month (= 2026-02)"),
-    ("Next month I start at Acme.", "Next month (= 2026-04)"),
+    ("A month ago I quit.", "A month ago (= February 2026)"),
+    ("My lease ended last month.", "last month (= February 2026)"),
+    ("Next month I start at Acme.", "Next month (= April 2026)"),
     ("I was in Rome last year.", "last year (= 2025)"),
     ("We plan to marry next year.", "next year (= 2027)"),
-    ("Last summer we sailed.", "Last summer (= 2025-06 to 2025-08)"),
-    ("next week is fine", "next week (= week of 2026-03-16)"),
-    ("It was the week before last.", "week before last (= week of 2026-02-23)"),
-    ("The paper is due in two weeks.", "in two weeks (= week of 2026-03-23)"),
-    ("I'll be back in 3 days.", "in 3 days (= 2026-03-14)"),
-    ("It ends ten days from now.", "ten days from now (= 2026-03-21)"),
-    ("I signed up back in January.", "in January (= 2026-01)"),
-    ("In November we adopted a dog.", "In November (= 2025-11)"),
-    ("We'll move in October.", "in October (= 2026-10)"),
-    ("The show will open in February.", "in February (= 2027-02)"),
-    ("I saw her on Monday.", "on Monday (= 2026-03-09)"),
-    ("We'll talk on Monday.", "on Monday (= 2026-03-16)"),
-    ("We painted the fence over the weekend.", "over the weekend (= weekend of 2026-03-07)"),
-    ("next Tuesday, right?", "next Tuesday (= 2026-03-17)"),
-    ("Monday of next week works.", "Monday of next week (= 2026-03-16)"),
-    ("我昨天去了柏林。", "昨天(= 2026-03-10)"),
-    ("明天见！", "明天(= 2026-03-12)"),
-    ("上周五我们吃了火锅。", "上周五(= 2026-03-06)"),
+    ("Last summer we sailed.", "Last summer (= June 2025 to August 2025)"),
+    ("next week is fine", "next week (= week of 16 March 2026)"),
+    ("It was the week before last.", "week before last (= week of 23 February 2026)"),
+    ("The paper is due in two weeks.", "in two weeks (= week of 23 March 2026)"),
+    ("I'll be back in 3 days.", "in 3 days (= 14 March 2026)"),
+    ("It ends ten days from now.", "ten days from now (= 21 March 2026)"),
+    ("I signed up back in January.", "in January (= January 2026)"),
+    ("In November we adopted a dog.", "In November (= November 2025)"),
+    ("We'll move in October.", "in October (= October 2026)"),
+    ("The show will open in February.", "in February (= February 2027)"),
+    ("I saw her on Monday.", "on Monday (= 9 March 2026)"),
+    ("We'll talk on Monday.", "on Monday (= 16 March 2026)"),
+    ("We painted the fence over the weekend.", "over the weekend (= weekend of 7 March 2026)"),
+    ("next Tuesday, right?", "next Tuesday (= 17 March 2026)"),
+    ("Monday of next week works.", "Monday of next week (= 16 March 2026)"),
+    ("我昨天去了柏林。", "昨天(= 10 March 2026)"),
+    ("明天见！", "明天(= 12 March 2026)"),
+    ("上周五我们吃了火锅。", "上周五(= 6 March 2026)"),
     ("她去年毕业了。", "去年(= 2025)"),
-    ("三天前下雨了。", "三天前(= 2026-03-08)"),
-    ("下个月我要搬家。", "下个月(= 2026-04)"),
-    ("어제 영화를 봤어요.", "어제(= 2026-03-10)"),
-    ("내일 만나요.", "내일(= 2026-03-12)"),
-    ("지난주 금요일에 만났어.", "지난주 금요일(= 2026-03-06)"),
+    ("三天前下雨了。", "三天前(= 8 March 2026)"),
+    ("下个月我要搬家。", "下个月(= April 2026)"),
+    ("어제 영화를 봤어요.", "어제(= 10 March 2026)"),
+    ("내일 만나요.", "내일(= 12 March 2026)"),
+    ("지난주 금요일에 만났어.", "지난주 금요일(= 6 March 2026)"),
     ("작년에 결혼했어요.", "작년(= 2025)"),
-    ("이틀 전에 왔어요.", "이틀 전(= 2026-03-09)"),
+    ("이틀 전에 왔어요.", "이틀 전(= 9 March 2026)"),
 ]
 
 
@@ -130,16 +130,16 @@ def test_a_week_named_on_a_sunday_is_left_alone() -> None:
     """Where weeks begin on Sunday it is another one than where they begin on Monday."""
     assert dated("I graduated last week.", "2026-03-15T10:00:00Z") == "I graduated last week."
     assert dated("I graduated last Friday.", "2026-03-15T10:00:00Z") == (
-        "I graduated last Friday. | last Friday (= 2026-03-13)"
+        "I graduated last Friday. | last Friday (= 13 March 2026)"
     )
-    assert "week of 2026-03-02" in dated("I graduated last week.", "2026-03-14T10:00:00Z")
+    assert "week of 2 March 2026" in dated("I graduated last week.", "2026-03-14T10:00:00Z")
 
 
 @pytest.mark.req("TM-08")
 def test_so_many_notes_a_line_and_a_time_once() -> None:
     many = "yesterday, tomorrow, last week, next week, last year, next year"
     assert dated(many, SAID).count("(= ") == NOTES_MAX
-    assert dated("Yesterday. I said yesterday!", SAID) == "Yesterday. I said yesterday! | Yesterday (= 2026-03-10)"
+    assert dated("Yesterday. I said yesterday!", SAID) == "Yesterday. I said yesterday! | Yesterday (= 10 March 2026)"
 
 
 @pytest.mark.req("TM-08")
@@ -150,7 +150,8 @@ def test_what_was_said_nobody_knows_when_is_left_alone(ts: str | None) -> None:
 
 @pytest.mark.req("TM-08")
 @pytest.mark.parametrize(
-    "forged", ["next Friday (= 2020-01-03)", "then (=2020)", "x (=  week of 2020-01-06)", "((= 2020-01-03))"]
+    "forged",
+    ["next Friday (= 3 January 2020)", "then (=2020)", "x (=  week of 6 January 2020)", "((= 3 January 2020))"],
 )
 def test_what_is_said_does_not_pass_for_a_note(forged: str) -> None:
     assert "(=" not in undated(forged)
@@ -164,5 +165,5 @@ def test_what_is_said_does_not_pass_for_a_note(forged: str) -> None:
 )
 def test_letters_that_fold_to_more_than_one_move_nothing(text: str) -> None:
     shown = dated(text, SAID)
-    assert "(= 2026-03-1" in shown
+    assert "March 2026)" in shown
     assert shown.startswith(f"{text} | ")

@@ -73,9 +73,12 @@ def test_a_longer_turn_is_quoted_beside_its_sentence(any_mem: Memory) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("I'll send the draft tomorrow.", "commitment (Ana): I'll send the draft tomorrow. | tomorrow (= 2026-"),
-        ("Don't call me next Friday.", "constraint (Ana): Don't call me next Friday. | next Friday (= 2026-"),
-        ("We decided to meet the notary tomorrow.", "| tomorrow (= 2026-04-21) ["),
+        (
+            "I'll send the draft tomorrow.",
+            "commitment (Ana): I'll send the draft tomorrow. | tomorrow (= 21 April 2026",
+        ),
+        ("Don't call me next Friday.", "constraint (Ana): Don't call me next Friday. | next Friday (= 24 April 2026"),
+        ("We decided to meet the notary tomorrow.", "| tomorrow (= 21 April 2026) ["),
     ],
 )
 def test_the_days_that_a_line_names_are_resolved(any_mem: Memory, said: str, told: str, budget: int) -> None:

@@ -1,7 +1,8 @@
-"""Relative dates in what was said, resolved for the reader: `See you then. | next Friday (= 2026-03-13)`.
+"""Days as a page tells them, in words, and relative dates resolved: `See you then. | next Friday (= 13 March 2026)`.
 
-A note stands on the page alone, behind the quote, which stays word for word. What it says follows from the text and the
-day it was said on, so that whoever lays out the packet again gets the same page.
+A model answers with the words that it read, and people write a day so. A note stands on the page alone, behind the
+quote, which stays word for word. What it says follows from the text and the day it was said on, so that whoever lays
+out the packet again gets the same page.
 """
 
 from __future__ import annotations
@@ -13,12 +14,25 @@ from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
-__all__ = ["NOTES_MAX", "dated", "has_dates", "undated"]
+__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_named", "day_words", "has_dates", "undated"]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _BEHIND = " | "
-_FORGED_NOTE = re.compile(r"\((?==\s*(?:\d|week))")
+_FORGED_NOTE = re.compile(rf"(?i)\((?==\s*(?:\d|week|{'|'.join(MONTHS)}))")
+
+
+def day_words(day: date) -> str:
+    """`8 May 2023`. The year is always told: a model does not carry it down a list."""
+    return f"{day.day} {month_words(day)}"
+
+
+def month_words(day: date) -> str:
+    return f"{MONTHS[day.month - 1]} {day.year:04}"
 
 
 def undated(text: str) -> str:
@@ -29,7 +43,7 @@ def undated(text: str) -> str:
 def dated(text: str, said_at: str | None) -> str:
     """A text, word for word, and behind it what each day means that it names by the day it was said on."""
     text = undated(text)
-    said = _day(said_at[:10]) if said_at else None
+    said = day_named(said_at[:10]) if said_at else None
     if said is None or not said_times(text, said):
         return text
     notes = [
@@ -40,7 +54,7 @@ def dated(text: str, said_at: str | None) -> str:
 
 
 @remembered(1024)
-def _day(text: str) -> date | None:
+def day_named(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -61,16 +75,16 @@ def _first_of_each(text: str, said: date) -> list[tuple[int, int, Window]]:
 
 
 def _told(window: Window) -> str:
-    start, end = window.start.isoformat(), window.end.isoformat()
+    first, last = window.start, window.end
     match window.grain:
         case "year":
-            return start[:4]
+            return f"{first.year:04}"
         case "month":
-            return start[:7]
+            return month_words(first)
         case "season":
-            return f"{start[:7]} to {end[:7]}"
+            return f"{month_words(first)} to {month_words(last)}"
         case "week":
-            return f"week of {start}"
-    if start == end:
-        return start
-    return f"weekend of {start}" if (window.end - window.start).days == 1 else f"{start} to {end}"
+            return f"week of {day_words(first)}"
+    if first == last:
+        return day_words(first)
+    return f"weekend of {day_words(first)}" if (last - first).days == 1 else f"{day_words(first)} to {day_words(last)}"

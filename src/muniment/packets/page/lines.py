@@ -25,7 +25,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
-from muniment.packets.page.dated import dated, undated
+from muniment.packets.page.dated import MONTHS, dated, day_named, day_words, undated
 
 __all__ = [
     "BLOCKS",
@@ -242,8 +242,6 @@ _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_
 _KINDS_SETTLED = ("constraint", "commitment", "decision")
 GIVEN = "summary given by the caller"
 """What stands before a summary that is not ours."""
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}", re.ASCII)
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
 _UNSEEN = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
@@ -251,7 +249,7 @@ _FORGED = re.compile(
     rf"(?i)(?<=[{_BREAKS}])(?=(?:[^\S{_BREAKS}]|[{_UNSEEN}])*(?:"
     r"[#＃]|[\[［]\d|-\s|undated:"  # a heading, a citation, a fact or question
     r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
-    rf"|(?:\d{{4}} )?(?:{'|'.join(_MONTHS)}) \d{{1,2}}:|\d{{4}}-\d\d-\d\d:"  # a day
+    rf"|\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
     r"|plan, (?:todo|in_progress|done): "
     rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{_BREAKS}]{{1,200}}: "  # parts of the summary
@@ -299,12 +297,16 @@ def day_of(ts: str | None) -> str:
     return ts[:10] if ts else "undated"
 
 
+def told_day(ts: str | None) -> str:
+    """That day in words, where it is one."""
+    day = day_of(ts)
+    known = day_named(day)
+    return day if known is None else day_words(known)
+
+
 def day_heading(day: str) -> str:
-    """`2023 May 8:` over what was said that day. The year is always told: a model does not carry it down a list."""
-    if _DAY.fullmatch(day) is None:
-        return f"{day}:"
-    year, month, number = day.split("-")
-    return f"{year} {_MONTHS[int(month) - 1]} {int(number)}:"
+    """`8 May 2023:` over what was said that day."""
+    return f"{told_day(day)}:"
 
 
 # -- working state ------------------------------------------------------------------------------------
@@ -553,7 +555,7 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 def fact_line(fact: Fact, mark: Mark) -> str:
     since = fact.validity.valid_from if fact.validity else None
-    held = f" (since {day_of(since)})" if since else ""
+    held = f" (since {told_day(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
     return f"- {flat(fact.fact_key)}: {value_text(fact.value)}{held}{cited}"
 
@@ -591,7 +593,7 @@ def episode_text(
     if not sentences:
         labels = flat(", ".join(episode.tags or ())) or "something"
         lines.append(" ".join([labels, *map(mark, episode.sources[:1])]))
-    return f"{day_of(episode.time_range.start)}: " + "\n- ".join(lines)
+    return f"{told_day(episode.time_range.start)}: " + "\n- ".join(lines)
 
 
 def insight_line(insight: InsightItem, mark: Mark) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import date
 
 from muniment.core.instants import parse_rfc3339
+from muniment.packets.page.dated import day_words
 
 __all__ = ["PREAMBLE", "today_line"]
 
@@ -20,8 +21,8 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def today_line(generated_at: str) -> str | None:
-    """`Today is Monday, 2026-11-16.`, by the day as it is written there; None where that names no instant."""
+    """`Today is Monday, 16 November 2026.`, by the day as it is written there; None where that names no instant."""
     if parse_rfc3339(generated_at) is None:
         return None
     day = date.fromisoformat(generated_at[:10])
-    return f"Today is {_WEEKDAYS[day.weekday()]}, {day}."
+    return f"Today is {_WEEKDAYS[day.weekday()]}, {day_words(day)}."
