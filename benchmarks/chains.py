@@ -39,7 +39,7 @@ from benchmarks.data import POOL, Question, Scope, default_data, facts, pooled
 from benchmarks.harness import report
 from benchmarks.prompts import tell
 from benchmarks.recall import index_of, mean, plain
-from muniment.memory.recall import chain, chained
+from muniment.memory.recall.chains import chain, chained
 
 BUDGET = 512
 COMMON = 14
