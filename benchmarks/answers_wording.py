@@ -16,9 +16,9 @@ from typing import NamedTuple
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 from muniment.packets.builds import Build
-from muniment.packets.page.dated import dated, undated
+from muniment.packets.page.dated import dated, day_heading, day_of, undated
 from muniment.packets.page.layout import NOT_FOUND_LINES, Quoted, Sheet, sheet_of
-from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, day_heading, day_of, quoted
+from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, quoted
 from muniment.packets.page.opening import PREAMBLE, today_line
 from muniment.packets.page.superseded import note_text
 from muniment.packets.rendering import NOT_SAID, REMINDER

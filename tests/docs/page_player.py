@@ -29,7 +29,9 @@ from free_ports import free_port
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHOWN = re.compile(r"\s*^```(text|json)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PORT = "8765"
-_WHEN = re.compile(r"\b20\d\d(?:-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?)?| [A-Z][a-z]{2} \d\d?\b)")
+_WHEN = re.compile(
+    r"\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?)?|\b\d\d? [A-Z][a-z]{2,8} 20\d\d\b"
+)
 """Days and times: one is as good as another, whenever the page is played."""
 _MASKS = (
     (re.compile(r"\bmun_[0-9a-f]{12}_[\w-]{43}"), "mun_…"),

@@ -15,11 +15,10 @@ from muniment.packets.compose.evidence import is_asked, is_found, strong_ids, wo
 from muniment.packets.compose.explain import names_of
 from muniment.packets.compose.results import cut_turn, results_made_good, said_line, told_of, whole_turn
 from muniment.packets.compose.summary import SummaryLines
+from muniment.packets.page.dated import day_heading, day_of
 from muniment.packets.page.layout import NOT_FOUND_LINES
 from muniment.packets.page.lines import (
     BlockName,
-    day_heading,
-    day_of,
     loop_line,
     may_show,
     tool_line,

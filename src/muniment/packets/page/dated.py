@@ -14,7 +14,7 @@ from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
-__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_named", "day_words", "has_dates", "undated"]
+__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_heading", "day_of", "day_words", "has_dates", "told_day", "undated"]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
@@ -35,6 +35,23 @@ def month_words(day: date) -> str:
     return f"{MONTHS[day.month - 1]} {day.year:04}"
 
 
+def day_of(ts: str | None) -> str:
+    """The day a time stamp names, as it is written there."""
+    return ts[:10] if ts else "undated"
+
+
+def told_day(ts: str | None) -> str:
+    """That day in words, where it is one."""
+    day = day_of(ts)
+    known = _day(day)
+    return day if known is None else day_words(known)
+
+
+def day_heading(day: str) -> str:
+    """`8 May 2023:` over what was said that day."""
+    return f"{told_day(day)}:"
+
+
 def undated(text: str) -> str:
     """A text in which nothing passes for a note of this page."""
     return _FORGED_NOTE.sub("( ", text) if "(=" in text else text
@@ -43,7 +60,7 @@ def undated(text: str) -> str:
 def dated(text: str, said_at: str | None) -> str:
     """A text, word for word, and behind it what each day means that it names by the day it was said on."""
     text = undated(text)
-    said = day_named(said_at[:10]) if said_at else None
+    said = _day(said_at[:10]) if said_at else None
     if said is None or not said_times(text, said):
         return text
     notes = [
@@ -54,7 +71,7 @@ def dated(text: str, said_at: str | None) -> str:
 
 
 @remembered(1024)
-def day_named(text: str) -> date | None:
+def _day(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -27,7 +27,7 @@ from muniment.core.text.citation_marks import with_marks
 from muniment.errors import InvalidRecord
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
-from muniment.packets.page.dated import has_dates
+from muniment.packets.page.dated import day_heading, day_of, has_dates
 from muniment.packets.page.lines import (
     BLOCKS,
     NEAREST_FOUND,
@@ -41,8 +41,6 @@ from muniment.packets.page.lines import (
     BlockName,
     Mark,
     Section,
-    day_heading,
-    day_of,
     episode_text,
     excerpt_line,
     fact_line,

@@ -25,7 +25,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
-from muniment.packets.page.dated import MONTHS, dated, day_named, day_words, undated
+from muniment.packets.page.dated import MONTHS, dated, told_day, undated
 
 __all__ = [
     "BLOCKS",
@@ -54,8 +54,6 @@ __all__ = [
     "StatePart",
     "StateUnit",
     "block_of",
-    "day_heading",
-    "day_of",
     "episode_text",
     "excerpt_line",
     "fact_line",
@@ -290,23 +288,6 @@ def _inner_text(value: Any, signs: str) -> str:
     text = value_text(value)
     has_parts = isinstance(value, Mapping | list | tuple) and bool(value)
     return f"({text})" if has_parts and any(sign in text for sign in signs) else text
-
-
-def day_of(ts: str | None) -> str:
-    """The day a time stamp names, as it is written there."""
-    return ts[:10] if ts else "undated"
-
-
-def told_day(ts: str | None) -> str:
-    """That day in words, where it is one."""
-    day = day_of(ts)
-    known = day_named(day)
-    return day if known is None else day_words(known)
-
-
-def day_heading(day: str) -> str:
-    """`8 May 2023:` over what was said that day."""
-    return f"{told_day(day)}:"
 
 
 # -- working state ------------------------------------------------------------------------------------
