@@ -504,8 +504,9 @@ class Run:
         """
         from muniment.runs.citing import pointers_of
         from muniment.verify import verifying
+        from muniment.verify.static.given_outputs import read_output
 
-        given = verifying.output_of(output)
+        given = read_output(output)
         pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
         verified = verifying.verify_output(
             given,

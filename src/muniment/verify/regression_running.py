@@ -1,8 +1,8 @@
 """Run regression tests (RC-19) on any agent, over any executor, and say what came of them.
 
-An agent is a callable of a spec that gives an `Output` or a text; or the outputs are there already, by test id. What an
-agent does wrong is a result, not an exception: a crash, a timeout, something that is no output. Results stand in the
-order of the specs, whatever order they finished in.
+An agent is a callable of a spec that gives an output of any shape that `read_output` takes; or the outputs are there
+already, by test id. What an agent does wrong is a result, not an exception: a crash, a timeout, something that is no
+output. Results stand in the order of the specs, whatever order they finished in.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from muniment.contracts.rules import RegressionTestSpec
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.calling import submitted, wait_for
-from muniment.errors import InvalidRecord
-from muniment.verify.outputs import Output
+from muniment.errors import InvalidInput
 from muniment.verify.regression.junit import JUnitCase, to_junit
 from muniment.verify.regression.specs import CaseResult, CaseStatus, broken, grade
+from muniment.verify.static.given_outputs import read_output
 
 __all__ = ["Agent", "RegressionReport", "run_regression"]
 
-Agent = Callable[[RegressionTestSpec], Output | str]
+Agent = Callable[[RegressionTestSpec], Any]
 
 _JUNIT: Mapping[CaseStatus, Any] = {
     "passed": "passed",
@@ -69,7 +69,7 @@ def _junit_case(result: CaseResult, timings: bool) -> JUnitCase:
 
 def run_regression(
     specs: Iterable[RegressionTestSpec],
-    agent: Agent | Mapping[str, Output | str],
+    agent: Agent | Mapping[str, Any],
     *,
     executor: Executor | None = None,
     timeout_s: float | None = None,
@@ -121,17 +121,14 @@ def _utf8_text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _given(spec: RegressionTestSpec, outputs: Mapping[str, Output | str]) -> CaseResult:
+def _given(spec: RegressionTestSpec, outputs: Mapping[str, Any]) -> CaseResult:
     if spec.test_id not in outputs:
         return broken(spec, "error", "no output was given")
     return _graded(spec, outputs[spec.test_id], None)
 
 
 def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None) -> CaseResult:
-    if not isinstance(answer, Output | str):
-        return broken(spec, "error", f"gave {type(answer).__name__}, not an output", duration_ms)
     try:
-        output = Output.from_wire({"text": answer}) if isinstance(answer, str) else answer
-        return grade(spec, output, duration_ms)
-    except InvalidRecord as error:
+        return grade(spec, read_output(answer), duration_ms)
+    except InvalidInput as error:
         return broken(spec, "error", str(error), duration_ms)

@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
 
-__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "output_of", "stated_in", "verify_output"]
+__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "stated_in", "verify_output"]
 
 OUTPUT_FILE = "output.txt"
 """Where the sandbox finds an output that is not given as files."""
 LINE_CHARS_MAX = 200
 """Of what a run said at its end."""
-_OUTPUT_HINT = f"an output has {', '.join(Output.model_fields)}"
 
 
 class Verified(NamedTuple):
@@ -191,21 +190,6 @@ def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:
 
 
 # -- what callers give --------------------------------------------------------------------------------
-
-
-def output_of(given: Any) -> Output:
-    """An output: its text, or an object with what is known of how it was made."""
-    if isinstance(given, Output):
-        return given
-    if not isinstance(given, str | Mapping):
-        raise InvalidInput(f"an output is text or an object, not {type(given).__name__}", path="$.output")
-    plain = {"text": given} if isinstance(given, str) else dict(given)
-    output = Output.of_given(plain, "not a valid output", hint=_OUTPUT_HINT)
-    try:
-        output.text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("the output holds a lone surrogate", path="$.output", hint="decode it as UTF-8") from None
-    return output
 
 
 def constraints_of(given: Any) -> ConstraintSet | None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.core.ports.grader import Judgement
 from muniment.errors import InvalidRecord
 from muniment.verify.outputs import Output
 from muniment.verify.static import constraints
@@ -103,9 +104,23 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     ),
     "hint_length": ({"max": 120}, {"text": "a", "memory_hints": []}, {"text": "a", "memory_hints": [HINT]}),
     "hints": ({}, {"text": "a", "memory_hints": []}, {"text": "a", "memory_hints": [HINT, HINT]}),
+    "personal_data": ({"allow": ["help@shop.example"]}, "Write to help@shop.example.", "Write to ana@shop.example."),
+    "similar": (
+        {"to": ["The tower is 330 metres tall."], "least": 0.7},
+        "It is 330 metres tall, the tower.",
+        "No idea.",
+    ),
+    "rubric": ({"ask": "Is it polite?"}, "Thank you, gladly.", "Go away."),
     "any_of": ({"constraints": [constraints.case(case="upper"), constraints.case(case="lower")]}, "AB", "Ab"),
     "none_of": ({"constraints": [constraints.contains(texts=("x",))]}, "ab", "ax"),
 }
+
+
+class Judge:
+    """A grader that takes thanks for politeness."""
+
+    def judge_rubric(self, rubric: str, answer: str, task: str | None) -> Judgement:
+        return Judgement(rubric, "scripted", float("Thank you" in answer), "")
 
 
 def output_of(given_: Any) -> Output:
@@ -128,8 +143,8 @@ def test_every_kind_has_its_examples() -> None:
 def test_a_constraint_holds_for_one_output_and_not_for_the_other(name: str) -> None:
     _, holds, breaks = EXAMPLES[name]
     constraint = made(name)
-    (good,) = evaluate(output_of(holds), [constraint])
-    (bad,) = evaluate(output_of(breaks), [constraint])
+    (good,) = evaluate(output_of(holds), [constraint], Judge())
+    (bad,) = evaluate(output_of(breaks), [constraint], Judge())
     assert good.ok, good.message
     assert not bad.ok
     assert bad.message
@@ -177,9 +192,9 @@ FRAGMENTS = st.sampled_from(
 @given(st.lists(st.text(max_size=30) | FRAGMENTS, max_size=12).map("".join))
 def test_no_text_breaks_a_constraint(text: str) -> None:
     output = Output(text=text)
-    found = evaluate(output, ALL)
+    found = evaluate(output, ALL, Judge())
     assert len(found) == len(ALL)
-    assert evaluate(output, ALL) == found
+    assert evaluate(output, ALL, Judge()) == found
 
 
 SIZE = 200_000
@@ -213,7 +228,7 @@ SIZE = 200_000
 def test_a_long_run_of_one_sign_is_read_in_its_turn(sign: str) -> None:
     """Quadratic reading of 200,000 characters would run into the suite's timeout."""
     output = Output(text=sign * (SIZE // len(sign)))
-    assert len(evaluate(output, ALL)) == len(ALL)
+    assert len(evaluate(output, ALL, Judge())) == len(ALL)
 
 
 def test_what_nobody_watched_does_not_hold() -> None:

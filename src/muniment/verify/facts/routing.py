@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from muniment.contracts.run_records import FGFCReport
-from muniment.core.ports.grader import Grader
+from muniment.core.ports.grader import Grade, Grader
 
 __all__ = ["SecondLook", "look_again"]
 
@@ -28,7 +28,8 @@ def look_again(report: FGFCReport, grader: Grader) -> tuple[SecondLook, ...]:
         quotes = [one.quote for one in unit.evidence or () if one.quote]
         if not quotes or unit.text is None:
             continue
-        grade = min(1.0, max(0.0, grader.grade(unit.text, quotes)))
+        given = grader.grade(unit.text, quotes)
+        grade = min(1.0, max(0.0, given.score if isinstance(given, Grade) else given))
         supported = unit.verdict == "SUPPORTED"
         disagrees = grade < _CONTRADICTS if supported else grade > _ENTAILS
         looks.append(SecondLook(unit.unit_id or "", grader.name, grade, disagrees))

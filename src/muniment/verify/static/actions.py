@@ -212,7 +212,7 @@ class Budget(Constraint):
     KEY: ClassVar[str] = "POLICY:BUDGET"
     REASON: ClassVar[str] = "search_budget_exhausted"
 
-    of: Literal["tokens_in", "tokens_out", "tokens", "latency_ms", "turns", "attempts"]
+    of: Literal["tokens_in", "tokens_out", "tokens", "latency_ms", "turns", "attempts", "cost_usd"]
     max: Number
 
     def default_key(self) -> str:

@@ -80,12 +80,10 @@ check = Command(
 
 def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentError]]:
     """Each output and where it stood, or why there is none."""
-    from muniment.verify.outputs import Output
-
     for name in names:
         try:
             if not name.endswith(LINE_SUFFIXES):
-                yield name, Output.from_wire({"text": read_text(name)})
+                yield name, _output(read_text(name))
                 continue
             for document in read_documents(name):
                 yield f"{name}:{document.line}", document.error or _output(document.data)
@@ -94,10 +92,10 @@ def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentErr
 
 
 def _output(data: Any) -> Output | MunimentError:
-    from muniment.verify.outputs import Output
+    from muniment.verify.static.given_outputs import read_output
 
     try:
-        return Output.from_wire({"text": data} if isinstance(data, str) else data)
+        return read_output(data, "$")
     except MunimentError as error:
         return error
 
@@ -167,8 +165,9 @@ def _verify_output(
     from muniment.surfaces.settings import open_store
     from muniment.verify import verifying
     from muniment.verify.facts import SourceText
+    from muniment.verify.static.given_outputs import read_output
 
-    given = verifying.output_of(read_text(output))
+    given = read_output(read_text(output))
     asked: dict[str, Any] = {
         "constraints": constraints,
         "documents": [SourceText(path, read_text(path)) for path in documents] or None,
