@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
@@ -18,6 +18,7 @@ from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import content_in, get_entry, resolve, source_row
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.grading import GradingSession, grading_of
 from muniment.verify.outputs import Output
 from muniment.verify.static import ConstraintSet, evaluate, parse_constraints, read_constraints
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
@@ -60,20 +61,28 @@ def verify_output(
     trace_id: str = "verify",
     sandbox: Sandbox | None = None,
     stated: str | None = None,
+    grader: Any = None,
 ) -> Verified:
     """What every layer that is asked says of an output, as one result. Keeps nothing.
 
     `stated` is what the output says without the marks by which it cites, where that is known: a mark is no figure.
+    `grader` is a grader, or a `Grading` that says what it may do.
     """
+    grading = grading_of(grader)
+    session = None if grading is None else GradingSession(grading, _cleaner(policy))
     ran: HarnessResult | None = None
     findings: list[Finding] | None = None
     facts: FGFCReport | None = None
     execution: Execution | None = None
     said = output.text if stated is None else stated
     if constraints is not None:
-        findings = evaluate(output, constraints.constraints)
+        findings = evaluate(output, constraints.constraints, session)
+    rubrics = [] if session is None else [each.to_dict() for each in session.judgements]
     if documents is not None:
-        facts = check_facts(said, _as_kept(documents, policy), policy=policy.verify)
+        sources = _as_kept(documents, policy)
+        facts = check_facts(said, sources, policy=policy.verify)
+        if session is not None:
+            facts = session.look_at(facts, sources)
     if policy.ledger.redact_secrets:
         findings, facts = _without_secrets(said, findings, facts)
     if harness is not None:
@@ -89,7 +98,15 @@ def verify_output(
             "nothing to verify against", path="$", hint="give constraints, documents or evidence, or a harness"
         )
     registry = DEFAULT_REGISTRY if constraints is None else constraints.registry
-    return Verified(compose_result(findings, facts, execution, registry=registry), ran)
+    result = compose_result(findings, facts, execution, registry=registry)
+    if rubrics:
+        result = result.model_copy(update={"score_evidence": {**(result.score_evidence or {}), "judgements": rubrics}})
+    return Verified(result, ran)
+
+
+def _cleaner(policy: Policy) -> Callable[[str], str]:
+    """What takes secrets out of a text, where the policy wants it (LG-10)."""
+    return (lambda text: redact_text(text, Counter())) if policy.ledger.redact_secrets else str
 
 
 def _last_line(ran: HarnessResult, policy: Policy) -> str | None:

@@ -269,7 +269,10 @@ def test_what_is_no_kind_is_an_error_that_names_it() -> None:
     asks = RegressionTestSpec.from_wire({**data, "assert": {"constraints": [{"rubric": "Is it polite?"}]}})
     with pytest.raises(InvalidRecord) as caught:
         grade(asks, Output(text="Hello."))
-    assert (caught.value.path, caught.value.issues[0].code) == ("$.constraints[0].rubric", "unsupported_constraint")
+    assert (caught.value.path, caught.value.issues[0].code) == (
+        "$.assert.constraints[0].rubric",
+        "unsupported_constraint",
+    )
 
 
 @pytest.mark.req("RC-19")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 __all__ = ["Grade", "Grader", "Judgement", "RubricGrader", "RubricJudge"]
 
@@ -51,6 +51,10 @@ class Judgement(NamedTuple):
     answer: str = ""
     why: str = ""
     """Why there is no score."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept; what is not known is absent."""
+        return {name: value for name, value in self._asdict().items() if value not in (None, "")}
 
 
 class RubricJudge(Protocol):

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord, TestAssertion, TestExpectation
 from muniment.core.canonical import digest_of
+from muniment.core.ports.grader import RubricJudge
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.outputs import Finding, Output
@@ -79,8 +80,8 @@ def constraints_of(spec: RegressionTestSpec) -> tuple[Constraint, ...]:
     asserted = spec.assertion
     if asserted is None:
         return ()
-    direct = (asserted.model_extra or {}).get("constraints")
-    found = () if direct is None else _read(spec, direct, lambda path: f"$.assert.constraints{path[1:]}")
+    direct = {name: value for name, value in (asserted.model_extra or {}).items() if name in _DIRECT}
+    found = _read(spec, direct, lambda path: f"$.assert{path[1:]}") if direct else ()
     if asserted.type is None:
         return found
     args = dict(asserted.args or {})
@@ -92,6 +93,7 @@ def constraints_of(spec: RegressionTestSpec) -> tuple[Constraint, ...]:
     return (*_read(spec, plain, lambda path: f"$.assert.args{path.partition(']')[2]}"), *found)
 
 
+_DIRECT = ("constraints", "register")
 _UNREADABLE = "the test {!r} cannot be read"
 
 
@@ -160,14 +162,19 @@ _ASSERTIONS: Mapping[str, Callable[[_Args], list[Any]]] = {
 }
 
 
-def grade(spec: RegressionTestSpec, output: Output, duration_ms: float | None = None) -> CaseResult:
+def grade(
+    spec: RegressionTestSpec,
+    output: Output,
+    duration_ms: float | None = None,
+    grader: RubricJudge | None = None,
+) -> CaseResult:
     """One test on one output. A test that asserts nothing is not graded, and never counts as passed."""
     constraints = constraints_of(spec)
     expected = spec.expected is None or spec.expected.must_pass
     if not constraints:
         message = "the test asserts nothing that can be graded without a judge"
         return _result(spec, "not_graded", False, message, (), duration_ms)
-    findings = tuple(evaluate(output, constraints))
+    findings = tuple(evaluate(output, constraints, grader, "$.assert.constraints"))
     held = all(finding.ok for finding in findings)
     message = "; ".join(finding.message for finding in findings if not finding.ok)
     if held and not expected:
