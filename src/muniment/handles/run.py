@@ -519,7 +519,7 @@ class Run:
             files=files,
             trace_id=self.run_id,
             stated=verifying.stated_in(self._ctx, self._scope, given, event),
-            grader=grader,
+            grader=self._ctx.grader if grader is None else grader,
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 

@@ -39,6 +39,10 @@ class Scripted:
         return self.answer(claim)
 
 
+def always(given: Any) -> Callable[[str], Any]:
+    return lambda _claim: given
+
+
 def units(grader: Any, output: str = OUTPUT, source: str = SOURCE) -> list[dict[str, Any]]:
     verified = verify_output(
         Output(text=output),
@@ -104,7 +108,7 @@ def test_when_it_fails_the_policy_says_what_happens() -> None:
     with pytest.raises(ConnectionError):
         units(Grading(Scripted(fails), on_failure="raise"))
     for nonsense in (2, -1, float("nan"), "yes", True, None):
-        (first, *_) = units(Grading(Scripted(lambda _, given=nonsense: given), decides="always"))
+        (first, *_) = units(Grading(Scripted(always(nonsense)), decides="always"))
         assert first["verdict"] == "SUPPORTED"
         assert "not a score" in first["judgement"]["why"]
 

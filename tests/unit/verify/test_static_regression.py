@@ -14,6 +14,7 @@ import pytest
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
+from muniment.testing.constraint_examples import EXAMPLES
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import constraints_of, grade, make_packs
 from muniment.verify.regression_running import RegressionReport, run_regression
@@ -252,9 +253,7 @@ def test_every_kind_is_tested_as_it_stands(asked: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(constraints.KINDS) - {"any_of", "none_of"}))
 def test_no_kind_is_left_out_of_the_packs(name: str) -> None:
-    from tests.unit.verify.test_static_constraints import made
-
-    packs = make_packs([made(name)], x_ref="x")
+    packs = make_packs([constraints.KINDS[name](**EXAMPLES[name][0])], x_ref="x")
     assert sum(map(len, packs.values())) == 1
 
 
