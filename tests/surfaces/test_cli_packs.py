@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from cli_room import Commands, in_folder
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.settings import load_settings, open_store
-from cli_room import Commands, in_folder
 
 CHECK = Commands("check")
 PACK = """

@@ -500,15 +500,13 @@ class Run:
 
         `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
         into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
-        and lets that decide. `event` is the id under which the output was observed; if with a build, the marks by which
-        it cites are no part of what it says. `grader` is a model that looks at every unit and answers rubrics; alone it
-        decides nothing, `Grading(grader, decides=…)` says when it does.
+        and lets that decide. `event` is the id under which the output was observed; if with a build, its marks are no
+        part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
         from muniment.runs.citing import pointers_of
         from muniment.verify import verifying
-        from muniment.verify.static.given_outputs import read_output
 
-        given = read_output(output)
+        given = verifying.read_output(output)
         pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
         verified = verifying.verify_output(
             given,

@@ -21,6 +21,7 @@ from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.grading import GradingSession, grading_of
 from muniment.verify.outputs import Output
 from muniment.verify.static import ConstraintSet, evaluate, parse_constraints, read_constraints
+from muniment.verify.static.given_outputs import read_output
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
 
-__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "stated_in", "verify_output"]
+__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "read_output", "stated_in", "verify_output"]
 
 OUTPUT_FILE = "output.txt"
 """Where the sandbox finds an output that is not given as files."""

@@ -287,8 +287,8 @@ class Files(Constraint):
 # -- memory -------------------------------------------------------------------------------------------
 
 
-class HintLength(Constraint):
-    """No recalled hint is longer than so many tokens, by estimate (RC-09)."""
+class HintLength(Constraint):  # RC-09
+    """No recalled hint is longer than so many tokens, by estimate."""
 
     NAME: ClassVar[str] = "hint_length"
     KEY: ClassVar[str] = "MEMORY:HINT_LENGTH"
