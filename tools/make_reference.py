@@ -1,4 +1,4 @@
-"""Write docs/reference as the code has it: the Python API, the command line, settings, HTTP, MCP, schemas, errors.
+"""Write docs/reference as the code has it: API, commands, constraints, settings, HTTP, MCP, schemas, errors.
 
 `--check` writes nothing, and fails where a page is not what the code says.
 """
@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference import api, cli, errors, http, mcp, schemas, settings
+from reference import api, cli, constraints, errors, http, mcp, schemas, settings
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
     "api.md": api.page,
     "cli.md": cli.page,
+    "constraints.md": constraints.page,
     "errors.md": errors.page,
     "http.md": http.page,
     "mcp.md": mcp.page,

@@ -105,7 +105,7 @@ def test_the_first_screen_begins_with_what_people_do() -> None:
 
 def test_a_group_that_is_a_command_shows_both() -> None:
     shown = MUNIMENT.text("check", "--help")
-    assert "muniment check [OPTIONS] CONSTRAINTS OUTPUT..." in shown
+    assert "muniment check [OPTIONS] CONSTRAINTS [OUTPUT]..." in shown
     assert "or: muniment check COMMAND" in shown
     assert shown.index("--junit") < shown.index("verify-output")
 

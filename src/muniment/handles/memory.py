@@ -62,6 +62,7 @@ def open(
     ids: Ids | None = None,
     embedder: Embedder | str | None = None,
     tokens: TokenCounter | str = "auto",
+    grader: Any = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
@@ -70,7 +71,8 @@ def open(
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
-    names what counts tokens; "auto" is exact where a tokenizer is installed.
+    names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks where
+    it is given none itself.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -91,6 +93,7 @@ def open(
             ids=ids or SystemIds(),
             counter=counter,
             embedder=maker if maker is not None and maker.dim else None,
+            grader=grader,
         )
     )
 

@@ -494,18 +494,19 @@ class Run:
         harness: Harness | None = None,
         files: Mapping[str, bytes] | None = None,
         event: str | None = None,
+        grader: Any = None,
     ) -> VerifierResult:
         """Verify an output, and keep the result with the run.
 
         `constraints` are checks of form, as records, plain data or YAML; `documents` (texts) and `evidence` (pointers
         into the ledger or a corpus) are what its facts are checked against; `harness` runs it, or `files`, in a sandbox
-        and lets that decide. `event` is the id under which the output was observed; if with a build, the marks by which
-        it cites are no part of what it says.
+        and lets that decide. `event` is the id under which the output was observed; if with a build, its marks are no
+        part of what it says. `grader` is a model that looks at every unit; a `Grading` says when it decides.
         """
         from muniment.runs.citing import pointers_of
         from muniment.verify import verifying
 
-        given = verifying.output_of(output)
+        given = verifying.read_output(output)
         pointers = pointers_of(() if evidence is None else evidence, "$.evidence")
         verified = verifying.verify_output(
             given,
@@ -516,6 +517,7 @@ class Run:
             files=files,
             trace_id=self.run_id,
             stated=verifying.stated_in(self._ctx, self._scope, given, event),
+            grader=self._ctx.grader if grader is None else grader,
         )
         return verifying.keep_result(self._writer(), verified, given, event, pointers)
 

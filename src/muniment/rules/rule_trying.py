@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.core.record import Number
 from muniment.core.requests import Expect, Request, checked
-from muniment.errors import InvalidInput
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents
 from muniment.rules.promotion.clashes import Clash, find_clashes
 from muniment.rules.promotion.consolidation import applies
@@ -24,8 +23,8 @@ from muniment.rules.promotion.records import TestOutcome
 from muniment.rules.promotion.trials import ReplayPair
 from muniment.rules.rulebook.candidates import rule_line
 from muniment.verify.judging import is_unjudged, judged
-from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import CaseResult, broken, grade
+from muniment.verify.static.given_outputs import read_output
 from muniment.verify.verdicts import UNRUN, is_pass
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Tried(NamedTuple):
 def try_tests(
     rule: RuleRecord,
     specs: Sequence[RegressionTestSpec],
-    trial: Trial | Mapping[str, Output | str],
+    trial: Trial | Mapping[str, Any],
     examples: Examples,
     known: Sequence[Example],
 ) -> Tried:
@@ -157,18 +156,14 @@ def _most(results: Sequence[CaseResult]) -> CaseResult:
     return replace(worst, message=message)
 
 
-def _given(specs: Sequence[RegressionTestSpec], outputs: Mapping[str, Output | str]) -> list[CaseResult]:
+def _given(specs: Sequence[RegressionTestSpec], outputs: Mapping[str, Any]) -> list[CaseResult]:
     results = []
     for spec in specs:
         found = outputs.get(spec.test_id)
         if found is None:
             results.append(broken(spec, "error", "no output was given"))
-        elif not isinstance(found, Output | str):
-            raise InvalidInput(
-                f"the output for {spec.test_id} is neither text nor an Output", path=f"$.agent.{spec.test_id}"
-            )
         else:
-            results.append(grade(spec, Output.from_wire({"text": found}) if isinstance(found, str) else found))
+            results.append(grade(spec, read_output(found, f"$.agent.{spec.test_id}")))
     return results
 
 

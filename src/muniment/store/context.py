@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
 from muniment.core.memos import REMEMBERED, TABLES
@@ -48,6 +48,7 @@ class Context:
         derived: Callable[[], Derived],
         embedder: Embedder | None = None,
         counter: TokenCounter | None = None,
+        grader: Any = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -56,6 +57,8 @@ class Context:
         self.ids = ids
         self.embedder = embedder
         """What turns text into vectors; None for search by words alone."""
+        self.grader = grader
+        """What a verification asks where its caller gives no grader."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived

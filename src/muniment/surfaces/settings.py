@@ -31,6 +31,8 @@ NAMES: Mapping[str, str] = {
     "durability": "normal",
     "embedder": "none",
     "tokens": "auto",
+    "grader": "none",
+    "grader_decides": "never",
 }
 """Every setting and its default."""
 
@@ -51,6 +53,10 @@ class Settings:
     """Search by meaning too: `none`, `hash`, `wordllama`, `minilm`, `openai:<base_url>#<model>`."""
     tokens: str
     """What counts tokens: `auto` is exact where a tokenizer is installed."""
+    grader: str
+    """A model that looks at every fact of a verification: `none`, `openai:<base_url>#<model>`."""
+    grader_decides: str
+    """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
     policy: Mapping[str, Any]
     """The `[policy]` table: what differs from the default policy."""
 
@@ -127,8 +133,18 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         durability=_durability(settings.durability),
         embedder=settings.embedder,
         tokens=settings.tokens,
+        grader=_grader(settings),
         read_only=read_only,
     )
+
+
+def _grader(settings: Settings) -> Any:
+    """The grader that the settings name, which contacts nothing before it is asked."""
+    if settings.grader == "none":
+        return None
+    from muniment.verify.outside.graders import load_grading
+
+    return load_grading(settings.grader, settings.grader_decides, api_key=os.environ.get("OPENAI_API_KEY"))
 
 
 def _durability(name: str) -> Literal["normal", "full"]:

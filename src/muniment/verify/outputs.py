@@ -30,6 +30,7 @@ class Usage(Record):
     latency_ms: Absent[Number] = None
     turns: Absent[Count] = None
     attempts: Absent[Count] = None
+    cost_usd: Absent[Number] = None
 
 
 class PolicyEvent(Record):

@@ -1,8 +1,8 @@
 """Run regression tests (RC-19) on any agent, over any executor, and say what came of them.
 
-An agent is a callable of a spec that gives an `Output` or a text; or the outputs are there already, by test id. What an
-agent does wrong is a result, not an exception: a crash, a timeout, something that is no output. Results stand in the
-order of the specs, whatever order they finished in.
+An agent is a callable of a spec that gives an output of any shape that `read_output` takes; or the outputs are there
+already, by test id. What an agent does wrong is a result, not an exception: a crash, a timeout, something that is no
+output. Results stand in the order of the specs, whatever order they finished in.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import Any
 from muniment.contracts.rules import RegressionTestSpec
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.calling import submitted, wait_for
-from muniment.errors import InvalidRecord
-from muniment.verify.outputs import Output
+from muniment.core.ports.grader import RubricJudge
+from muniment.errors import InvalidInput
+from muniment.verify.outputs import Output, Usage
 from muniment.verify.regression.junit import JUnitCase, to_junit
 from muniment.verify.regression.specs import CaseResult, CaseStatus, broken, grade
+from muniment.verify.static.given_outputs import read_output
 
 __all__ = ["Agent", "RegressionReport", "run_regression"]
 
-Agent = Callable[[RegressionTestSpec], Output | str]
+Agent = Callable[[RegressionTestSpec], Any]
 
 _JUNIT: Mapping[CaseStatus, Any] = {
     "passed": "passed",
@@ -69,20 +71,22 @@ def _junit_case(result: CaseResult, timings: bool) -> JUnitCase:
 
 def run_regression(
     specs: Iterable[RegressionTestSpec],
-    agent: Agent | Mapping[str, Output | str],
+    agent: Agent | Mapping[str, Any],
     *,
     executor: Executor | None = None,
     timeout_s: float | None = None,
     name: str = "regression",
+    grader: RubricJudge | None = None,
 ) -> RegressionReport:
     """Every spec on the agent, or on the outputs that are given by test id.
 
     Without an executor the cases run one after another in a thread of their own. A thread cannot be stopped: a case
     that runs past `timeout_s` is told of as a timeout and left behind. Give a process pool for agents that hang.
+    `grader` answers rubrics. How long the agent took is the output's latency, where the output does not say itself.
     """
     asked = tuple(specs)
     if isinstance(agent, Mapping):
-        return RegressionReport(name, tuple(_given(spec, agent) for spec in asked))
+        return RegressionReport(name, tuple(_given(spec, agent, grader) for spec in asked))
     own = ThreadPoolExecutor(1, "regression") if executor is None else None
     try:
         used = executor if executor is not None else own
@@ -93,7 +97,7 @@ def run_regression(
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
     results = [
-        broken(spec, "timeout", late[number].words) if number in late else _finished(spec, futures[number])
+        broken(spec, "timeout", late[number].words) if number in late else _finished(spec, futures[number], grader)
         for number, spec in enumerate(asked)
     ]
     return RegressionReport(name, tuple(results))
@@ -106,14 +110,14 @@ def _work(agent: Agent, spec: RegressionTestSpec) -> tuple[Any, float]:
     return answer, (monotonic() - start) * 1000
 
 
-def _finished(spec: RegressionTestSpec, future: Future[Any]) -> CaseResult:
+def _finished(spec: RegressionTestSpec, future: Future[Any], grader: RubricJudge | None) -> CaseResult:
     if future.cancelled():
         return broken(spec, "error", "cancelled before it ran")
     error = future.exception()
     if error is not None:
         return broken(spec, "error", _utf8_text(f"{type(error).__name__}: {error}"[:1000]))
     answer, duration_ms = future.result()
-    return _graded(spec, answer, duration_ms)
+    return _graded(spec, answer, duration_ms, grader)
 
 
 def _utf8_text(text: str) -> str:
@@ -121,17 +125,22 @@ def _utf8_text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _given(spec: RegressionTestSpec, outputs: Mapping[str, Output | str]) -> CaseResult:
+def _given(spec: RegressionTestSpec, outputs: Mapping[str, Any], grader: RubricJudge | None) -> CaseResult:
     if spec.test_id not in outputs:
         return broken(spec, "error", "no output was given")
-    return _graded(spec, outputs[spec.test_id], None)
+    return _graded(spec, outputs[spec.test_id], None, grader)
 
 
-def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None) -> CaseResult:
-    if not isinstance(answer, Output | str):
-        return broken(spec, "error", f"gave {type(answer).__name__}, not an output", duration_ms)
+def _graded(spec: RegressionTestSpec, answer: Any, duration_ms: float | None, grader: RubricJudge | None) -> CaseResult:
     try:
-        output = Output.from_wire({"text": answer}) if isinstance(answer, str) else answer
-        return grade(spec, output, duration_ms)
-    except InvalidRecord as error:
+        return grade(spec, _timed(read_output(answer), duration_ms), duration_ms, grader)
+    except InvalidInput as error:
         return broken(spec, "error", str(error), duration_ms)
+
+
+def _timed(output: Output, duration_ms: float | None) -> Output:
+    """The output with how long it took, where it does not say so itself."""
+    if duration_ms is None or (output.usage is not None and output.usage.latency_ms is not None):
+        return output
+    used = {} if output.usage is None else output.usage.to_wire()
+    return output.model_copy(update={"usage": Usage.from_wire(used | {"latency_ms": duration_ms})})

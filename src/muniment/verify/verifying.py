@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
@@ -18,8 +18,10 @@ from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import content_in, get_entry, resolve, source_row
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
+from muniment.verify.grading import GradingSession, grading_of
 from muniment.verify.outputs import Output
 from muniment.verify.static import ConstraintSet, evaluate, parse_constraints, read_constraints
+from muniment.verify.static.given_outputs import read_output
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 if TYPE_CHECKING:
@@ -34,13 +36,12 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
 
-__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "output_of", "stated_in", "verify_output"]
+__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "read_output", "stated_in", "verify_output"]
 
 OUTPUT_FILE = "output.txt"
 """Where the sandbox finds an output that is not given as files."""
 LINE_CHARS_MAX = 200
 """Of what a run said at its end."""
-_OUTPUT_HINT = f"an output has {', '.join(Output.model_fields)}"
 
 
 class Verified(NamedTuple):
@@ -61,20 +62,28 @@ def verify_output(
     trace_id: str = "verify",
     sandbox: Sandbox | None = None,
     stated: str | None = None,
+    grader: Any = None,
 ) -> Verified:
     """What every layer that is asked says of an output, as one result. Keeps nothing.
 
     `stated` is what the output says without the marks by which it cites, where that is known: a mark is no figure.
+    `grader` is a grader, or a `Grading` that says what it may do.
     """
+    grading = grading_of(grader)
+    session = None if grading is None else GradingSession(grading, _cleaner(policy))
     ran: HarnessResult | None = None
     findings: list[Finding] | None = None
     facts: FGFCReport | None = None
     execution: Execution | None = None
     said = output.text if stated is None else stated
     if constraints is not None:
-        findings = evaluate(output, constraints.constraints)
+        findings = evaluate(output, constraints.constraints, session)
+    rubrics = [] if session is None else [each.to_dict() for each in session.judgements]
     if documents is not None:
-        facts = check_facts(said, _as_kept(documents, policy), policy=policy.verify)
+        sources = _as_kept(documents, policy)
+        facts = check_facts(said, sources, policy=policy.verify)
+        if session is not None:
+            facts = session.look_at(facts, sources)
     if policy.ledger.redact_secrets:
         findings, facts = _without_secrets(said, findings, facts)
     if harness is not None:
@@ -90,7 +99,15 @@ def verify_output(
             "nothing to verify against", path="$", hint="give constraints, documents or evidence, or a harness"
         )
     registry = DEFAULT_REGISTRY if constraints is None else constraints.registry
-    return Verified(compose_result(findings, facts, execution, registry=registry), ran)
+    result = compose_result(findings, facts, execution, registry=registry)
+    if rubrics:
+        result = result.model_copy(update={"score_evidence": {**(result.score_evidence or {}), "judgements": rubrics}})
+    return Verified(result, ran)
+
+
+def _cleaner(policy: Policy) -> Callable[[str], str]:
+    """What takes secrets out of a text, where the policy wants it (LG-10)."""
+    return (lambda text: redact_text(text, Counter())) if policy.ledger.redact_secrets else str
 
 
 def _last_line(ran: HarnessResult, policy: Policy) -> str | None:
@@ -191,21 +208,6 @@ def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:
 
 
 # -- what callers give --------------------------------------------------------------------------------
-
-
-def output_of(given: Any) -> Output:
-    """An output: its text, or an object with what is known of how it was made."""
-    if isinstance(given, Output):
-        return given
-    if not isinstance(given, str | Mapping):
-        raise InvalidInput(f"an output is text or an object, not {type(given).__name__}", path="$.output")
-    plain = {"text": given} if isinstance(given, str) else dict(given)
-    output = Output.of_given(plain, "not a valid output", hint=_OUTPUT_HINT)
-    try:
-        output.text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("the output holds a lone surrogate", path="$.output", hint="decode it as UTF-8") from None
-    return output
 
 
 def constraints_of(given: Any) -> ConstraintSet | None:

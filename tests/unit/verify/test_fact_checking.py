@@ -15,7 +15,6 @@ from muniment.verify.facts import (
     fact_reason_codes,
     fact_score,
     fact_verdict,
-    look_again,
 )
 from muniment.verify.facts.codes import REASON_OF_ERROR
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
@@ -212,20 +211,6 @@ def test_a_long_sentence_is_quoted_where_it_matters() -> None:
     assert "harbour master resigned in Dunmore" in quote
     assert len(quote.split()) <= 25
     assert quote in document
-
-
-@pytest.mark.req("RC-17")
-def test_a_grader_only_routes() -> None:
-    class Doubting:
-        name = "doubting"
-
-        def grade(self, claim: str, evidence: object) -> float:
-            return 0.1
-
-    report = check("The old bridge may close. Calder hired Wendt after the strike. Purple clouds.")
-    looks = look_again(report, Doubting())
-    assert [(look.unit_id, look.disagrees) for look in looks] == [("s0", True), ("s1", False)]
-    assert report == check("The old bridge may close. Calder hired Wendt after the strike. Purple clouds.")
 
 
 def test_a_weight_of_nothing_silences_a_check() -> None:

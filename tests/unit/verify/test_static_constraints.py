@@ -10,103 +10,13 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.errors import InvalidRecord
+from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
 from muniment.verify.outputs import Output
 from muniment.verify.static import constraints
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.evaluation import evaluate
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
-
-CALLS = [{"name": "search", "args": {"q": "x", "n": 1}, "ok": True}, {"name": "open", "ok": False}]
-SEARCHED = {"text": "a", "tool_calls": CALLS}
-HINT = {"memory_id": "m1", "source": "bank", "summary": "word " * 200}
-SCHEMA = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
-RESULT = '{"schema_version":"0.5.15","verifier_id":"v","verdict":"PASS","outcome":"OK"}'
-
-# name → (the fields, an output that holds, one that does not)
-EXAMPLES: dict[str, tuple[dict[str, Any], Any, Any]] = {
-    "not_empty": ({}, "x", " \n"),
-    "length": ({"max": 3}, "abc", "abcd"),
-    "lines": ({"exactly": 2}, "a\n\nb", "a"),
-    "words": ({"less_than": 3}, "two words", "three words here"),
-    "sentences": ({"min": 2}, "One. Two.", "Mr. Smith went home"),
-    "paragraphs": ({"exactly": 2}, "a\n\nb", "a\nb"),
-    "paragraph_start": ({"paragraph": 2, "of": 2, "word": "then"}, "a\n\nThen, b", "then a\n\nb"),
-    "sections": ({"marker": "SECTION", "min": 2}, "SECTION 1 a SECTION 2 b", "SECTION one"),
-    "headings": ({"names": ["Plan", "Risks"]}, "# Plan\n\n## risks", "# Risks\n# Plan"),
-    "bullets": ({"exactly": 2}, "* a\n- b", "* a\n** b"),
-    "highlights": ({"min": 1}, "an *important* part", "2 * 3"),
-    "placeholders": ({"min": 2}, "[name] [address]", "[name\n]"),
-    "title": ({}, "<<joy>>\ntext", "<<>>"),
-    "postscript": ({"marker": "P.S."}, "text\np. s. more", "text\nps more"),
-    "alternatives": ({}, "a ****** b", "a ****** a"),
-    "case": ({"case": "upper"}, "ABC 1", "ABc"),
-    "capital_words": ({"min": 2}, "ALL CAPS here", "Caps here"),
-    "no_punctuation": ({}, "no comma", "a, comma"),
-    "quoted": ({}, '"all"', '"part" of'),
-    "starts_with": ({"phrase": "Dear"}, " Dear all", "dear all"),
-    "ends_with": ({"phrase": "Bye."}, 'So "bye."', "Bye. So"),
-    "one_of": ({"options": ["yes", "no"]}, " yes\n", "yes, sir"),
-    "exact_match": ({"text": "42"}, " 42 ", "42."),
-    "contains": ({"texts": ["a", "b"]}, "ab", "a"),
-    "not_contains": ({"texts": ["as an AI"]}, "hello", "as an AI"),
-    "keywords": ({"words": ["Straw"]}, "strawberry", "berry"),
-    "forbidden_words": ({"words": ["art"]}, "party", "the ART of"),
-    "keyword_count": ({"word": "a", "exactly": 2, "whole": True}, "a and a", "a an"),
-    "letter_count": ({"letter": "N", "max": 1}, "one", "none"),
-    "repeats_prompt": ({}, {"text": "Say HI. Hi!", "prompt": "Say hi."}, {"text": "Hi!", "prompt": "Say hi."}),
-    "language": (
-        {"code": "de"},
-        "Das ist ein ganz normaler deutscher Satz, der lang genug ist.",
-        "This is a perfectly ordinary English sentence that is long enough.",
-    ),
-    "regex_present": ({"pattern": r"\b\d{4}\b"}, "in 1999", "in 19999"),
-    "regex_absent": ({"pattern": "(?i)todo"}, "done", "ToDo"),
-    "json_only": ({}, '{"a": 1}', 'Here: {"a": 1}'),
-    "json_schema": ({"schema": SCHEMA}, '{"a": 1}', '{"a": "1"}'),
-    "contract": ({"kind": "VerifierResult"}, RESULT, RESULT.replace("PASS", "GOOD")),
-    "claims_cited": (
-        {},
-        {"text": "Sure. The sky is blue today. [1]", "marks": {"1": "ev1"}},
-        {"text": "The sky is blue today.", "marks": {"1": "ev1"}},
-    ),
-    "marks_resolve": ({}, {"text": "Blue [1].", "marks": {"1": "ev1"}}, {"text": "Blue [2].", "marks": {"1": "ev1"}}),
-    "citations": (
-        {"min": 2},
-        {"text": "A [1]. B [2].", "marks": {"1": "x", "2": "y"}},
-        {"text": "A [1]. B [2].", "marks": {"1": "x", "2": "x"}},
-    ),
-    "tool_called": ({"tool": "search"}, SEARCHED, {"text": "a", "tool_calls": []}),
-    "tool_not_called": ({"tool": "delete"}, SEARCHED, {"text": "a", "tool_calls": [{"name": "delete"}]}),
-    "tools_allowed": ({"tools": ["search", "open"]}, SEARCHED, {"text": "a", "tool_calls": [{"name": "rm"}]}),
-    "tool_order": ({"tools": ["search", "open"]}, SEARCHED, {"text": "a", "tool_calls": CALLS[::-1]}),
-    "tool_arguments": (
-        {"tool": "search", "equals": {"n": 1.0}},
-        SEARCHED,
-        {"text": "a", "tool_calls": [{"name": "search"}]},
-    ),
-    "tools_ok": ({"tool": "search"}, SEARCHED, {"text": "a", "tool_calls": [{"name": "search", "ok": False}]}),
-    "tool_calls": ({"max": 2}, SEARCHED, {"text": "a", "tool_calls": CALLS * 2}),
-    "budget": (
-        {"of": "tokens", "max": 10},
-        {"text": "a", "usage": {"tokens_in": 4, "tokens_out": 6}},
-        {"text": "a", "usage": {"tokens_in": 4, "tokens_out": 7}},
-    ),
-    "network": (
-        {"allow": ["example.org"]},
-        {"text": "a", "policy_events": [{"kind": "network", "target": "https://API.example.org:443/x"}]},
-        {"text": "a", "policy_events": [{"kind": "network", "target": "example.org.evil.net"}]},
-    ),
-    "files": (
-        {"access": "write", "under": ["/scratch"]},
-        {"text": "a", "policy_events": [{"kind": "file_write", "target": "/scratch/a"}]},
-        {"text": "a", "policy_events": [{"kind": "file_write", "target": "/scratch/../etc/passwd"}]},
-    ),
-    "hint_length": ({"max": 120}, {"text": "a", "memory_hints": []}, {"text": "a", "memory_hints": [HINT]}),
-    "hints": ({}, {"text": "a", "memory_hints": []}, {"text": "a", "memory_hints": [HINT, HINT]}),
-    "any_of": ({"constraints": [constraints.case(case="upper"), constraints.case(case="lower")]}, "AB", "Ab"),
-    "none_of": ({"constraints": [constraints.contains(texts=("x",))]}, "ab", "ax"),
-}
 
 
 def output_of(given_: Any) -> Output:
@@ -129,8 +39,8 @@ def test_every_kind_has_its_examples() -> None:
 def test_a_constraint_holds_for_one_output_and_not_for_the_other(name: str) -> None:
     _, holds, breaks = EXAMPLES[name]
     constraint = made(name)
-    (good,) = evaluate(output_of(holds), [constraint])
-    (bad,) = evaluate(output_of(breaks), [constraint])
+    (good,) = evaluate(output_of(holds), [constraint], PolitenessJudge())
+    (bad,) = evaluate(output_of(breaks), [constraint], PolitenessJudge())
     assert good.ok, good.message
     assert not bad.ok
     assert bad.message
@@ -178,9 +88,9 @@ FRAGMENTS = st.sampled_from(
 @given(st.lists(st.text(max_size=30) | FRAGMENTS, max_size=12).map("".join))
 def test_no_text_breaks_a_constraint(text: str) -> None:
     output = Output(text=text)
-    found = evaluate(output, ALL)
+    found = evaluate(output, ALL, PolitenessJudge())
     assert len(found) == len(ALL)
-    assert evaluate(output, ALL) == found
+    assert evaluate(output, ALL, PolitenessJudge()) == found
 
 
 SIZE = 200_000
@@ -214,7 +124,7 @@ SIZE = 200_000
 def test_a_long_run_of_one_sign_is_read_in_its_turn(sign: str) -> None:
     """Quadratic reading of 200,000 characters would run into the suite's timeout."""
     output = Output(text=sign * (SIZE // len(sign)))
-    assert len(evaluate(output, ALL)) == len(ALL)
+    assert len(evaluate(output, ALL, PolitenessJudge())) == len(ALL)
 
 
 def test_what_nobody_watched_does_not_hold() -> None:

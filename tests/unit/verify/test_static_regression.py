@@ -14,10 +14,12 @@ import pytest
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput, InvalidRecord
+from muniment.testing.constraint_examples import EXAMPLES
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import constraints_of, grade, make_packs
 from muniment.verify.regression_running import RegressionReport, run_regression
 from muniment.verify.static import constraints
+from muniment.verify.static.notation import parse_constraints
 
 
 def spec(kind: str | None = "contains", args: Any = None, test_id: str = "t", **more: Any) -> RegressionTestSpec:
@@ -124,7 +126,7 @@ def test_every_executor_gives_the_same_report() -> None:
     assert alone.to_json() == threaded.to_json() == apart.to_json()
     assert alone.to_junit() == threaded.to_junit() == apart.to_junit()
     assert "RuntimeError: boom" in alone.results[6].message
-    assert "gave int" in alone.results[7].message
+    assert "not int" in alone.results[7].message
     assert not alone.ok
 
 
@@ -210,18 +212,66 @@ ASKED = (
 def test_packs_are_made_from_constraints() -> None:
     packs = make_packs(ASKED, x_ref="x1", prompt="Do it.")
     assert {pack: [test.assertion.type for test in tests] for pack, tests in packs.items()} == {  # type: ignore[union-attr]
-        "FORMAT": ["json_schema", "regex_absent"],
+        "FORMAT": ["json_schema", "regex_absent", None],
         "TOOL": ["tool_called", "tool_not_called"],
-        "BUDGET": ["length_lte", "length_lte"],
+        "BUDGET": ["length_lte", "length_lte", None],
     }
     for test in (test for tests in packs.values() for test in tests):
         assert validate("RegressionTestSpec", test.to_wire()) == []
         assert constraints_of(test)
     assert packs == make_packs(ASKED, x_ref="x1", prompt="Do it.")
-    assert [test.severity for test in packs["FORMAT"]] == ["critical", "normal"]
+    assert [test.severity for test in packs["FORMAT"]] == ["critical", "normal", "critical"]
     assert packs["BUDGET"][1].assertion.args == {"max": 9, "unit": "characters"}  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match="no pack"):
         make_packs(ASKED, x_ref="x1", packs=["STYLE"])  # type: ignore[list-item]
+
+
+TWELVE: list[dict[str, Any]] = [
+    {"bullets": {"min": 2}},
+    {"words": {"min": 3, "max": 9}},
+    {"language": "en"},
+    {"not_contains": ["as an AI"]},
+    {"tool_order": ["search", "open"]},
+    {"tools_allowed": ["search", "open"]},
+    {"tool_arguments": {"tool": "search", "equals": {"n": 1}}},
+    {"budget": {"of": "cost_usd", "max": 0.5}},
+    {"network": []},
+    {"any_of": [{"ends_with": "Bye."}, {"none_of": [{"contains": "x"}]}]},
+    {"similar": {"to": ["a"], "least": 0.2}},
+    {"personal_data": ["email"]},
+]
+
+
+@pytest.mark.req("RC-19")
+@pytest.mark.parametrize("asked", TWELVE, ids=lambda each: next(iter(each)))
+def test_every_kind_is_tested_as_it_stands(asked: dict[str, Any]) -> None:
+    parsed = parse_constraints([asked]).constraints
+    (test,) = [test for tests in make_packs(parsed, x_ref="x").values() for test in tests]
+    assert validate("RegressionTestSpec", test.to_wire()) == []
+    assert constraints_of(RegressionTestSpec.from_wire(test.to_wire())) == parsed
+
+
+@pytest.mark.parametrize("name", sorted(set(constraints.KINDS) - {"any_of", "none_of"}))
+def test_no_kind_is_left_out_of_the_packs(name: str) -> None:
+    packs = make_packs([constraints.KINDS[name](**EXAMPLES[name][0])], x_ref="x")
+    assert sum(map(len, packs.values())) == 1
+
+
+def test_what_is_no_kind_is_an_error_that_names_it() -> None:
+    data = {"schema_version": "0.5.15", "test_id": "t", "test_type": "regression", "x_ref": "x"}
+    wrong = RegressionTestSpec.from_wire({**data, "assert": {"constraints": [{"words": {"max": 3}}, {"wrods": 3}]}})
+    with pytest.raises(InvalidRecord) as caught:
+        constraints_of(wrong)
+    assert caught.value.path == "$.assert.constraints[1].wrods"
+    assert caught.value.issues[0].code == "unknown_constraint"
+    assert "did you mean 'words'" in caught.value.issues[0].message
+    asks = RegressionTestSpec.from_wire({**data, "assert": {"constraints": [{"rubric": "Is it polite?"}]}})
+    with pytest.raises(InvalidRecord) as caught:
+        grade(asks, Output(text="Hello."))
+    assert (caught.value.path, caught.value.issues[0].code) == (
+        "$.assert.constraints[0].rubric",
+        "unsupported_constraint",
+    )
 
 
 @pytest.mark.req("RC-19")

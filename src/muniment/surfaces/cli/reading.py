@@ -6,6 +6,7 @@ A reader is handed what stood on the command line and answers a value, or raises
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 import tomllib
@@ -27,6 +28,7 @@ __all__ = [
     "intent_given",
     "is_file",
     "json_given",
+    "model_address",
     "object_given",
     "policy_given",
     "state_given",
@@ -58,6 +60,7 @@ _SWITCHES = {"true": True, "false": False}
 _DIGITS_MAX = 18
 _COUNT = re.compile(r"[0-9]{1,12}")
 _POLICY_HINT = "write what differs from the default, as in the [policy] table of muniment.toml"
+_KEY = "OPENAI_API_KEY"
 _CUES_HINT = 'write an object, such as {"tags": ["trip"], "keywords": ["visa"]}'
 
 
@@ -148,6 +151,12 @@ def constraints_given(name: str) -> ConstraintSet:
         return read_constraints(read_text(name))
     except MunimentError as error:
         raise Unreadable(error) from None
+
+
+def model_address(given: str) -> tuple[str, str, str | None]:
+    """`URL#NAME`: the server's address, the model's name, and the key, where the environment has one."""
+    base_url, _, name = given.partition("#")
+    return base_url, name or "default", os.environ.get(_KEY)
 
 
 def function_given(option: str) -> Callable[[str], Callable[..., Any]]:

@@ -204,6 +204,7 @@ _CHECK = _group(
     "",
     "outputs",
     outputs=Entry("Check OUTPUTs against the constraint file CONSTRAINTS (YAML).", "checking:check", hidden=True),
+    init=Entry("Write a first file of constraints.", "checking:init"),
     verify_output=Entry("Verify an output: form, facts, a run.", "checking:verify_output"),
     sandbox=Entry("Run a command walled off, and say what it met.", "sandbox:run"),
     validate=_VALIDATE,

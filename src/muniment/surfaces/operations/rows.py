@@ -170,7 +170,7 @@ _RUNS = (
     row("run.log", "close_question", "POST questions/close", "write", repeats="guarded"),
     row("run.log", "plan_next", "POST next-actions", "write", repeats="guarded"),
     row("run", "verify", "POST verifications", "write", status=201, repeats="guarded",
-        left_out={"harness": _CODE, "files": "belongs to a harness"}),
+        left_out={"harness": _CODE, "files": "belongs to a harness", "grader": "a model is the server's to name"}),
     row("run", "verifications", "GET verifications", "read", is_listed=True),
     row("run.log", "read", "GET log", "read", wire_name="log"),
     row("run.log", "budgets", "GET budgets", "read"),

@@ -2,6 +2,9 @@
 
 Pure: an output goes in, a result comes out. Running agents is the runtime's.
 
+A test asserts one of the eight, or `constraints` themselves (`assert: {constraints: [{bullets: {min: 2}}]}`): every
+kind of the constraint language can be tested, and none is left out. What is no kind is an error that names it.
+
 | assertion | args |
 |---|---|
 | json_schema | `schema`, or the schema itself; `fence` |
@@ -20,12 +23,14 @@ from typing import Any, Literal
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord, TestAssertion, TestExpectation
 from muniment.core.canonical import digest_of
+from muniment.core.ports.grader import RubricJudge
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.evaluation import evaluate
-from muniment.verify.static.notation import parse_constraints
+from muniment.verify.static.groups import AnyOf, NoneOf
+from muniment.verify.static.notation import parse_constraints, to_plain
 
 __all__ = ["PACKS", "CaseResult", "CaseStatus", "PackName", "broken", "constraints_of", "grade", "make_packs"]
 
@@ -71,23 +76,33 @@ class CaseResult:
 
 
 def constraints_of(spec: RegressionTestSpec) -> tuple[Constraint, ...]:
-    """What a test asserts, as constraints; raises `InvalidRecord` for args that do not fit the type."""
+    """What a test asserts, as constraints; raises `InvalidRecord` for what cannot be read, with its place."""
     asserted = spec.assertion
-    if asserted is None or asserted.type is None:
+    if asserted is None:
         return ()
+    direct = {name: value for name, value in (asserted.model_extra or {}).items() if name in _DIRECT}
+    found = _read(spec, direct, lambda path: f"$.assert{path[1:]}") if direct else ()
+    if asserted.type is None:
+        return found
     args = dict(asserted.args or {})
     try:
         plain = _ASSERTIONS[asserted.type](args)
     except KeyError as error:
         issue = Issue("$.assert.args", f"{asserted.type} wants {error.args[0]!r}")
-        raise InvalidRecord(f"the test {spec.test_id!r} cannot be read", [issue]) from None
+        raise InvalidRecord(_UNREADABLE.format(spec.test_id), [issue]) from None
+    return (*_read(spec, plain, lambda path: f"$.assert.args{path.partition(']')[2]}"), *found)
+
+
+_DIRECT = ("constraints", "register")
+_UNREADABLE = "the test {!r} cannot be read"
+
+
+def _read(spec: RegressionTestSpec, plain: Any, path_of: Callable[[str], str]) -> tuple[Constraint, ...]:
     try:
         return parse_constraints(plain).constraints
     except InvalidRecord as error:
-        issues = [
-            Issue(f"$.assert.args{each.path.partition(']')[2]}", each.message, each.code) for each in error.issues
-        ]
-        raise InvalidRecord(f"the test {spec.test_id!r} cannot be read", issues) from None
+        issues = [Issue(path_of(each.path), each.message, each.code) for each in error.issues]
+        raise InvalidRecord(_UNREADABLE.format(spec.test_id), issues, hint=error.hint) from None
 
 
 def _first(args: _Args, *names: str) -> Any:
@@ -147,14 +162,19 @@ _ASSERTIONS: Mapping[str, Callable[[_Args], list[Any]]] = {
 }
 
 
-def grade(spec: RegressionTestSpec, output: Output, duration_ms: float | None = None) -> CaseResult:
+def grade(
+    spec: RegressionTestSpec,
+    output: Output,
+    duration_ms: float | None = None,
+    grader: RubricJudge | None = None,
+) -> CaseResult:
     """One test on one output. A test that asserts nothing is not graded, and never counts as passed."""
     constraints = constraints_of(spec)
     expected = spec.expected is None or spec.expected.must_pass
     if not constraints:
         message = "the test asserts nothing that can be graded without a judge"
         return _result(spec, "not_graded", False, message, (), duration_ms)
-    findings = tuple(evaluate(output, constraints))
+    findings = tuple(evaluate(output, constraints, grader, "$.assert.constraints"))
     held = all(finding.ok for finding in findings)
     message = "; ".join(finding.message for finding in findings if not finding.ok)
     if held and not expected:
@@ -191,23 +211,48 @@ _FORMAT_ASSERTIONS: Mapping[str, Callable[[dict[str, Any]], list[tuple[str, _Arg
 }
 
 
-def _assertions(constraint: Constraint) -> list[tuple[PackName, str, _Args]]:
-    """A constraint as some of the eight assertions, each with its pack; empty where they cannot say it."""
+_BUDGETS = frozenset({"length", "words", "lines", "sentences", "tool_calls", "budget", "hint_length", "hints"})
+
+
+def _pack(constraint: Constraint) -> PackName:
+    """The pack that a constraint belongs to: by what it limits, or by whether it is about the answer or its making."""
+    if isinstance(constraint, AnyOf | NoneOf):
+        packs = {_pack(each) for each in constraint.constraints}
+        return packs.pop() if len(packs) == 1 else "FORMAT"
+    if constraint.NAME in _BUDGETS:
+        return "BUDGET"
+    return "TOOL" if constraint.KEY.startswith(("TOOL:", "POLICY:")) else "FORMAT"
+
+
+def _assertions(constraint: Constraint) -> list[tuple[str, _Args]]:
+    """A constraint as some of the eight assertions; empty where they cannot say the whole of it."""
     name = constraint.NAME
-    given = {key: value for key, value in constraint.to_wire().items() if key not in ("key", "severity", "reason")}
+    given = _bare(constraint)
     if name in _FORMAT_ASSERTIONS:
-        return [("FORMAT", *each) for each in _FORMAT_ASSERTIONS[name](given)]
+        return _FORMAT_ASSERTIONS[name](given)
     if name == "title":
-        return [("FORMAT", "regex_present", {"pattern": "<<[^\\n]+>>"})]
-    if name == "tool_called":
-        return [("TOOL", "tool_called", given)]
-    if name == "tool_not_called":
-        return [("TOOL", "tool_not_called", given)]
+        return [("regex_present", {"pattern": "<<[^\\n]+>>"})]
+    if name in ("tool_called", "tool_not_called"):
+        return [(name, given)]
     if name in ("length", "words", "lines", "sentences"):
-        most = constraint.limits[1]  # type: ignore[attr-defined]
+        least, most = constraint.limits  # type: ignore[attr-defined]
         unit = given.get("unit", "characters") if name == "length" else name
-        return [] if most is None else [("BUDGET", "length_lte", {"max": most, "unit": unit})]
+        return [] if most is None or least > 0 else [("length_lte", {"max": most, "unit": unit})]
     return []
+
+
+def _bare(constraint: Constraint) -> _Args:
+    """The fields of a constraint without its key, severity and reason: the test itself says how much it matters."""
+    fields: _Args = next(iter(to_plain(constraint).values()))
+    return {key: value for key, value in fields.items() if key not in ("key", "severity", "reason")}
+
+
+def _asserted(constraint: Constraint) -> list[TestAssertion]:
+    """What a test of it asserts: some of the eight where they say all of it, else the constraint itself."""
+    said = _assertions(constraint)
+    if said:
+        return [TestAssertion(type=kind, args=args) for kind, args in said]  # type: ignore[arg-type]
+    return [TestAssertion.from_wire({"constraints": [{constraint.NAME: _bare(constraint)}]})]
 
 
 def make_packs(
@@ -218,7 +263,7 @@ def make_packs(
     prompt: str | None = None,
     packs: Iterable[PackName] = PACKS,
 ) -> dict[PackName, tuple[RegressionTestSpec, ...]]:
-    """Tests that can be graded without a judge, by pack.
+    """Tests that can be graded without a judge, by pack; every constraint becomes one, none is left out.
 
     From constraints, or from a rule: then what it asks is read from the `constraints` key of its `applicability`, where
     a rule may carry them in the constraint language, and from `constraints`. Ids are derived: the same source gives the
@@ -233,36 +278,42 @@ def make_packs(
         raise InvalidInput(f"no pack is called {min(unknown)!r}", hint=", ".join(PACKS))
     made: dict[PackName, dict[str, RegressionTestSpec]] = {pack: {} for pack in PACKS if pack in wanted}
     for constraint in asked:
-        for pack, kind, args in _assertions(constraint):
-            if pack in made:
-                spec = _spec(pack, kind, args, constraint, rule, x_ref, prompt)
-                made[pack].setdefault(spec.test_id, spec)
+        pack = _pack(constraint)
+        for asserted in _asserted(constraint) if pack in made else ():
+            spec = _spec(pack, asserted, constraint, rule, x_ref, prompt)
+            made[pack].setdefault(spec.test_id, spec)
     return {pack: tuple(specs.values()) for pack, specs in made.items()}
 
 
 def _of_rule(rule: RuleRecord) -> tuple[Constraint, ...]:
     given = (rule.applicability.model_extra or {}).get("constraints")
-    return () if given is None else parse_constraints(given).constraints
+    try:
+        return () if given is None else parse_constraints(given).constraints
+    except InvalidRecord as error:
+        issues = [
+            Issue(f"$.applicability.constraints{each.path[1:]}", each.message, each.code) for each in error.issues
+        ]
+        raise InvalidRecord(f"the rule {rule.rule_id!r} cannot be tested", issues, hint=error.hint) from None
 
 
 def _spec(
     pack: PackName,
-    kind: str,
-    args: _Args,
+    asserted: TestAssertion,
     constraint: Constraint,
     rule: RuleRecord | None,
     x_ref: str,
     prompt: str | None,
 ) -> RegressionTestSpec:
     rule_id = rule.rule_id if rule is not None else None
-    name = digest_of([pack, kind, args, x_ref, prompt, rule_id])[:16]
+    said = asserted.to_wire()
+    name = digest_of([pack, said.get("type"), said.get("args", said), x_ref, prompt, rule_id])[:16]
     fields: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "test_id": f"micro_{pack.lower()}_{name}",
         "test_type": "regression",
         "severity": "critical" if constraint.severity == "fatal" else "normal",
         "x_ref": x_ref,
-        "assertion": TestAssertion(type=kind, args=args),  # type: ignore[arg-type]
+        "assertion": asserted,
         "tags": (pack, constraint.violated_key),
         "expected": TestExpectation(must_pass=True),
     }

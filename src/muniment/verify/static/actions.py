@@ -212,7 +212,7 @@ class Budget(Constraint):
     KEY: ClassVar[str] = "POLICY:BUDGET"
     REASON: ClassVar[str] = "search_budget_exhausted"
 
-    of: Literal["tokens_in", "tokens_out", "tokens", "latency_ms", "turns", "attempts"]
+    of: Literal["tokens_in", "tokens_out", "tokens", "latency_ms", "turns", "attempts", "cost_usd"]
     max: Number
 
     def default_key(self) -> str:
@@ -287,8 +287,8 @@ class Files(Constraint):
 # -- memory -------------------------------------------------------------------------------------------
 
 
-class HintLength(Constraint):
-    """No recalled hint is longer than so many tokens, by estimate (RC-09)."""
+class HintLength(Constraint):  # RC-09
+    """No recalled hint is longer than so many tokens, by estimate."""
 
     NAME: ClassVar[str] = "hint_length"
     KEY: ClassVar[str] = "MEMORY:HINT_LENGTH"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import ValidationError, model_validator
 
 from muniment.core.canonical import parse_json
+from muniment.core.ports.grader import RubricJudge
 from muniment.core.record import Absent, Count, Record, issues_of
 from muniment.core.text.languages import Detected, detect_language
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord
@@ -34,8 +35,9 @@ class Violation(NamedTuple):
 class View:
     """An output as constraints look at it; what several of them ask is worked out once."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, grader: RubricJudge | None = None) -> None:
         self.output = output
+        self.grader = grader
         self.text = output.text
 
     @cached_property
@@ -98,13 +100,14 @@ class Constraint(Record):
     """One thing that an output must hold to.
 
     `NAME` is what it is called in YAML and Python, `KEY` its registered key, `REASON` its reason code, `SHORT` the
-    field that a value stands for which is given alone (`- contains: thanks`).
+    field that a value stands for which is given alone (`- contains: thanks`), `NEEDS_GRADER` whether a model is asked.
     """
 
     NAME: ClassVar[str]
     KEY: ClassVar[str]
     REASON: ClassVar[str] = "constraint_violation"
     SHORT: ClassVar[str | None] = None
+    NEEDS_GRADER: ClassVar[bool] = False
 
     key: Absent[str] = None
     severity: Severity = "fatal"

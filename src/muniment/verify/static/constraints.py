@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from muniment.verify.static import actions, contents, groups, shapes
+from muniment.verify.static import actions, contents, groups, meaning, shapes
 from muniment.verify.static.base import Constraint
 
 __all__ = [
@@ -48,14 +48,17 @@ __all__ = [
     "one_of",
     "paragraph_start",
     "paragraphs",
+    "personal_data",
     "placeholders",
     "postscript",
     "quoted",
     "regex_absent",
     "regex_present",
     "repeats_prompt",
+    "rubric",
     "sections",
     "sentences",
+    "similar",
     "starts_with",
     "title",
     "tool_arguments",
@@ -122,6 +125,10 @@ files = actions.Files
 hint_length = actions.HintLength
 hints = actions.Hints
 
+personal_data = meaning.PersonalDataAbsent
+similar = meaning.Similar
+rubric = meaning.Rubric
+
 any_of = groups.AnyOf
 none_of = groups.NoneOf
 
@@ -178,6 +185,9 @@ KINDS: Mapping[str, type[Constraint]] = MappingProxyType(
         "files": files,
         "hint_length": hint_length,
         "hints": hints,
+        "personal_data": personal_data,
+        "similar": similar,
+        "rubric": rubric,
         "any_of": any_of,
         "none_of": none_of,
     }

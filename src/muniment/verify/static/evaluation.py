@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from muniment.core.ports.grader import RubricJudge
 from muniment.core.vocabulary import Verdict
-from muniment.errors import TooLarge
+from muniment.errors import InvalidRecord, Issue, TooLarge
 from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint, View
 
-__all__ = ["REASONS_MAX", "evaluate", "reasons_of", "verdict_of"]
+__all__ = ["REASONS_MAX", "check_answerable", "evaluate", "reasons_of", "verdict_of"]
 
 REASONS_MAX = 3
+_GRADER_HINT = "give a grader: grader=… in Python, --grader URL#NAME on the command line; or leave these out"
 
 
-def evaluate(output: Output, constraints: Iterable[Constraint]) -> list[Finding]:
-    """One finding for each constraint, in their order."""
-    view = View(output)
-    return [_finding(view, constraint) for constraint in constraints]
+def evaluate(
+    output: Output, constraints: Iterable[Constraint], grader: RubricJudge | None = None, path: str = "$.constraints"
+) -> list[Finding]:
+    """One finding for each constraint, in their order. One that needs a grader is refused where there is none."""
+    asked = tuple(constraints)
+    if grader is None:
+        check_answerable(asked, path)
+    view = View(output, grader)
+    return [_finding(view, constraint) for constraint in asked]
+
+
+def check_answerable(constraints: Iterable[Constraint], path: str = "$.constraints") -> None:
+    """Raise for every constraint that only a grader can decide: left out, it would look as if it held."""
+    issues = [
+        Issue(place, f"{name} needs a grader, and none is given", "unsupported_constraint")
+        for index, each in enumerate(constraints)
+        for place, name in _asking(each, f"{path}[{index}]")
+    ]
+    if issues:
+        raise InvalidRecord("these constraints cannot be checked", issues, hint=_GRADER_HINT)
+
+
+def _asking(constraint: Constraint, path: str) -> Iterator[tuple[str, str]]:
+    here = f"{path}.{constraint.NAME}"
+    if constraint.NEEDS_GRADER:
+        yield here, constraint.NAME
+    for index, each in enumerate(getattr(constraint, "constraints", ())):
+        yield from _asking(each, f"{here}[{index}]")
 
 
 def _finding(view: View, constraint: Constraint) -> Finding:

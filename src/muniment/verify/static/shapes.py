@@ -93,6 +93,8 @@ class Lines(Bounds):
 
 
 class Words(Bounds):
+    """Words; a Chinese or Japanese sign counts by itself."""
+
     NAME: ClassVar[str] = "words"
     KEY: ClassVar[str] = "FORMAT:WORDS"
 
@@ -101,6 +103,8 @@ class Words(Bounds):
 
 
 class Sentences(Bounds):
+    """Sentences; an abbreviation ends none."""
+
     NAME: ClassVar[str] = "sentences"
     KEY: ClassVar[str] = "FORMAT:SENTENCES"
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from muniment.errors import InvalidInput, MunimentError
+from muniment.errors import Conflict, InvalidInput, MunimentError
 from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.cli.documents import LINE_SUFFIXES, read_documents, read_text
-from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, emit_json, fail
+from muniment.surfaces.cli.documents import LINE_SUFFIXES, read_documents, read_one, read_text
+from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, Unreadable, emit_json, fail
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.reading import constraints_given, write_bytes
+from muniment.surfaces.cli.reading import constraints_given, function_given, model_address, write_bytes
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import VerifierResult
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness
     from muniment.verify.static.notation import ConstraintSet
 
-__all__ = ["EXIT_UNDECIDED", "check", "verify_output"]
+__all__ = ["EXIT_UNDECIDED", "FIRST_FILE", "check", "init", "verify_output"]
 
 EXIT_UNDECIDED = 3
 """The exit code where something was to be run and execution did not decide: no sandbox, a timeout, runs that differ."""
@@ -31,21 +32,92 @@ EXIT_UNDECIDED = 3
 
 # -- constraints --------------------------------------------------------------------------------------
 
+FIRST_FILE = """\
+# What every answer must hold to: muniment check FILE OUTPUT...
+# The kinds, each with an example, are in docs/reference/constraints.md.
+- not_empty
+- words: {max: 200}
+- personal_data                     # no e-mail address, phone, card or account number
+- regex_absent: "(?i)as an ai"
+- forbidden_words: [guarantee, lawsuit]
+  severity: minor                   # PARTIAL, not FAIL
+# With cases instead, each prompt has constraints of its own: put this list under `constraints:` and add
+# cases:
+#   - id: refund
+#     prompt: "Where is my order {{order}}?"
+#     vars: {order: 1234}
+#     constraints:
+#       - contains: "{{order}}"
+"""
+
+
+def _grader_given(address: str) -> Any:
+    """`URL#NAME`: a grader that answers rubrics."""
+    from muniment.verify.grading import Grading
+    from muniment.verify.outside.graders import HttpGrader
+
+    base_url, name, key = model_address(address)
+    return Grading(HttpGrader(base_url, name, api_key=key))
+
+
+_GRADER = Word(
+    "A model that answers rubrics: a server of OpenAI's kind.",
+    metavar="URL#NAME",
+    type=click.STRING,
+    read=_grader_given,
+)
+
 
 def _check(
     call: Call,
     constraints: str,
-    outputs: Annotated[tuple[str, ...], Word(metavar="OUTPUT...")],
+    outputs: Annotated[tuple[str, ...], Word(metavar="[OUTPUT]...", needed=False)] = (),
     *,
+    agent: Annotated[
+        Any,
+        Word(
+            "Ask this for each case of a pack.",
+            metavar="MODULE:FUNCTION",
+            type=click.STRING,
+            read=function_given("agent"),
+        ),
+    ] = None,
+    repeats: Annotated[int | None, Word("Ask the agent so often.", metavar="N")] = None,
+    timeout: Annotated[float | None, Word("Give an answer so long.", metavar="SECONDS")] = None,
+    grader: Annotated[Any, _GRADER] = None,
+    baseline: Annotated[str | None, Word("Fail where it is worse than this report.", metavar="FILE")] = None,
+    save: Annotated[str | None, Word("Write a pack's report as JSON.", metavar="FILE")] = None,
     junit: Annotated[str | None, Word("Also write JUnit XML.", metavar="FILE")] = None,
 ) -> None:
-    from muniment.verify.composition import compose_result
-    from muniment.verify.regression.junit import to_junit
-    from muniment.verify.static.evaluation import evaluate
+    from muniment.verify.regression.pack_file import is_pack
 
     if (constraints, *outputs).count("-") > 1:
         raise InvalidInput("stdin can be read once", path="$.outputs", hint="give all but one of them as files")
-    asked = constraints_given(constraints)
+    data = _file_given(constraints)
+    if is_pack(data):
+        _check_pack(call, constraints, data, outputs, agent, repeats, timeout, grader, baseline, save, junit)
+        return
+    for name, given in (("agent", agent), ("repeats", repeats), ("baseline", baseline), ("save", save)):
+        if given is not None:
+            raise InvalidInput(f"--{name} is for a file with cases", path=f"$.{name}", hint="add cases to the file")
+    _check_outputs(call, constraints, data, outputs, grader, junit)
+
+
+def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], grader: Any, junit: str | None) -> None:
+    """Every output against the same constraints."""
+    from muniment.verify.composition import compose_result
+    from muniment.verify.grading import GradingSession
+    from muniment.verify.regression.junit import to_junit
+    from muniment.verify.static.evaluation import check_answerable, evaluate
+    from muniment.verify.static.notation import parse_constraints
+
+    session = None if grader is None else GradingSession(grader)
+    try:
+        asked = parse_constraints(data)
+        if session is None:
+            check_answerable(asked.constraints)
+    except MunimentError as error:
+        raise Unreadable(error) from None
     held, readable = True, True
     cases: list[JUnitCase] = []
     for where, item in _outputs(outputs):
@@ -56,36 +128,144 @@ def _check(
             cases += _unreadable(where, item)
             readable = False
             continue
-        findings = evaluate(item, asked.constraints)
+        findings = evaluate(item, asked.constraints, session)
         result = compose_result(findings, registry=asked.registry)
         held = held and all(finding.ok for finding in findings)
         cases += _junit_cases(where, findings)
         _show(where, item, result, findings, call.as_json)
     if junit is not None:
-        write_bytes(junit, to_junit(f"check {constraints}", cases), "$.junit")
+        write_bytes(junit, to_junit(f"check {name}", cases), "$.junit")
     if not cases:
         raise InvalidInput("there is no output to check", path="$.outputs", hint="a file of JSON lines is empty")
     sys.exit(EXIT_USAGE if not readable else 0 if held else EXIT_FAILED)
 
 
+def _check_pack(
+    call: Call,
+    name: str,
+    data: Any,
+    outputs: tuple[str, ...],
+    agent: Any,
+    repeats: int | None,
+    timeout: float | None,
+    grader: Any,
+    baseline: str | None,
+    save: str | None,
+    junit: str | None,
+) -> None:
+    """The cases of a file on an agent, or on outputs that carry the ids of cases."""
+    from muniment.verify.pack_running import compare_packs, read_pack_report, run_pack
+    from muniment.verify.regression.pack_file import parse_pack
+
+    if (agent is None) == (not outputs):
+        raise InvalidInput(
+            "a pack wants an agent, or outputs",
+            path="$.outputs",
+            hint="--agent module:function, or OUTPUT.jsonl with ids",
+        )
+    try:
+        pack = parse_pack(data, lambda file: _rows(name, file))
+        before = None if baseline is None else read_pack_report(read_one(baseline, "$.baseline", "a report"), baseline)
+        given = agent if agent is not None else _by_case(outputs, {case.id for case in pack.cases})
+        report = run_pack(pack, given, repeats=repeats, grader=grader, timeout_s=timeout)
+    except InvalidInput as error:
+        raise Unreadable(error) from None
+    since = None if before is None else compare_packs(report, before)
+    if save is not None:
+        write_bytes(save, report.to_json(), "$.save")
+    if junit is not None:
+        write_bytes(junit, report.to_junit(since), "$.junit")
+    if call.as_json:
+        emit_json(report.to_dict() | ({} if since is None else {"since": since._asdict()}))
+    else:
+        for each in report.results:
+            lower, upper = each.bounds
+            rate = f"{each.passed} of {len(each.answers)} ({lower:.2f} to {upper:.2f})"
+            click.echo(
+                f"{each.id}: {'holds' if each.ok else 'FAIL'}, {rate}{'' if not each.words else ': ' + each.words}"
+            )
+        if since is not None:
+            worse, better = (", ".join(ids) or "none" for ids in (since.worse, since.better))
+            click.echo(f"since {baseline}: worse {worse}; better {better}")
+    is_good = report.ok if since is None else not since.worse
+    sys.exit(0 if is_good else EXIT_FAILED)
+
+
 check = Command(
     function=_check,
     on="nothing",
-    about="An OUTPUT is a text file, or JSON lines of outputs (`.jsonl`, `.ndjson`): each line a string, or an object "
-    "with `text` and what is known of the run (`tool_calls`, `usage`, `policy_events`, `marks`, `memory_hints`, "
-    "`prompt`). `-` is stdin, read as one text. Exit code 0 if everything holds, 1 if a constraint is violated, 2 if "
-    "something cannot be read.",
+    about="CONSTRAINTS is a list of constraints in YAML, or a pack: constraints and `cases`. An OUTPUT is a text file, "
+    "or JSON lines of outputs (`.jsonl`, `.ndjson`): each line a string, a model's answer as it came (a message or a "
+    "response of Chat Completions, Responses or Anthropic), or an object with `text` and what is known of the run "
+    "(`id`, `tool_calls`, `usage`, `policy_events`, `marks`, `memory_hints`, `prompt`). `-` is stdin, read as one "
+    "text. Exit code 0 if everything holds, 1 if a constraint is violated (with --baseline: where a case is worse), 2 "
+    "if something cannot be read.",
+)
+
+
+def _file_given(name: str) -> Any:
+    """A constraint file or a pack, as plain data."""
+    from muniment.core.yaml import parse_yaml
+
+    try:
+        return parse_yaml(read_text(name))
+    except MunimentError as error:
+        raise Unreadable(error) from None
+
+
+def _rows(pack: str, file: str) -> list[Any]:
+    """The rows of a data file, which is named from where the pack lies."""
+    path = str(Path(pack).parent / file)
+    rows = []
+    for document in read_documents(path):
+        if document.error is not None:
+            raise document.error
+        rows.append(document.data)
+    return rows
+
+
+def _by_case(names: tuple[str, ...], known: set[str]) -> dict[str, list[Output]]:
+    """Outputs by the case that their id names."""
+    found: dict[str, list[Output]] = {}
+    for where, item in _outputs(names):
+        if isinstance(item, MunimentError):
+            raise item
+        if item.id not in known:
+            raise InvalidInput(
+                f"{where} has the id {item.id!r:.80}, which is no case",
+                path="$.outputs",
+                hint="an output's id is its case's",
+            )
+        found.setdefault(item.id or "", []).append(item)
+    return found
+
+
+def _init(_call: Call, file: Annotated[str, Word(metavar="FILE")]) -> str:
+    """A first file, with what most answers must hold to; nothing is written over."""
+    if Path(file).exists():
+        raise Conflict(f"{file} is there already", path="$.file", hint="name another file")
+    return write_bytes(file, FIRST_FILE.encode(), "$.file")
+
+
+init = Command(
+    view=lambda call: [
+        f"written: {call.answer}",
+        f"try it: muniment check {call.answer} OUTPUT.txt",
+        "every kind with an example: docs/reference/constraints.md",
+    ],
+    function=_init,
+    on="nothing",
+    document="written",
+    about="A list of constraints in YAML, to be changed: each kind stands in the reference with an example.",
 )
 
 
 def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentError]]:
     """Each output and where it stood, or why there is none."""
-    from muniment.verify.outputs import Output
-
     for name in names:
         try:
             if not name.endswith(LINE_SUFFIXES):
-                yield name, Output.from_wire({"text": read_text(name)})
+                yield name, _output(read_text(name))
                 continue
             for document in read_documents(name):
                 yield f"{name}:{document.line}", document.error or _output(document.data)
@@ -94,10 +274,10 @@ def _outputs(names: tuple[str, ...]) -> Iterator[tuple[str, Output | MunimentErr
 
 
 def _output(data: Any) -> Output | MunimentError:
-    from muniment.verify.outputs import Output
+    from muniment.verify.static.given_outputs import read_output
 
     try:
-        return Output.from_wire({"text": data} if isinstance(data, str) else data)
+        return read_output(data, "$")
     except MunimentError as error:
         return error
 
@@ -161,19 +341,25 @@ def _verify_output(
     suite: Annotated[tuple[str, ...], Word("Run these tests on OUTPUT in a sandbox.", "pytest", metavar="FILE")] = (),
     name: Annotated[str, Word("What OUTPUT is called in the sandbox.", "as", metavar="NAME")] = "output.txt",
     runs: Annotated[int, Word("Run it so often; runs that differ decide nothing.", metavar="N")] = 1,
+    grader: Annotated[Any, _GRADER] = None,
+    decides: Annotated[
+        Literal["never", "unknown", "always"], Word("When the grader's word on a fact counts.", metavar="WHEN")
+    ] = "never",
     run_id: Annotated[str | None, Word("Keep the result with this run (needs --db).")] = None,
 ) -> VerifierResult:
     from muniment.core.policy.policy import Policy
     from muniment.surfaces.settings import open_store
     from muniment.verify import verifying
     from muniment.verify.facts import SourceText
+    from muniment.verify.static.given_outputs import read_output
 
-    given = verifying.output_of(read_text(output))
+    given = read_output(read_text(output))
     asked: dict[str, Any] = {
         "constraints": constraints,
         "documents": [SourceText(path, read_text(path)) for path in documents] or None,
         "harness": _harness(command, suite, runs),
         "files": {name: given.text.encode()},
+        "grader": None if grader is None else replace(grader, decides=decides),
     }
     if run_id is None:
         return verifying.verify_output(given, policy=Policy(), **asked).result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import read_documents, read_one
 from muniment.surfaces.cli.output import Unreadable
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.reading import policy_given, write_bytes
+from muniment.surfaces.cli.reading import model_address, policy_given, write_bytes
 from muniment.surfaces.cli.terminal import counted, progress_bar
 from muniment.surfaces.settings import Settings, open_store
 from muniment.verify.evals.arms import K
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["init", "questions"]
 
-_KEY = "OPENAI_API_KEY"
 _LEAST_HINT = "such as --min recall=.8, or --min 'packet 1024:recall=.9'"
 
 
@@ -75,8 +73,8 @@ def _model_given(address: str) -> ChatModel:
     """`URL#NAME`; the key, where one is needed, is in the environment."""
     from muniment.core.outside.chat_model import ChatModel
 
-    base_url, _, name = address.partition("#")
-    return ChatModel(base_url, name or "default", api_key=os.environ.get(_KEY))
+    base_url, name, key = model_address(address)
+    return ChatModel(base_url, name, api_key=key)
 
 
 # -- asking -------------------------------------------------------------------------------------------

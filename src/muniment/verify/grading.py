@@ -1,0 +1,216 @@
+"""A grader at work: asked within its limits, whatever it does wrong is a judgement, and every judgement is kept.
+
+`Grading` is the policy: when a grader decides, what it may cost, what happens when it fails. By default it decides
+nothing and routes (RC-17): where it disagrees, the unit says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.core.canonical import digest_of
+from muniment.core.outside.calling import outcome_of
+from muniment.core.ports.grader import Grade, Grader, Judgement
+from muniment.errors import InvalidInput, ModelMalformed, ModelUnreachable
+from muniment.verify.evals.answers import answer_tokens
+from muniment.verify.facts import SourceText
+
+__all__ = ["Grading", "GradingSession", "grading_of"]
+
+ANSWER_CHARS_MAX = 2_000
+WHY_CHARS_MAX = 300
+
+
+@dataclass(frozen=True)
+class Grading:
+    """A grader, and what it may do."""
+
+    grader: Grader
+    decides: Literal["never", "unknown", "always"] = "never"
+    """Never; where the rules say NOT_ENOUGH_INFO; always."""
+    on_failure: Literal["keep", "unknown", "raise"] = "keep"
+    """The rules' own verdict stays; or it becomes NOT_ENOUGH_INFO where the grader was to decide; or it is an error."""
+    calls_max: int = 200
+    cost_usd_max: float | None = None
+    timeout_s: float = 120.0
+    passage_chars_max: int = 6_000
+    supports_from: float = 0.75
+    refutes_to: float = 0.25
+
+    def __post_init__(self) -> None:
+        wrong = [
+            ("decides", self.decides in ("never", "unknown", "always")),
+            ("on_failure", self.on_failure in ("keep", "unknown", "raise")),
+            ("calls_max", self.calls_max >= 0),
+            ("passage_chars_max", self.passage_chars_max > 0),
+            ("refutes_to", 0 <= self.refutes_to < self.supports_from <= 1),
+        ]
+        for name, is_right in wrong:
+            if not is_right:
+                raise InvalidInput(
+                    f"{name} of a grading cannot be {getattr(self, name)!r:.60}", path=f"$.grader.{name}"
+                )
+
+
+def grading_of(given: Any) -> Grading | None:
+    """A grader as callers give it: with its policy, or alone."""
+    if given is None or isinstance(given, Grading):
+        return given
+    if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "grade", None)):
+        raise InvalidInput(
+            "a grader has a name and a method grade(claim, evidence)",
+            path="$.grader",
+            hint="HttpGrader(url, model), ClassifierGrader(name, callable), or Grading(grader, decides=…)",
+        )
+    return Grading(given)
+
+
+@dataclass
+class GradingSession:
+    """One verification's use of a grader: what was spent, and every judgement in order."""
+
+    grading: Grading
+    clean: Callable[[str], str] = str
+    """What the grader is shown, and what is kept of its words, goes through this first: secrets go nowhere."""
+    judgements: list[Judgement] = field(default_factory=list)
+    calls: int = 0
+    cost_usd: float = 0.0
+
+    def judge_rubric(self, rubric: str, answer: str, task: str | None) -> Judgement:
+        """What the grader says of a rubric; one that can only compare claims is an error that says so."""
+        ask = getattr(self.grading.grader, "grade_rubric", None)
+        if ask is None:
+            raise InvalidInput(
+                f"the grader {self.grading.grader.name!r} takes no rubric",
+                path="$.grader",
+                hint="HttpGrader does; a classifier compares claims with passages alone",
+            )
+        shown = self.clean(answer), None if task is None else self.clean(task)
+        return self._judged(rubric, lambda: ask(rubric, *shown), [rubric, *shown])
+
+    def judge_claim(self, unit_id: str, claim: str, passages: Sequence[str]) -> Judgement:
+        grade, shown = self.grading.grader.grade, self.clean(claim)
+        return self._judged(unit_id, lambda: grade(shown, passages), [shown, list(passages)])
+
+    def _judged(self, of: str, ask: Callable[[], Any], asked: Any) -> Judgement:
+        name = self.grading.grader.name
+        asked_hash = digest_of([name, asked])
+        limit = self._limit()
+        if limit is not None:
+            return self._failed(of, asked_hash, ModelUnreachable(limit), limit)
+        self.calls += 1
+        outcome = outcome_of(ask, self.grading.timeout_s)
+        if not outcome.done():
+            late = f"it took longer than {self.grading.timeout_s:g} s"
+            return self._failed(of, asked_hash, ModelUnreachable(late), late)
+        error = outcome.exception()
+        if error is not None:
+            return self._failed(of, asked_hash, error, f"{type(error).__name__}: {error}")
+        given: Any = outcome.result()
+        grade = given if isinstance(given, Grade) else Grade(given)
+        self.cost_usd += grade.cost_usd or 0.0
+        if isinstance(grade.score, bool) or not isinstance(grade.score, int | float) or not 0 <= grade.score <= 1:
+            why = f"it gave {grade.score!r:.60}, not a score from 0 to 1"
+            return self._failed(of, asked_hash, ModelMalformed(why), why)
+        prompt_hash = digest_of([name, grade.prompt]) if grade.prompt else asked_hash
+        return self._kept(
+            Judgement(of, name, float(grade.score), prompt_hash, self.clean(grade.answer)[:ANSWER_CHARS_MAX])
+        )
+
+    def _failed(self, of: str, asked_hash: str, error: BaseException, why: str) -> Judgement:
+        if self.grading.on_failure == "raise":
+            raise error
+        return self._kept(Judgement(of, self.grading.grader.name, None, asked_hash, why=why[:WHY_CHARS_MAX]))
+
+    def _kept(self, judgement: Judgement) -> Judgement:
+        self.judgements.append(judgement)
+        return judgement
+
+    def _limit(self) -> str | None:
+        grading = self.grading
+        if self.calls >= grading.calls_max:
+            return f"the limit of {grading.calls_max} calls is reached"
+        if grading.cost_usd_max is not None and self.cost_usd >= grading.cost_usd_max:
+            return f"the limit of {grading.cost_usd_max:g} USD is reached"
+        return None
+
+    # -- facts ----------------------------------------------------------------------------------------
+
+    def look_at(self, report: FGFCReport, documents: Sequence[SourceText]) -> FGFCReport:
+        """The report with what the grader says of every unit, those without a quote too, and decides where it may."""
+        passages = Passages([each.text for each in documents])
+        units = [self._unit(unit, passages) for unit in report.units or ()]
+        verdicts = Counter(unit.verdict for unit in units)
+        overall = {
+            **(report.overall.to_wire() if report.overall is not None else {}),
+            "supported": verdicts["SUPPORTED"],
+            "refuted": verdicts["REFUTED"],
+            "nei": verdicts["NOT_ENOUGH_INFO"],
+        }
+        plain = report.to_wire() | {
+            "units": [unit.to_wire() for unit in units],
+            "overall": FGFCOverall.from_wire(overall).to_wire(),
+            "grader": {"name": self.grading.grader.name, "decides": self.grading.decides, "calls": self.calls},
+        }
+        return FGFCReport.from_wire(plain)
+
+    def _unit(self, unit: FGFCUnit, passages: Passages) -> FGFCUnit:
+        text = unit.text or ""
+        if not text.strip():
+            return unit
+        judged = self.judge_claim(unit.unit_id or "", text, passages.near(text, self.grading.passage_chars_max))
+        own, graded = unit.verdict, self._verdict(judged)
+        decides = self.grading.decides == "always" or (self.grading.decides == "unknown" and own == "NOT_ENOUGH_INFO")
+        plain = unit.to_wire()
+        plain["judgement"] = judged.to_dict() | {
+            "decided": bool(decides and graded),
+            "disagrees": graded is not None and graded != own,
+        }
+        if graded is None:
+            if decides and self.grading.on_failure == "unknown" and own != "NOT_ENOUGH_INFO":
+                plain |= {"verdict": "NOT_ENOUGH_INFO", "justification": f"the grader did not decide: {judged.why}"}
+        elif decides and graded != own:
+            words = f"the grader {judged.grader} gives {judged.score:.2f}; by the rules {own}: {unit.justification}"
+            plain |= {"verdict": graded, "justification": words}
+            if graded == "SUPPORTED":
+                plain |= {"error_type": None, "correction": None}
+        return FGFCUnit.from_wire(plain)
+
+    def _verdict(self, judged: Judgement) -> Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"] | None:
+        if judged.score is None:
+            return None
+        if judged.score >= self.grading.supports_from:
+            return "SUPPORTED"
+        return "REFUTED" if judged.score <= self.grading.refutes_to else "NOT_ENOUGH_INFO"
+
+
+class Passages:
+    """The paragraphs of the documents, found by the words of a claim; whole, in their order."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._all = [part for text in texts for part in text.split("\n\n") if part.strip()]
+        self._holding: dict[str, list[int]] = defaultdict(list)
+        for at, part in enumerate(self._all):
+            for word in dict.fromkeys(answer_tokens(part).all):
+                self._holding[word].append(at)
+
+    def near(self, claim: str, chars_max: int) -> list[str]:
+        """As many whole paragraphs as fit, those first that share rare words; the nearest is cut where it does not."""
+        if sum(map(len, self._all)) <= chars_max:
+            return list(self._all)
+        scores: dict[int, float] = dict.fromkeys(range(len(self._all)), 0.0)
+        for word in dict.fromkeys(answer_tokens(claim).all):
+            held = self._holding.get(word, ())
+            for at in held:
+                scores[at] += 1 / len(held)
+        ranked = sorted(scores, key=lambda at: (-scores[at], at))
+        kept, left = [], chars_max
+        for at in ranked:
+            if len(self._all[at]) <= left:
+                kept.append(at)
+                left -= len(self._all[at])
+        return [self._all[at] for at in sorted(kept)] or [self._all[ranked[0]][:chars_max]]

@@ -1,0 +1,1 @@
+"""Graders that reach outside: a server, or a classifier of the caller's."""
