@@ -93,8 +93,8 @@ _OPPOSITES_TEXT = (
     "allowed banned|confirmed denied|arrived departed|built demolished|created destroyed|attacked defended|"
     "expanded reduced|succeeded failed|accelerated slowed|strengthened weakened|remembered forgot|loved hated|"
     "installed removed|published withdrew|increase decrease|increases decreases|higher lower|largest smallest|"
-    "more fewer|first last|before after|oldest youngest|highest lowest|best worst|north south|east west|northern southern|"
-    "eastern western|early late|earlier later|major minor|male female|men women|husband wife|son daughter|"
+    "more fewer|first last|before after|oldest youngest|highest lowest|best worst|north south|east west|"
+    "northern southern|eastern western|early late|earlier later|major minor|male female|men women|husband wife|son daughter|"
     "father mother|brother sister"
 )
 _OPPOSITES = {one: two for pair in _OPPOSITES_TEXT.split("|") for one, two in (pair.split(), reversed(pair.split()))}
