@@ -94,8 +94,8 @@ _OPPOSITES_TEXT = (
     "expanded reduced|succeeded failed|accelerated slowed|strengthened weakened|remembered forgot|loved hated|"
     "installed removed|published withdrew|increase decrease|increases decreases|higher lower|largest smallest|"
     "more fewer|first last|before after|oldest youngest|highest lowest|best worst|north south|east west|"
-    "northern southern|eastern western|early late|earlier later|major minor|male female|men women|husband wife|son daughter|"
-    "father mother|brother sister"
+    "northern southern|eastern western|early late|earlier later|major minor|male female|men women|husband wife|"
+    "son daughter|father mother|brother sister"
 )
 _OPPOSITES = {one: two for pair in _OPPOSITES_TEXT.split("|") for one, two in (pair.split(), reversed(pair.split()))}
 _SYMMETRIC_TEXT = "married met divorced shared became remained met joined fought beat faced"

@@ -35,12 +35,10 @@ from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.mcp.callers import CallerScope
 from muniment.surfaces.mcp.settings import McpSettings
 from muniment.surfaces.mcp.streamable import PATH, mcp_app, place_asked
-from muniment.surfaces.settings import Settings
+from muniment.surfaces.settings import load_settings
 
 MODES = ("legacy", "auto")
-STORE = Settings(
-    db="", tenant="default", user="ana", agent="support", durability="normal", embedder="none", tokens="auto", policy={}
-)
+STORE = load_settings({"db": "", "tenant": "default", "user": "ana", "agent": "support"}, {})
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
