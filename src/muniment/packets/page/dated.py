@@ -14,7 +14,7 @@ from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
-__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_named", "day_words", "has_dates", "undated"]
+__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_named", "day_words", "has_dates", "time_words", "undated"]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
@@ -47,7 +47,7 @@ def dated(text: str, said_at: str | None) -> str:
     if said is None or not said_times(text, said):
         return text
     notes = [
-        f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {_told(window)})"
+        f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {time_words(window)})"
         for start, end, window in _first_of_each(text, said)
     ]
     return f"{text}{_BEHIND}{'; '.join(notes)}"
@@ -74,7 +74,8 @@ def _first_of_each(text: str, said: date) -> list[tuple[int, int, Window]]:
     return list(found.values())[:NOTES_MAX]
 
 
-def _told(window: Window) -> str:
+def time_words(window: Window) -> str:
+    """A stretch of time as it was named: `8 May 2023`, `week of 8 May 2023`, `May 2023`."""
     first, last = window.start, window.end
     match window.grain:
         case "year":
