@@ -149,6 +149,23 @@ def test_every_wording_tells_every_quote_unless_it_is_to_tell_fewer() -> None:
     assert told(build, Wording()) == build.text
 
 
+def test_days_in_digits_are_the_same_days() -> None:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="user", session_id="talk")
+        run.observe("user", "I went to the lake last weekend, and yesterday to the dentist.", ts="2023-05-10T09:00:00Z")
+        build = mem.run(user_id="user", session_id="asking").compose("responder", query="Who went to the lake?")
+    words, digits = build.text, told(build, Wording(day="iso heading", notes="iso"))
+    for in_words, in_digits in (
+        ("10 May 2023:", "2023-05-10:"),
+        ("last weekend (= weekend of 6 May 2023)", "last weekend (= weekend of 2023-05-06)"),
+        ("yesterday (= 9 May 2023)", "yesterday (= 2023-05-09)"),
+    ):
+        assert in_words in words
+        assert in_digits in digits
+        words = words.replace(in_words, in_digits)
+    assert words == digits
+
+
 # -- asking -------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,17 @@ from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
-__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_named", "day_words", "has_dates", "time_words", "undated"]
+__all__ = [
+    "MONTHS",
+    "NOTES_MAX",
+    "dated",
+    "day_named",
+    "day_words",
+    "has_dates",
+    "named_times",
+    "time_words",
+    "undated",
+]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
@@ -48,7 +58,7 @@ def dated(text: str, said_at: str | None) -> str:
         return text
     notes = [
         f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {time_words(window)})"
-        for start, end, window in _first_of_each(text, said)
+        for start, end, window in named_times(text, said)
     ]
     return f"{text}{_BEHIND}{'; '.join(notes)}"
 
@@ -66,8 +76,8 @@ def has_dates(text: str, said_at: str | None) -> bool:
     return dated(text, said_at) != undated(text)
 
 
-def _first_of_each(text: str, said: date) -> list[tuple[int, int, Window]]:
-    """A time that is named twice is told once."""
+def named_times(text: str, said: date) -> list[tuple[int, int, Window]]:
+    """The times of which `dated` tells, by where they stand; one that is named twice is told once."""
     found: dict[Window, tuple[int, int, Window]] = {}
     for start, end, window in said_times(text, said):
         found.setdefault(window, (start, end, window))
