@@ -3,7 +3,7 @@
     python -m benchmarks.answers                                     on a CPU: 60 questions in three arms, resumable
     python -m benchmarks.answers prompts --out P.jsonl.gz [--wordings] [--whole] [--vectors V.npz | --embedder minilm]
     python benchmarks/answers_torch.py --model M.gguf --name NAME --prompts P.jsonl.gz --out A.jsonl     with a GPU
-    python -m benchmarks.answers score --prompts P.jsonl.gz … --answers A.jsonl … [--file NAME]
+    python -m benchmarks.answers score --prompts P.jsonl.gz … --answers A.jsonl … [--file NAME] [--every]
 
 Prompts, answers and figures are three stages, each kept in a file: an answer belongs to the hash of its prompt, is
 asked once, and is used wherever the same prompt stands. `benchmarks.answers_prompts` explains the arms, `answers_sets`
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from benchmarks.answers_prompts import Near, Prompt, prompts_of, read_prompts, write_prompts
 from benchmarks.answers_server import MODELS, Missing, ask, environment, serving, weights
 from benchmarks.answers_sets import CHOOSING, SETS, asked_of
-from benchmarks.answers_table import HALVES, answered, read_answers, rows_of
+from benchmarks.answers_table import HALVES, answered, kept_of, read_answers, rows_of
 from benchmarks.answers_torch import answered_keys
 from benchmarks.data import default_data, pooled
 from benchmarks.harness import report
@@ -121,7 +121,9 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
     for model, held in sorted(read_answers(answers).items()):
         scored = answered(options.data, prompts, held)
         for half in HALVES:
-            rows |= {f"{model}, {half}: {name}": _short(name, row) for name, row in rows_of(scored, half).items()}
+            table = rows_of(scored, half)
+            kept = table if options.every else kept_of(table, half, is_main=model == options.model)
+            rows |= {f"{model}, {half}: {name}": row for name, row in kept.items()}
     if not rows:
         sys.exit("no prompt has an answer")
     corrected = [each for name in SETS for each in asked_of(options.data, name).corrected]
@@ -134,18 +136,6 @@ def _report(options: argparse.Namespace, prompts: Sequence[Prompt], answers: Seq
         "vectors": any(prompt.arm.startswith("vectors") for prompt in prompts),
     }
     report("answers", rows, told, file)
-
-
-_CHOSEN_BY = (
-    "questions", "unanswerable", "prompt_tokens", "f1", "f1_plain", "contains", "answerable_declined",
-    "unanswerable_declined", "cites", "right_of_citing", "ours_512_less_this", "interval",
-)  # fmt: skip
-
-
-def _short(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Of a wording, what it was chosen by."""
-    is_wording = ", wording " in name
-    return {field: value for field, value in row.items() if not is_wording or field in _CHOSEN_BY}
 
 
 def main() -> None:
@@ -162,7 +152,10 @@ def main() -> None:
     parser.add_argument("--prompts", type=Path, nargs="*", default=[])
     parser.add_argument("--answers", type=Path, nargs="*", default=[])
     parser.add_argument("--file", default="answers", help="the name of the result file")
-    parser.add_argument("--model", choices=sorted(MODELS), default="qwen2.5-coder-1.5b")
+    parser.add_argument(
+        "--model", choices=sorted(MODELS), default="qwen2.5-coder-1.5b", help="is asked; of others, no more than a mean"
+    )
+    parser.add_argument("--every", action="store_true", help="write every figure, not what the pages tell alone")
     parser.add_argument("--seconds", type=float, default=7_200.0, help="on a CPU: no question is asked after so many")
     parser.add_argument("--scratch", type=Path)
     options = parser.parse_args()

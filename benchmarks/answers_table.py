@@ -19,13 +19,14 @@ from benchmarks.answers_score import Score, score
 from benchmarks.answers_sets import asked_of, is_choosing, traps_of
 from benchmarks.data import Question
 
-__all__ = ["MEAN", "Answer", "Answered", "answered", "read_answers", "rows_of"]
+__all__ = ["MEAN", "Answer", "Answered", "answered", "kept_of", "read_answers", "rows_of"]
 
 MEAN = "mean of the sets"
 REFERENCE = "ours 512"
 """The arm that every other one is compared with."""
 DRAWS, SEED = 2_000, 11
 HALVES = ("judging", "choosing")
+_WORDING = "wording "
 
 
 class Answer(NamedTuple):
@@ -194,3 +195,38 @@ def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for name in _MEANT
         if all(name in row for row in rows)
     }
+
+
+# -- what is written down -----------------------------------------------------------------------------
+
+_OF_AN_ARM = (
+    "questions", "unanswerable", "prompt_tokens", "gold_in", "f1", "f1_plain", "answerable_declined",
+    "unanswerable_declined", "trapped", "cites", "right_of_citing", "ours_512_less_this", "interval",
+)  # fmt: skip
+_OF_A_WORDING = ("f1", "f1_plain", "answerable_declined", "unanswerable_declined", "cites", "right_of_citing")
+
+
+def kept_of(table: Mapping[str, Mapping[str, Any]], half: str, *, is_main: bool) -> dict[str, dict[str, Any]]:
+    """What the pages tell of a model's table: its arms set by set on the judging half, else a row for each arm or
+    wording with the means of the sets and the F1 of each. Of a model that has no more than a veto, its mean F1.
+    """
+    arms: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, row in table.items():
+        held, _, arm = name.partition(", ")
+        arms.setdefault(arm, {})[held] = row
+    kept: dict[str, dict[str, Any]] = {}
+    for arm, rows in arms.items():
+        if is_main and half == "judging" and not arm.startswith(_WORDING):
+            kept |= {f"{name}, {arm}": _some(row, _OF_AN_ARM) for name, row in rows.items()}
+        elif is_main:
+            sets = {name: row for name, row in rows.items() if name != MEAN}
+            f1s = {name: row["f1"] for name, row in sets.items() if "f1" in row}
+            asked = sum(row["questions"] for row in sets.values())
+            kept[arm] = {"questions": asked, **f1s, **_some(rows.get(MEAN, {}), _OF_A_WORDING)}
+        elif MEAN in rows:
+            kept[arm] = _some(rows[MEAN], ("f1",))
+    return kept
+
+
+def _some(row: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    return {field: row[field] for field in fields if field in row}

@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import NamedTuple
 
 from muniment.core.text.stretches import Window
-from muniment.core.text.times.said_when import said_times
 from muniment.packets.builds import Build
-from muniment.packets.page.dated import dated, day_heading, day_of, undated
+from muniment.packets.page.dated import dated, day_heading, day_named, day_of, named_times, time_words, undated
 from muniment.packets.page.layout import NOT_FOUND_LINES, Quoted, Sheet, sheet_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, quoted
 from muniment.packets.page.opening import PREAMBLE, today_line
@@ -25,10 +23,6 @@ from muniment.packets.rendering import NOT_SAID, REMINDER
 
 __all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "numbers_of", "told"]
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 _SCORE = re.compile(r"quote:(\S+) score=(\S+)")
 
 
@@ -42,7 +36,7 @@ class Wording:
     """`first`: behind the preamble. `last`: the last line of the packet. `none`."""
     title: str = "## Said"
     day: str = "heading"
-    """`heading`: as the product has it. `long heading`: 8 May 2023. `line`, `long line`, `iso line`: on every line."""
+    """`heading`: as the product has it. `iso heading`: 2023-05-08. `line`, `iso line`: on every line."""
     marks: str = "first"
     """`first` on the line, `last` on it, or `none`."""
     order: str = "page"
@@ -50,7 +44,7 @@ class Wording:
     superseded: str = "note"
     """`note`: as the product has it. `none`, `drop` (the line), `outdated`: that word in place of `superseded`."""
     notes: str = "behind"
-    """Of days that are named: `behind` the quote, `before` it, `inline`, `long` behind it, or `none`."""
+    """Of days that are named: `behind` the quote, `iso` behind it, `before` it, `inline`, or `none`."""
     not_found: str = "heading"
     """`heading`, `none`, `last`: a line at the end, `both`, `alone`: and no quotes, `order`: a heading that tells what
     to answer, `order alone`."""
@@ -91,9 +85,8 @@ PLAIN: tuple[Wording, ...] = (
     ),
     Wording("no today", today="none"),
     Wording("day on every line", day="line"),
-    Wording("long day on every line", day="long line"),
     Wording("iso day on every line", day="iso line"),
-    Wording("long day headings", day="long heading"),
+    Wording("iso day headings", day="iso heading"),
     Wording("no marks", marks="none"),
     Wording("marks last", marks="last"),
     Wording("oldest first", order="time"),
@@ -106,8 +99,8 @@ PLAIN: tuple[Wording, ...] = (
     Wording("outdated", superseded="outdated"),
     Wording("days not resolved", notes="none"),
     Wording("days resolved inline", notes="inline"),
-    Wording("days resolved in long form", notes="long"),
-    Wording("days resolved inline, long day headings", notes="inline", day="long heading"),
+    Wording("days resolved in digits", notes="iso"),
+    Wording("days in digits", notes="iso", day="iso heading"),
     Wording("closing", closing="Answer from the lines above."),
     Wording("closing on names", closing="Answer from the lines above; mind who said what, and when."),
     Wording("nothing found: not told", not_found="none", missing=""),
@@ -126,16 +119,16 @@ PLAIN: tuple[Wording, ...] = (
     Wording("instruction after the question", instruction="user"),
     Wording(
         "together: plain", preamble=("These are lines from earlier conversations.",), marks="none", notes="inline",
-        day="long heading", not_found="last",
+        not_found="last",
     ),
     Wording(
         "together: one line, time", preamble=PREAMBLE[:1], order="time", notes="inline", not_found="last",
     ),
     Wording(
-        "together: one line, dated lines", preamble=PREAMBLE[:1], day="long line", notes="inline", not_found="last",
+        "together: one line, dated lines", preamble=PREAMBLE[:1], day="line", notes="inline", not_found="last",
     ),
     Wording(
-        "together: one line, best last", preamble=PREAMBLE[:1], day="long line", order="best last", notes="inline",
+        "together: one line, best last", preamble=PREAMBLE[:1], day="line", order="best last", notes="inline",
         not_found="last", share=0.03,
     ),
 )  # fmt: skip
@@ -308,7 +301,7 @@ def _body(lines: Sequence[_Line], wording: Wording) -> Iterator[str]:
         own = day_of(line.quote.ts)
         if wording.day.endswith("heading") and own != day:
             day = own
-            yield f"{_long_day(day)}:" if wording.day == "long heading" else day_heading(day)
+            yield f"{day}:" if wording.day == "iso heading" else day_heading(day)
         yield _line(line, wording, own)
 
 
@@ -318,8 +311,6 @@ def _line(line: _Line, wording: Wording, day: str) -> str:
     match wording.day:
         case "line":
             said = f"{day_heading(day)} {said}"
-        case "long line":
-            said = f"{_long_day(day)}, {said}"
         case "iso line":
             said = f"{day} {said}"
     match wording.marks:
@@ -328,14 +319,6 @@ def _line(line: _Line, wording: Wording, day: str) -> str:
         case "last":
             return f"- {said} {line.mark}"
     return f"- {said}"
-
-
-def _long_day(day: str) -> str:
-    try:
-        when = date.fromisoformat(day)
-    except ValueError:
-        return day
-    return f"{when.day} {_MONTHS[when.month - 1]} {when.year}"
 
 
 # -- days that are named ------------------------------------------------------------------------------
@@ -351,38 +334,31 @@ def _resolved(quote: Quoted, notes: str) -> str:
         return dated(quote.text, quote.said_at)
     if notes == "before":
         return undated(quote.text)
-    try:
-        said = date.fromisoformat(quote.said_at[:10]) if quote.said_at else None
-    except ValueError:
-        said = None
+    said = day_named(quote.said_at[:10]) if quote.said_at else None
     if notes == "none" or said is None:
         return quote.text
-    found: dict[Window, tuple[int, int]] = {}
-    for start, end, window in said_times(quote.text, said):
-        found.setdefault(window, (start, end))
-    times = [(*place, window) for window, place in found.items()][:3]
-    if notes == "long":
-        behind = "; ".join(f"{quote.text[start:end]} = {_long(window)}" for start, end, window in times)
-        return f"{quote.text} ({behind})" if behind else quote.text
+    times = named_times(quote.text, said)
+    if notes == "iso":
+        behind = "; ".join(f"{quote.text[start:end]} (= {_digits(window)})" for start, end, window in times)
+        return f"{quote.text} | {behind}" if behind else quote.text
     text = quote.text
     for _, end, window in sorted(times, key=lambda time: -time[1]):
-        text = f"{text[:end]} ({_long(window)}){text[end:]}"
+        text = f"{text[:end]} ({time_words(window)}){text[end:]}"
     return text
 
 
-def _long(window: Window) -> str:
-    start, end = window.start, window.end
-    month = f"{_MONTHS[start.month - 1]} {start.year}"
+def _digits(window: Window) -> str:
+    """A stretch of time as the product would tell it, had its days no words."""
+    first, last = window.start.isoformat(), window.end.isoformat()
     match window.grain:
         case "year":
-            return str(start.year)
+            return first[:4]
         case "month":
-            return month
+            return first[:7]
         case "season":
-            return f"{month} to {_MONTHS[end.month - 1]} {end.year}"
+            return f"{first[:7]} to {last[:7]}"
         case "week":
-            return f"week of {_long_day(start.isoformat())}"
-    if start == end:
-        return _long_day(start.isoformat())
-    days = f"{_long_day(start.isoformat())} to {_long_day(end.isoformat())}"
-    return f"weekend of {_long_day(start.isoformat())}" if (end - start).days == 1 else days
+            return f"week of {first}"
+    if first == last:
+        return first
+    return f"weekend of {first}" if (window.end - window.start).days == 1 else f"{first} to {last}"

@@ -20,6 +20,7 @@ PAGES = (
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
+    "docs/decisions/0017-answers.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -359,7 +360,127 @@ def chains(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+ANSWERS_MODEL, ANSWERS_VETO = "qwen2.5-coder-1.5b", "smollm2-135m"
+ANSWERS_SETS = ("locomo", "longmemeval", "beam_100k")
+ANSWERS_MEAN = "mean of the sets"
+ANSWERS_ARMS = (
+    "nothing",
+    "vectors 512",
+    "vectors 1024",
+    "bm25 512",
+    "bm25 1024",
+    "ours 256",
+    "ours 512",
+    "ours 1024",
+    "whole",
+    "ours 512 citing",
+    "gold",
+)
+"""The arms of `benchmarks.answers`, as they are shown."""
+
+
+def _short(value: float) -> str:
+    """.455, as shares stand in the tables of decision 0017."""
+    return f"{value:.3f}".removeprefix("0")
+
+
+def answers(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What a real model answers over our packets, beside other contexts, on the half that chose nothing."""
+    rows = {arm: results[f"{ANSWERS_MODEL}, judging: locomo, {arm}"] for arm in ANSWERS_ARMS}
+    f1 = {arm: f"{row['f1']:.3f}" for arm, row in rows.items()}
+    return [
+        f"A model of 1.5 billion parameters (Qwen2.5-Coder), asked {rows['ours 512']['questions']} of LoCoMo's"
+        " questions on histories that had no part in choosing, answers with a token F1 of"
+        f" {f1['ours 256']} over 256 of our tokens and {f1['ours 512']} over 512, {f1['bm25 1024']} over 1,024 of BM25,"
+        f" {f1['whole']} over the whole conversation ({rows['whole']['questions']} of the questions) and {f1['gold']}"
+        " over the gold turns alone"
+        " ([how](docs/decisions/0017-answers.md), `python -m benchmarks.answers`)."
+    ]
+
+
+def answers_arms(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every arm on the judging half."""
+    lines = [
+        "| arm | prompt tokens | gold turns in | LoCoMo F1 (plain) | LongMemEval | BEAM | mean"
+        " | ours 512 less this, LoCoMo |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for arm in ANSWERS_ARMS:
+        rows = [results.get(f"{ANSWERS_MODEL}, judging: {name}, {arm}") for name in (*ANSWERS_SETS, ANSWERS_MEAN)]
+        first, over = rows[0] or {}, rows[-1] or rows[0] or {}
+        shown = f"whole conversation ({first['questions']} questions of LoCoMo)" if arm == "whole" else arm
+        f1s = [_short(row["f1"]) if row else "–" for row in rows]
+        f1s[0] += f" ({_short(first['f1_plain'])})"
+        less = "–"
+        if "interval" in first:
+            low, high = first["interval"]
+            less = f"{first['ours_512_less_this']:+.3f} [{low:+.3f}, {high:+.3f}]"
+        told = f"{over['prompt_tokens']:,.0f} | {_short(over['gold_in'])}"
+        lines.append(f"| {shown} | {told} | {' | '.join(f1s)} | {less} |")
+    return lines
+
+
+def answers_days(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What spoke for days in words, on the choosing half."""
+
+    def told(wording: str) -> str:
+        row = results[f"{ANSWERS_MODEL}, choosing: wording {wording}"]
+        return f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
+
+    return [
+        f"On the choosing half (mean of the sets, plain F1 in brackets): headings in words {told('long day headings')},"
+        f" notes in words {told('days resolved in long form')}, the product of that time, with days in digits,"
+        f" {told('product')}."
+    ]
+
+
+def answers_citing(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every way of asking for citations, on both halves, as the first model followed it."""
+    lines = ["| citing, Qwen | half | questions | cite | of these cite a gold turn | F1 |", "|---|---|---|---|---|---|"]
+    for half in ("choosing", "judging"):
+        rows = {}
+        for name, row in results.items():
+            wording = name.removeprefix(f"{ANSWERS_MODEL}, {half}: wording ")
+            if wording.startswith("citing: ") and "f1" in row:
+                rows[wording] = row
+        ours = results.get(f"{ANSWERS_MODEL}, {half}: ours 512 citing")
+        if ours is None:
+            ours = dict(results[f"{ANSWERS_MODEL}, {half}: {ANSWERS_MEAN}, ours 512 citing"])
+            sets = (results[f"{ANSWERS_MODEL}, {half}: {name}, ours 512 citing"] for name in ANSWERS_SETS)
+            ours["questions"] = sum(row["questions"] for row in sets)
+        best = sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0]))
+        for shown, row in (("ours 512 citing", ours), *best):
+            shares = " | ".join(_short(row[key]) for key in ("cites", "right_of_citing", "f1"))
+            lines.append(f"| {shown} | {half} | {row['questions']} | {shares} |")
+    return lines
+
+
+def answers_wordings(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every wording without citations, best first."""
+    lines = [
+        "| wording (choosing half, 512 tokens) | Qwen LoCoMo | LongMemEval | BEAM | mean (plain) | SmolLM2 mean |",
+        "|---|---|---|---|---|---|",
+    ]
+    opening = f"{ANSWERS_MODEL}, choosing: wording "
+    rows = {
+        name.removeprefix(opening): row
+        for name, row in results.items()
+        if name.startswith(opening) and "f1" in row and not name.startswith(f"{opening}citing")
+    }
+    for shown, row in sorted(rows.items(), key=lambda each: (-each[1]["f1"], each[0])):
+        sets = " | ".join(_short(row[name]) for name in ANSWERS_SETS)
+        other = results[f"{ANSWERS_VETO}, choosing: wording {shown}"]
+        mean = f"{_short(row['f1'])} ({_short(row['f1_plain'])})"
+        lines.append(f"| {shown} | {sets} | {mean} | {_short(other['f1'])} |")
+    return lines
+
+
 RENDERERS = {
+    "answers": answers,
+    "answers_arms": answers_arms,
+    "answers_days": answers_days,
+    "answers_citing": answers_citing,
+    "answers_wordings": answers_wordings,
     "trajectories": trajectories,
     "serve": serve,
     "ledger": ledger,
@@ -379,7 +500,13 @@ RENDERERS = {
 }
 
 
-SOURCES = {"recall_left_out": "recall_pool"}
+SOURCES = {
+    "recall_left_out": "recall_pool",
+    "answers_arms": "answers",
+    "answers_days": "answers",
+    "answers_citing": "answers",
+    "answers_wordings": "answers",
+}
 """The result files of blocks that are not called like theirs."""
 
 

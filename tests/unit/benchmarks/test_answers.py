@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from benchmarks.answers_prompts import Prompt, prompts_of, read_prompts, write_prompts
 from benchmarks.answers_sets import asked_of
-from benchmarks.answers_table import Answer, answered, interval, read_answers, rows_of
+from benchmarks.answers_table import Answer, answered, interval, kept_of, read_answers, rows_of
 from benchmarks.answers_torch import answered_keys, batches, joined_model
 from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, told
 
@@ -149,6 +149,23 @@ def test_every_wording_tells_every_quote_unless_it_is_to_tell_fewer() -> None:
     assert told(build, Wording()) == build.text
 
 
+def test_days_in_digits_are_the_same_days() -> None:
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="user", session_id="talk")
+        run.observe("user", "I went to the lake last weekend, and yesterday to the dentist.", ts="2023-05-10T09:00:00Z")
+        build = mem.run(user_id="user", session_id="asking").compose("responder", query="Who went to the lake?")
+    words, digits = build.text, told(build, Wording(day="iso heading", notes="iso"))
+    for in_words, in_digits in (
+        ("10 May 2023:", "2023-05-10:"),
+        ("last weekend (= weekend of 6 May 2023)", "last weekend (= weekend of 2023-05-06)"),
+        ("yesterday (= 9 May 2023)", "yesterday (= 2023-05-09)"),
+    ):
+        assert in_words in words
+        assert in_digits in digits
+        words = words.replace(in_words, in_digits)
+    assert words == digits
+
+
 # -- asking -------------------------------------------------------------------------------------------
 
 
@@ -202,6 +219,27 @@ def test_rows_count_answers_and_declines_apart(data: Path, prompts: list[Prompt]
     line = {"key": key, "model": "m", "answer": answer.text, "prompt_tokens": 10, "seconds": 0.5}
     out.write_text(json.dumps(line) + "\n" + json.dumps(line)[:20])
     assert read_answers([out]) == {"m": {key: answer}}
+
+
+def test_what_is_written_down_is_what_the_pages_tell() -> None:
+    row = {"questions": 3, "f1": 0.5, "seconds": 1.0, "cites": 1.0, "interval": [0.1, 0.2]}
+    mean = {"f1": 0.4, "f1_plain": 0.3, "gold_in": 1.0}
+    table = {
+        "locomo, gold": row, "beam_100k, gold": row, "mean of the sets, gold": mean,
+        "locomo, wording a, b": row, "beam_100k, wording a, b": row, "mean of the sets, wording a, b": mean,
+        "locomo, wording of one set": row,
+    }  # fmt: skip
+    short = {"questions": 6, "locomo": 0.5, "beam_100k": 0.5, "f1": 0.4, "f1_plain": 0.3}
+    alone = {"questions": 3, "locomo": 0.5}
+    assert kept_of(table, "choosing", is_main=True) == {
+        "gold": short, "wording a, b": short, "wording of one set": alone,
+    }  # fmt: skip
+    held = {field: value for field, value in row.items() if field != "seconds"}
+    assert kept_of(table, "judging", is_main=True) == {
+        "locomo, gold": held, "beam_100k, gold": held, "mean of the sets, gold": mean,
+        "wording a, b": short, "wording of one set": alone,
+    }  # fmt: skip
+    assert kept_of(table, "judging", is_main=False) == {"gold": {"f1": 0.4}, "wording a, b": {"f1": 0.4}}
 
 
 def test_an_interval_holds_the_mean_and_is_the_same_again() -> None:

@@ -29,6 +29,12 @@ from muniment.verify.evals.answers import (
         ("No.", "no"),
         ("She lives in Berlin [3].", "she lives in berlin"),
         ("２０２３年5月7日", "2023-05-07"),
+        ("Luna and Oliver", "Luna, Oliver"),
+        ("James's cat", "James cat"),
+        ("Ross’s 1990s", "Ross 1990s"),
+        ("$75.00", "75"),
+        ("a 50mm lens", "50mm lens"),
+        ("Apr 3rd", "3 April"),
     ],
 )
 def test_ways_of_writing_one_thing_are_one(one: str, other: str) -> None:
@@ -46,6 +52,9 @@ def test_ways_of_writing_one_thing_are_one(one: str, other: str) -> None:
         ("yes", "no", 0.0),
         ("dog dog dog", "dog", 0.5),
         ("北京市", "北京", 0.8),
+        ("Luna and Oliver", "Two cats and a dog", 0.0),
+        ("50mm lens", "5 0mm", 0.0),
+        ("50mm", "70-200mm", 0.0),
     ],
 )
 def test_f1_is_what_two_texts_share(answer: str, expected: str, f1: float) -> None:
@@ -104,6 +113,14 @@ def test_what_does_not_stand_there_does_not(text: str, expected: str) -> None:
         "It cannot be determined from the context.",
         "Nothing in the evidence says so.",
         "I'm not sure.",
+        "No, not mentioned.",
+        "The answer is: not mentioned.",
+        "Answer: unknown",
+        "Sorry, not stated.",
+        "John's financial status is unknown.",
+        "Her age remains unclear from the conversation.",
+        "I'm sorry, but I am not able to provide that.",
+        "I'm unable to answer this.",
         "Das weiß ich nicht.",
         "No se menciona.",
         "文中未提及。",
@@ -126,6 +143,15 @@ def test_an_answer_that_says_it_is_not_known_declines(answer: str) -> None:
         "He has no data plan.",
         "Berlin. I don't know more than that.",
         "Nothing was bought.",
+        "[4]",
+        "[1], [2]",
+        "A",
+        "He painted The Unknown Soldier.",
+        "The grave is unknown ground to her",
+        "I'm unable to swim, she said.",
+        "I'm sorry for your loss.",
+        "A notable mention",
+        "No sugar",
     ],
 )
 def test_an_answer_that_answers_does_not(answer: str) -> None:
@@ -140,6 +166,8 @@ def test_citations_are_held_against_what_was_expected() -> None:
     assert (wrong.any, wrong.known, wrong.right, wrong.recall) == (True, True, False, 0.0)
     made_up = judge_citations("She lives in Berlin [9].", marks, ["evt_b"])
     assert (made_up.any, made_up.known, made_up.right, made_up.recall) == (True, False, False, 0.0)
+    assert [each.unknown for each in (right, wrong, made_up)] == [False, False, True]
+    assert judge_citations("Berlin [2] [9]", marks, ["evt_b"]) == (True, True, True, True, 1.0)
     assert not judge_citations("Berlin", marks, ["evt_b"]).any
 
 

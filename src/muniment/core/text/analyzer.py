@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from functools import cache, partial
 from hashlib import blake2b
 from itertools import chain, pairwise
@@ -24,6 +25,7 @@ __all__ = [
     "NUMBER_WORDS",
     "analyze",
     "ascii_words",
+    "date_at",
     "day_term",
     "irregular_forms",
     "korean_particles",
@@ -367,24 +369,15 @@ def take_dates(folded: str, terms: list[str]) -> str:
     """Add the terms of the dates written out in a folded text; what is returned has them cut out."""
 
     def take(match: re.Match[str]) -> str:
-        found = match.groupdict()
-        if found["mark"]:
-            read = month_and_day(int(found["one"]), int(found["two"]), found["mark"])
-            if read is None:
-                return match[0]
-            found["iso_m"], found["iso_d"], found["iso_y"] = *map(str, read), found["yn"]
-        month_text = found["iso_m"] or found["m1"] or found["m2"] or found["m3"] or found["zm"]
-        month = MONTHS.get(month_text) or (int(month_text) if month_text.isdecimal() else 0)
-        day_text = found["iso_d"] or found["d1"] or found["d2"] or found["zd"]
-        day = int(day_text) if day_text else 0
-        if not 1 <= month <= 12 or day > 31 or (day_text and not day):
+        read = _read_date(match)
+        if read is None:
             return match[0]
-        year = found["iso_y"] or found["y1"] or found["y2"] or found["y3"] or found["zy"]
+        year, month, day = read
         terms.append(month_term(month))
         if day:
             terms.append(day_term(month, day))
-        if year:
-            terms.append(year_term(int(year)))
+        if year is not None:
+            terms.append(year_term(year))
         return " "
 
     if _DIGIT.search(folded):  # but for a month alone, every date has one
@@ -392,6 +385,36 @@ def take_dates(folded: str, terms: list[str]) -> str:
     for plain, ambiguous in _BARE_MONTH.findall(folded):
         terms.append(month_term(MONTHS[plain or ambiguous]))
     return folded
+
+
+def _read_date(match: re.Match[str]) -> tuple[int | None, int, int] | None:
+    """Year, month and day (0 where a month is meant) of a date written out; None where it is no date."""
+    found = match.groupdict()
+    if found["mark"]:
+        read = month_and_day(int(found["one"]), int(found["two"]), found["mark"])
+        if read is None:
+            return None
+        found["iso_m"], found["iso_d"], found["iso_y"] = *map(str, read), found["yn"]
+    month_text = found["iso_m"] or found["m1"] or found["m2"] or found["m3"] or found["zm"]
+    month = MONTHS.get(month_text) or (int(month_text) if month_text.isdecimal() else 0)
+    day_text = found["iso_d"] or found["d1"] or found["d2"] or found["zd"]
+    day = int(day_text) if day_text else 0
+    if not 1 <= month <= 12 or day > 31 or (day_text and not day):
+        return None
+    year = found["iso_y"] or found["y1"] or found["y2"] or found["y3"] or found["zy"]
+    return int(year) if year else None, month, day
+
+
+def date_at(folded: str, start: int) -> tuple[date, int] | None:
+    """The day of a year that is written out from this place of a folded text on, and where that ends."""
+    match = _DATE.match(folded, start)
+    read = _read_date(match) if match is not None else None
+    if match is None or read is None:
+        return None
+    try:
+        return date(read[0] or 0, read[1], read[2]), match.end()
+    except ValueError:
+        return None
 
 
 class _Terms(Memo[str, tuple[str, ...]]):

@@ -14,7 +14,20 @@ from muniment.core.memos import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 
-__all__ = ["MONTHS", "NOTES_MAX", "dated", "day_heading", "day_of", "day_words", "has_dates", "told_day", "undated"]
+__all__ = [
+    "MONTHS",
+    "NOTES_MAX",
+    "dated",
+    "day_heading",
+    "day_named",
+    "day_of",
+    "day_words",
+    "has_dates",
+    "named_times",
+    "time_words",
+    "told_day",
+    "undated",
+]
 
 NOTES_MAX = 3
 """Notes on one line: a text with more is a calendar, and would cost twice its tokens."""
@@ -43,7 +56,7 @@ def day_of(ts: str | None) -> str:
 def told_day(ts: str | None) -> str:
     """That day in words, where it is one."""
     day = day_of(ts)
-    known = _day(day)
+    known = day_named(day)
     return day if known is None else day_words(known)
 
 
@@ -60,18 +73,18 @@ def undated(text: str) -> str:
 def dated(text: str, said_at: str | None) -> str:
     """A text, word for word, and behind it what each day means that it names by the day it was said on."""
     text = undated(text)
-    said = _day(said_at[:10]) if said_at else None
+    said = day_named(said_at[:10]) if said_at else None
     if said is None or not said_times(text, said):
         return text
     notes = [
-        f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {_told(window)})"
-        for start, end, window in _first_of_each(text, said)
+        f"{text[start:end]}{' ' if text[start:end].isascii() else ''}(= {time_words(window)})"
+        for start, end, window in named_times(text, said)
     ]
     return f"{text}{_BEHIND}{'; '.join(notes)}"
 
 
 @remembered(1024)
-def _day(text: str) -> date | None:
+def day_named(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -83,15 +96,16 @@ def has_dates(text: str, said_at: str | None) -> bool:
     return dated(text, said_at) != undated(text)
 
 
-def _first_of_each(text: str, said: date) -> list[tuple[int, int, Window]]:
-    """A time that is named twice is told once."""
+def named_times(text: str, said: date) -> list[tuple[int, int, Window]]:
+    """The times of which `dated` tells, by where they stand; one that is named twice is told once."""
     found: dict[Window, tuple[int, int, Window]] = {}
     for start, end, window in said_times(text, said):
         found.setdefault(window, (start, end, window))
     return list(found.values())[:NOTES_MAX]
 
 
-def _told(window: Window) -> str:
+def time_words(window: Window) -> str:
+    """A stretch of time as it was named: `8 May 2023`, `week of 8 May 2023`, `May 2023`."""
     first, last = window.start, window.end
     match window.grain:
         case "year":

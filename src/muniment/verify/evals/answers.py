@@ -1,8 +1,9 @@
 """What a model's answer is worth against what was expected, with no judge: token F1, containment, declining, citations.
 
-Texts are compared as tokens: casefolded stems without articles, numbers in digits ("two" is "2", "1,200" is "1200"),
-and dates by what they name, so that "7 May 2023", "May 7th, 2023" and "2023-05-07" are the same three tokens. Chinese,
-Japanese and Thai are compared sign by sign. Nothing here weighs meaning: two words for one thing differ.
+Texts are compared as tokens: casefolded stems without articles, "and" and the ends of possessives, numbers in digits
+("two" is "2", "1,200" is "1200"), and dates by what they name, so that "7 May 2023", "May 7th, 2023", "2023-05-07" and
+"the Sunday before 8 May 2023" are the same three tokens. Chinese, Japanese and Thai are compared sign by sign. Nothing
+here weighs meaning: two words for one thing differ.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from muniment.core.text.citation_marks import MARK
 from muniment.core.text.sentences import sentence_spans
 from muniment.core.text.word_lists import WordList
 from muniment.packets.page.answers import resolve
+from muniment.verify.evals.answer_dates import one_form
 
 __all__ = [
     "AnswerTokens",
@@ -28,6 +30,7 @@ __all__ = [
     "answer_tokens",
     "best_f1",
     "contains_any",
+    "f1_of",
     "judge_citations",
     "token_f1",
     "tokens_hold",
@@ -36,15 +39,17 @@ __all__ = [
 
 _WORDS = WordList(__package__, "declined.txt")
 _SAY_NOTHING = frozenset(
-    "a an the january february april june july august september october november december".split()  # noqa: SIM905
+    "a an the and january february april june july august september october november december".split()  # noqa: SIM905
 )
-"""Articles, and the months that are told as dates even where nothing else of a date stands around them."""
+"""Articles, what joins the parts of a list, and the months that are told as dates even where nothing else of a date
+stands around them."""
 _FIRST_CHARS_MAX = 1_000
 _APOSTROPHES = str.maketrans("", "", "'’‘`´")
+_POSSESSIVE = re.compile(r"(?<=[^\W\d_]{2})['’]s\b")
 _NUMBER_WORDS = NUMBER_WORDS | {"zero": "0", "one": "1"}
 _SIGNS = "\u0e01-\u0e4e\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 """Scripts that write no blanks between words."""
-_TOKEN = re.compile(rf"[{_SIGNS}]|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W\d_])|[^\W_{_SIGNS}]+")
+_TOKEN = re.compile(rf"[{_SIGNS}]|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W_])|[^\W_{_SIGNS}]+")
 
 
 class AnswerTokens(NamedTuple):
@@ -63,9 +68,9 @@ class AnswerTokens(NamedTuple):
 @remembered(4096)
 def answer_tokens(text: str) -> AnswerTokens:
     """A text as it is compared; marks of citation (`[3]`) say nothing."""
-    folded = unicodedata.normalize("NFKC", MARK.sub(" ", text)).casefold().translate(_APOSTROPHES)
+    folded = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", MARK.sub(" ", text)).casefold()).translate(_APOSTROPHES)
     dates: list[str] = []
-    left = take_dates(plain_letters(ascii_digits(folded)), dates)
+    left = take_dates(one_form(plain_letters(ascii_digits(folded))), dates)
     words = [_token(found) for found in _TOKEN.findall(left) if found not in _SAY_NOTHING]
     return AnswerTokens(tuple(words), tuple(dates))
 
@@ -82,7 +87,12 @@ def token_f1(answer: str, expected: str) -> float:
 
     Two texts without a token are alike; one of the two without any has nothing of the other.
     """
-    mine, wanted = Counter(answer_tokens(answer).all), Counter(answer_tokens(expected).all)
+    return f1_of(answer_tokens(answer).all, answer_tokens(expected).all)
+
+
+def f1_of(tokens: Iterable[str], expected: Iterable[str]) -> float:
+    """The same of texts that are cut up already."""
+    mine, wanted = Counter(tokens), Counter(expected)
     if not mine or not wanted:
         return float(mine == wanted)
     return 2 * (mine & wanted).total() / (mine.total() + wanted.total())
@@ -120,11 +130,12 @@ def was_declined(answer: str) -> bool:
     """Does the answer say that it is not known, and go on to nothing else?
 
     Its first sentence decides, for what follows is commonly an offer to help: where it holds such words, and no "but"
-    behind them, nothing was answered. An answer without a word declines too.
+    behind them, nothing was answered. An answer without a word or a number declines too; one that is nothing but marks
+    points at what answers.
     """
     said = MARK.sub(" ", answer).strip()
-    if not answer_tokens(said).all:
-        return True
+    if not any(map(str.isalnum, said)):
+        return not any(map(str.isalnum, answer))
     start, end = sentence_spans(said)[0]
     first = unicodedata.normalize("NFKC", said[start : min(end, _FIRST_CHARS_MAX)]).casefold().replace("’", "'")
     found = _forms("declines").search(first)
@@ -141,6 +152,8 @@ class Citations(NamedTuple):
     """Is there a mark at all?"""
     known: bool
     """Does a mark name evidence that the prompt holds?"""
+    unknown: bool
+    """Is there a mark that names nothing which the prompt holds?"""
     right: bool
     """Does a mark name evidence that was expected?"""
     recall: float
@@ -152,5 +165,6 @@ def judge_citations(answer: str, marks: Mapping[str, str], expected: Collection[
     resolved = resolve(answer, marks)
     named, wanted = set(resolved.evidence_ids), set(expected)
     right = named & wanted
-    cites = bool(named or resolved.unknown_marks)
-    return Citations(cites, bool(named), bool(right), len(right) / len(wanted) if wanted else 0.0)
+    unknown = bool(resolved.unknown_marks)
+    recall = len(right) / len(wanted) if wanted else 0.0
+    return Citations(bool(named) or unknown, bool(named), unknown, bool(right), recall)
