@@ -314,3 +314,37 @@ def test_where_no_chain_answers_nothing_changes(monkeypatch: pytest.MonkeyPatch)
         with_chains = [run.search(query, k=8) for query in asked]
         monkeypatch.setattr("muniment.memory.recall.chains.chained.find_chain", lambda *_: ())
         assert [run.search(query, k=8) for query in asked] == with_chains
+
+
+@pytest.mark.parametrize(
+    "told_of_ana",
+    [
+        "Ana does not live in Porto.",
+        "Ana doesn't live in Porto.",
+        "Ana doesn’t live in Porto.",
+        "Ana never lived in Porto.",
+        "Ana lives no longer in Porto.",
+        "Ana used to live in Porto.",
+        "Ana would live in Porto.",
+        "Ana might live in Porto.",
+        "Ana wants to live in Porto.",
+        "Ana will live in Porto.",
+        "Ana probably lives in Porto.",
+    ],
+)
+def test_what_is_denied_or_only_thought_of_is_not_followed(told_of_ana: str) -> None:
+    assert follow(ASKED, told_of_ana, *HOME[1:]) == []
+    assert follow(ASKED, *HOME, told_of_ana.replace("Porto", "Malmö"), "Malmö is in Sweden.") == list(HOME)
+    assert follow(ASKED, *HOME[::2], "Porto is not in Portugal.") == []
+
+
+@pytest.mark.parametrize("denial", ["Ana does not live in Porto.", "Ana lives no longer in Porto."])
+def test_what_was_denied_since_is_not_followed(denial: str) -> None:
+    assert follow(ASKED, *HOME, denial) == []
+    assert follow(ASKED, denial, *HOME) == list(HOME)
+    assert follow(ASKED, *HOME, "Porto is not in Portugal.") == []
+
+
+def test_a_word_that_is_written_as_a_name_denies_and_doubts_nothing() -> None:
+    facts = ("Will Nevers is married to Hope Shaw.", "Hope Shaw was born in Porto.")
+    assert follow("Where was the wife of Will Nevers born?", *facts) == list(facts)

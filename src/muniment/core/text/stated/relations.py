@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import stem
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["inside_names", "is_form", "leads_on", "may_answer", "names_same", "opens", "states", "tells_little"]
+__all__ = [
+    "denies",
+    "doubts",
+    "inside_names",
+    "is_form",
+    "leads_on",
+    "may_answer",
+    "names_same",
+    "opens",
+    "states",
+    "tells_little",
+]
 
 _GROUPS = WordList(__package__, "relations.txt")
 _ALIKE_MIN = 5
@@ -43,6 +56,30 @@ def opens() -> frozenset[str]:
 def inside_names() -> frozenset[str]:
     """Words that may stand between two parts of one name."""
     return frozenset(_GROUPS.words("inside names"))
+
+
+@cache
+def _denying() -> frozenset[str]:
+    return frozenset(_GROUPS.words("denies"))
+
+
+@cache
+def _doubting() -> frozenset[str]:
+    return frozenset(_GROUPS.words("doubts"))
+
+
+def denies(words: Sequence[str]) -> bool:
+    """Do words of a statement, in lower case, say that it does not hold, or holds no more?"""
+    return (
+        not _denying().isdisjoint(words)
+        or any(word.endswith(("n't", "n’t")) for word in words)
+        or ("used", "to") in pairwise(words)
+    )
+
+
+def doubts(words: Sequence[str]) -> bool:
+    """Do words of a statement, in lower case, say that it may hold, is to or should?"""
+    return not _doubting().isdisjoint(words)
 
 
 @cache

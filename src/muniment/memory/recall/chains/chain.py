@@ -4,7 +4,8 @@ A statement that is found ends in something ("she lives in Portugal") of which a
 asked ("the capital of Portugal is Lisbon"). Both ends are words of the statements themselves, and what is asked is
 told by the words of the question that no step has answered yet: no model, no table of what relates to what beyond the
 words that name one relation (`core.text.stated.relations`). Of statements that differ in their ends alone the newest
-holds. Steps, paths and turns that are read are bounded; the same inputs give the same chain.
+holds; what was denied since does not, and what is only supposed or wished for is no statement. Steps, paths and turns
+that are read are bounded; the same inputs give the same chain.
 """
 
 from __future__ import annotations
@@ -19,7 +20,17 @@ import numpy.typing as npt
 from muniment.core.text.analyzer import analyze, stop_words, term_hash
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.text.stated.relations import inside_names, is_form, leads_on, may_answer, opens, states, tells_little
+from muniment.core.text.stated.relations import (
+    denies,
+    doubts,
+    inside_names,
+    is_form,
+    leads_on,
+    may_answer,
+    opens,
+    states,
+    tells_little,
+)
 from muniment.memory.recall.index import Ints, ScopeIndex, role_number
 
 __all__ = ["Read", "Step", "find_chain"]
@@ -66,6 +77,8 @@ class _Sentence(NamedTuple):
     """For each word its stem, nothing for one that says nothing by itself."""
     is_name: tuple[bool, ...]
     """Which words are written as parts of names are."""
+    denies: bool
+    """Does it say that something does not hold? It leads nowhere, and ends what older statements say of the same."""
 
 
 class _Answered(NamedTuple):
@@ -234,7 +247,8 @@ class _Following:
                 answered = self._answered(following, path.answered, behind - len(end), behind)
                 told = (*path.told, (following, behind))
                 first = answered.first_beyond(path.answered)
-                if first >= 0 or (path.first >= 0 and _only_places(following, behind - len(end), behind)):
+                is_passed = path.first >= 0 and _only_places(following, behind - len(end), behind)
+                if first >= 0 or is_passed or following.denies:
                     paths.append(_Path(told, answered, first))
             yield from self._newest(paths)
             if about:
@@ -293,10 +307,17 @@ class _Following:
         return _Answered(before.said | said, before.meant | said | meant)
 
     def _newest(self, paths: list[_Path]) -> list[_Path]:
-        """Of paths whose last statements differ in their ends alone, those with the newest one."""
+        """Of paths whose last statements differ in their ends alone, those with the newest one; none that is denied."""
         kept: list[_Path] = []
+        denied: list[frozenset[str]] = []
         for path in sorted(paths, key=lambda path: self._when(path.told[-1][0]), reverse=True):
-            if not any(_ends_otherwise(path.told[-1][0], newer.told[-1][0]) for newer in kept):
+            last = path.told[-1][0]
+            terms = frozenset(filter(None, last.terms))
+            if last.denies:
+                denied.append(terms)
+            elif not any(terms <= each for each in denied) and not any(
+                _ends_otherwise(last, newer.told[-1][0]) for newer in kept
+            ):
                 kept.append(path)
         return kept
 
@@ -334,7 +355,7 @@ def _term(word: str) -> str:
 
 
 def _statements(ordinal: int, text: str) -> Iterator[_Sentence]:
-    """The sentences of a turn that are short enough to state one thing, and ask nothing."""
+    """The sentences of a turn that are short enough to state one thing, or deny it, and neither ask nor suppose it."""
     if not text or len(text) > TEXT_CHARS_MAX:
         return
     spans: list[tuple[int, int]] = []
@@ -350,7 +371,10 @@ def _statements(ordinal: int, text: str) -> Iterator[_Sentence]:
             words = tuple(match[0].casefold() for match in found)
             places = tuple((match.start() - start, match.end() - start) for match in found)
             is_name = tuple(_is_name(match[0]) for match in found)
-            yield _Sentence(ordinal, text[start:end], words, places, tuple(map(_term, words)), is_name)
+            said = [word for word, is_part in zip(words, is_name, strict=True) if not is_part]  # Will is a name
+            if not doubts(said):
+                terms = tuple(map(_term, words))
+                yield _Sentence(ordinal, text[start:end], words, places, terms, is_name, denies(said))
 
 
 def _ends(sentence: _Sentence, begin: int) -> Iterator[tuple[str, ...]]:
