@@ -146,6 +146,12 @@ def test_a_measure_without_a_share_is_told_to_lack_one() -> None:
     assert "no share" in EVAL.failure("q.jsonl", "--data", "talk.jsonl", "--min", "recall", code=2)["message"]
 
 
+@pytest.mark.parametrize("name", ["talk.jsonl", "gone.db"])
+def test_a_store_that_cannot_be_read_is_no_result(name: str) -> None:
+    EVAL.failure("q.jsonl", "--db", name, code=2)
+    assert not Path("gone.db").exists()
+
+
 @pytest.mark.parametrize("option", ["--save", "--junit", "--html"])
 @pytest.mark.parametrize("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
 def test_no_report_is_written_over_what_is_read(option: str, name: str) -> None:

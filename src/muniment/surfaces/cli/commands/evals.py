@@ -210,7 +210,11 @@ def _placed(name: str) -> Iterator[Any]:
 def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
     """The store, which is only read; or one that lasts as long as the eval, with what these files hold."""
     if not data:
-        with open_store(call.settings, must_exist=True, read_only=True) as mem:
+        try:
+            opened = open_store(call.settings, must_exist=True, read_only=True)
+        except MunimentError as error:  # nor is a store
+            raise Unreadable(error) from None
+        with opened as mem:
             yield mem
         return
     if "db" in call.typed:
