@@ -142,6 +142,35 @@ def test_what_was_typed_wrongly_is_named(typed: list[str], path: str | None) -> 
         assert refused["path"] == path
 
 
+def test_a_measure_without_a_share_is_told_to_lack_one() -> None:
+    assert "no share" in EVAL.failure("q.jsonl", "--data", "talk.jsonl", "--min", "recall", code=2)["message"]
+
+
+@pytest.mark.parametrize("name", ["talk.jsonl", "gone.db"])
+def test_a_store_that_cannot_be_read_is_no_result(name: str) -> None:
+    EVAL.failure("q.jsonl", "--db", name, code=2)
+    assert not Path("gone.db").exists()
+
+
+@pytest.mark.parametrize("option", ["--save", "--junit", "--html"])
+@pytest.mark.parametrize("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
+def test_no_report_is_written_over_what_is_read(option: str, name: str) -> None:
+    Path("link.jsonl").symlink_to("q.jsonl")
+    Commands("ingest").text("talk.jsonl", "--db", "muniment.db")
+    before = Path(name).read_bytes()
+    refused = EVAL.failure("q.jsonl", "--data", "talk.jsonl", option, name, code=2)
+    assert refused["path"] == f"$.{option[2:]}"
+    assert Path(name).read_bytes() == before
+
+
+def test_two_reports_are_two_files_and_a_run_may_take_the_place_of_the_one_before() -> None:
+    typed = ("q.jsonl", "--data", "talk.jsonl")
+    assert EVAL.failure(*typed, "--save", "one", "--html", "./one", code=2)["path"] == "$.html"
+    EVAL.text(*typed, "--save", "last.json")
+    assert EVAL.failure(*typed, "--baseline", "last.json", "--junit", "last.json", code=2)["path"] == "$.junit"
+    EVAL.text(*typed, "--baseline", "last.json", "--save", "last.json")
+
+
 def test_a_question_that_names_what_memory_does_not_hold_fails_the_run() -> None:
     write_lines("q.jsonl", {**DOG, "user_id": "ana"}, {**HOME, "user_id": "bo"})
     result = EVAL.call("q.jsonl", "--data", "talk.jsonl", "--junit", "j.xml")

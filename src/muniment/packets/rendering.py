@@ -13,10 +13,11 @@ from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import child_path
 from muniment.errors import InvalidRecord, Issue
 from muniment.packets.page.answers import CitedSentence, Resolution, resolve
-from muniment.packets.page.layout import lay_out, says_not_found, sheet_of
+from muniment.packets.page.layout import UNLESS_LINES, lay_out, says_not_found, sheet_of
 
 __all__ = [
     "NOT_SAID",
+    "NOT_SAID_UNLESS",
     "REMINDER",
     "CitedSentence",
     "Rendered",
@@ -33,6 +34,13 @@ REMINDER = "Give the answer, then in square brackets the number of the line abov
 NOT_SAID = "Nothing in memory answers this. If it asks what was said, done or planned before, answer: not mentioned."
 """What makes a model say so where memory holds nothing on what is asked: on the page alone it is read over. What needs
 no memory is to be answered all the same, and what is no question has no answer to miss."""
+NOT_SAID_UNLESS = (
+    "Nothing in memory answers this, unless a line above does. If none does and it asks what was said, done or planned "
+    "before, answer: not mentioned."
+)
+"""The same over lines that stand there whatever is asked, a goal or the last turns: what the page leaves open is not
+denied behind the question.
+"""
 _QUESTION_MARK = re.compile("[?？؟]")
 
 
@@ -140,7 +148,8 @@ def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[st
     context = [rendered.text] if rendered.text else []
     asked = rendered.query if include_query else ""
     if rendered.says_not_found and _QUESTION_MARK.search(asked):
-        return context, f"{asked}\n\n{NOT_SAID}"
+        is_open = any(f"\n{line}\n" in rendered.text for line in UNLESS_LINES)
+        return context, f"{asked}\n\n{NOT_SAID_UNLESS if is_open else NOT_SAID}"
     if cite and rendered.marks:
         if asked:
             return context, f"{asked}\n\n{REMINDER}"

@@ -29,7 +29,22 @@ from muniment.memory.results.tool_text import tell_call
         ("create_issue", "create"),
         ("get_updates", "read"),
         ("search_direct_flight", "read"),
-        ("order_status", "create"),
+        ("order", "create"),
+        ("order_pizza", "create"),
+        ("order_status", "read"),
+        ("book_details", "read"),
+        ("schedule_view", "read"),
+        ("post_history", "read"),
+        ("commit_log", "read"),
+        ("issue_list", "read"),
+        ("new_york_weather", "read"),
+        ("settings_get", "read"),
+        ("transfer_history", "read"),
+        ("transfer_funds", "change"),
+        ("update_status", "change"),
+        ("set_order_status", "change"),
+        ("create_list", "create"),
+        ("clear_history", "end"),
         ("run_tests", None),
         ("天気", None),
     ],
@@ -51,6 +66,18 @@ def test_what_a_call_does_is_told_by_its_name(name: str, effect: str | None) -> 
         (True, "exitcode: 1 (execution failed)", True),
         (True, "exitcode: 0 (execution succeeded)", False),
         (True, "0 errors, 3 passed", False),
+        (True, "exit code 127", True),
+        (True, "Exit code: -9", True),
+        (True, "exit 1", True),
+        (True, "exit 0", False),
+        (True, "Failed: 0, passed: 12", False),
+        (True, "Failed: 3, passed: 12", True),
+        (True, '{"error": null, "rows": 3}', False),
+        (True, '{"error":"","rows":3}', False),
+        (True, '{"error": [], "rows": 3}', False),
+        (True, '{"error": "no such row"}', True),
+        (True, "Errors: none", False),
+        (True, "error: None of the seats is free", False),  # what cannot be told is not told as a failure
         (True, "the last call failed, this one did not", False),
         (True, "", False),
     ],
@@ -232,6 +259,28 @@ def test_a_hit_says_why_it_is_the_one(mem: Memory) -> None:
     run, _ = _agent(mem)
     assert "a call of the kind asked about" in run.search("Which call changed ticket TK81?", k=1)[0].why
     assert "stands where it is asked for" in run.search("What did get_ticket say last about TK81?", k=1)[0].why
+
+
+def test_the_event_that_a_question_names_is_not_told_as_the_one_asked_for(mem: Memory) -> None:
+    run, told = _agent(mem)
+    why = {
+        told.get(hit.id, ""): hit.why for hit in run.search("What did get_ticket say before TK81 was updated?", k=12)
+    }
+    changed = why["update_ticket(status=closed, ticket_id=TK81) TK81 saved"]
+    assert "may be the event that is named" in changed
+    assert "stands where it is asked for" not in changed
+    looked_up = why["get_ticket(ticket_id=TK81) TK81: status open, owner nobody"]
+    assert "stands where it is asked for" in looked_up
+
+
+def test_where_the_user_said_nothing_no_call_is_told_as_what_they_said(mem: Memory) -> None:
+    run = mem.run(user_id="ana", agent_id="desk", session_id="s0")
+    _record(run, [("get_ticket", {"id": "TK81"}, "open", True), ("update_ticket", {"id": "TK81"}, "saved", True)])
+    hits = run.search("What did the user say before TK81 was updated?", k=5)
+    assert hits
+    assert not [hit for hit in hits if "stands where it is asked for" in hit.why]
+    hits = run.search("What did the agent do before TK81 was updated?", k=5)
+    assert [hit.text for hit in hits if "stands where it is asked for" in hit.why] == ["open"]
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -11,6 +11,7 @@ import pytest
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
+from muniment.packets.rendering import NOT_SAID
 
 PASSENGERS = [{"first_name": "Daiki", "last_name": "Lee", "born": "1976-10-08"} for _ in range(2)]
 BOOKING: dict[str, Any] = {
@@ -75,6 +76,39 @@ def test_where_it_is_asked_how_often_each_call_is_told(mem: Memory, times: int) 
     assert len(re.findall(r"ping\(host=db_main\)", often.text)) == times
     once = asking(mem).compose("planner", query="What did ping say about db_main?", max_tokens=1024)
     assert len(re.findall(r"ping\(host=db_main\)", once.text)) == 1  # the same said again is not told again
+
+
+@pytest.mark.req("TM-07")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How many times was ping_host called?",
+        "How often did ping_host fail?",
+        "What did ping_host return last?",
+        "Which call of ping_host failed first?",
+    ],
+)
+def test_what_many_calls_answer_is_not_told_as_missing(mem: Memory, query: str) -> None:
+    """Each of two hundred calls that are alike has little chance to be the one; together they answer."""
+    run = mem.run(user_id="ana", session_id="s1")
+    for number in range(200):
+        run.observe_tool("ping_host", args={"n": number}, content="pong" if number % 3 else "Error: timeout")
+    build = asking(mem).compose("responder", query=query, max_tokens=512)
+    assert build.found
+    assert NOT_SAID not in build.to_openai()[-1]["content"]
+    other = asking(mem).compose("responder", query=query.replace("ping_host", "cancel_order"), max_tokens=512)
+    assert not other.found
+
+
+@pytest.mark.req("TM-07")
+@pytest.mark.parametrize(
+    ("query", "is_found"), [("How often did I drink coffee?", True), ("How often did I drink tea?", False)]
+)
+def test_what_was_said_many_times_is_not_told_as_missing(mem: Memory, query: str, is_found: bool) -> None:
+    run = mem.run(user_id="ana", session_id="s1")
+    for number in range(80):
+        run.observe("user", f"I drank coffee at the harbour, cup {number}.")
+    assert asking(mem).compose("responder", query=query, max_tokens=512).found is is_found
 
 
 @pytest.mark.req("MP-05")

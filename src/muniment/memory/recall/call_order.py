@@ -46,7 +46,8 @@ def score_calls(text: str, asked: Query, index: ScopeIndex, now: date, scores: S
     if not len(index.postings(_CALL)[0]):
         return scores
     order = asked_order(text)
-    parts = {"marked": _marked(asked, index), "asked_order": _ordered(order, index, now)}
+    beside, named = _ordered(order, index, now)
+    parts = {"marked": _marked(asked, index), "asked_order": beside, "named_event": named}
     if order is not None and order.side is not None:
         del parts["marked"]  # what was done is the event that is named, and not the one asked for
     found = {name: added for name, added in parts.items() if added.any()}
@@ -56,8 +57,8 @@ def score_calls(text: str, asked: Query, index: ScopeIndex, now: date, scores: S
     for added in found.values():
         total = total + added
     eligible = scores.eligible
-    if eligible is not None and "asked_order" in found:
-        eligible = eligible | (found["asked_order"] > 0)
+    if eligible is not None:
+        eligible = eligible | (beside > 0) | (named > 0)
     return scores._replace(total=total, parts={**scores.parts, **found}, eligible=eligible)
 
 
@@ -73,14 +74,17 @@ def _marked(asked: Query, index: ScopeIndex) -> Array:
     return held
 
 
-def _ordered(asked: AskedOrder | None, index: ScopeIndex, now: date) -> Array:
-    """What the place of an event among others adds."""
-    added = np.zeros(len(index.ts))
+def _ordered(asked: AskedOrder | None, index: ScopeIndex, now: date) -> tuple[Array, Array]:
+    """What the place of an event among others adds; and what it adds to be the one that the question names, where that
+    is more.
+    """
+    added, named = np.zeros((2, len(index.ts)))
     if asked is not None and asked.side is not None:
-        _add_beside(asked, index, now, added)
+        named[_add_beside(asked, index, now, added)] = NAMED
     elif asked is not None:
         _add_end(asked, index, now, added)
-    return added
+    is_named = named > added
+    return np.where(is_named, 0.0, added), np.where(is_named, named, 0.0)
 
 
 def _said(text: str, index: ScopeIndex, now: date) -> Array:
@@ -102,13 +106,15 @@ def _among_calls(said: Array, index: ScopeIndex) -> Array:
     return calls if calls.max(initial=0.0) >= _MEANT * said.max(initial=0.0) else said
 
 
-def _add_beside(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -> None:
-    """The events that stand on the side asked for of the one that is named, the nearest first."""
+def _add_beside(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -> Ints:
+    """The events that stand on the side asked for of the one that is named, the nearest first; answers those that may
+    be the one named.
+    """
     named = _among_calls(_said(asked.event, index, now), index)
     most = named.max(initial=0.0)
     if not most > 0:
-        return
-    events = np.flatnonzero(named >= _ALIKE * most)
+        return np.zeros(0, np.int64)
+    events: Ints = np.flatnonzero(named >= _ALIKE * most)
     if asked.event_end == "last" or (asked.event_end is None and asked.side == "after"):
         events = events[::-1]
     events = events[: _NAMED_MAX if asked.event_end is None else 1]
@@ -118,14 +124,17 @@ def _add_beside(asked: AskedOrder, index: ScopeIndex, now: date, added: Array) -
         side = np.arange(event - 1, begin - 1, -1) if asked.side == "before" else np.arange(event + 1, end)
         found = _meant(asked, index, side, wanted)
         _add(added, found[::-1] if asked.end == "first" else found, ASKED_FOR * NEXT ** (place / 2))
-        added[event] = max(added[event], NAMED)
+    return events
 
 
 def _meant(asked: AskedOrder, index: ScopeIndex, side: Ints, wanted: Array) -> Ints:
-    """Those on one side that are asked for, in their order: by who speaks, else by what of it they say."""
+    """Those on one side that are asked for, in their order: by who speaks, else by what of it they say.
+
+    An agent that said nothing there speaks by its calls; a user does not.
+    """
     if asked.speaks is not None:
         spoken: Ints = side[index.role[side] == ROLES.index(asked.speaks)]
-        if len(spoken):
+        if len(spoken) or asked.speaks == "user":
             return spoken
     there = np.zeros(len(wanted))
     there[side] = wanted[side]

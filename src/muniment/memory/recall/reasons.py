@@ -94,6 +94,7 @@ class Reasons:
             "time": "said in the time asked about",
             "marked": "a call of the kind asked about",
             "asked_order": "stands where it is asked for",
+            "named_event": "may be the event that is named",
         }
 
     def of(self, held: int, parts: Mapping[str, float]) -> list[str]:

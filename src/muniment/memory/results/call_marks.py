@@ -34,10 +34,13 @@ _JOINED = re.compile(r"[_/]|::|\.\w{1,5}$|[a-z][A-Z]")
 _PARTS = re.compile(r"/|::")
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FAULT = re.compile(
-    r"\W{0,4}(?:error|exception|traceback|fatal|failed|failure|exit ?code:? ?[1-9]|exit [1-9]|command not found)\b",
+    r"\W{0,4}(?:error|exception|traceback|fatal|failed|failure|exit(?: ?code)?:? ?-?[1-9]\d{0,9}|command not found)\b"
+    r"(?!\W{0,4}(?:0|none|null|nil|false)\b|\": ?(?:\"\"|\[\]|\{\}))",
     re.IGNORECASE,
 )
-"""How a result begins that tells of a failure, where nobody said whether the call was a success."""
+"""How a result begins that tells of a failure, where nobody said whether the call was a success: `Failed: 0` and
+`{"error": null}` tell of none.
+"""
 
 
 def named(words: Iterable[str]) -> str:

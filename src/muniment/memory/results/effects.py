@@ -30,14 +30,21 @@ def _by_stem() -> tuple[dict[str, str], frozenset[str]]:
     return found, frozenset(nouns)
 
 
+@cache
+def _shown() -> frozenset[str]:
+    return frozenset(map(stem, _VERBS.words("shown")))
+
+
 def effect_of_name(words: list[str]) -> str | None:
     """What a tool does whose name is made of these words, in lower case; None where its name does not say."""
     effects, nouns = _by_stem()
+    is_shown = len(words) > 1 and (stem(words[-1]) in _shown() or effects.get(stem(words[-1])) == READ)
     for place, word in enumerate(words):
         stemmed = stem(word)
-        if stemmed in effects and (place == 0 or stemmed not in nouns):
+        is_noun = stemmed in nouns or word.endswith("ings")  # settings, bookings
+        if stemmed in effects and not (is_noun and (place or is_shown)):
             return effects[stemmed]
-    return None
+    return READ if is_shown else None
 
 
 def effects_asked(words: list[str]) -> list[str]:

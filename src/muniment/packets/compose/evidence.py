@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.memory.recall.reasons import match_text, read_wanted
 from muniment.memory.recall.several import gathers
+from muniment.memory.results.asked_calls import asked_order, asks_how_often
 from muniment.packets.compose.run_questions import read_question
 from muniment.packets.page.lines import StateUnit, state_line
 
@@ -85,12 +86,16 @@ def _share(draft: PacketDraft) -> float:
 def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
     """Does memory hold something on what is asked?
 
-    True where one of the hits that may be quoted is evidence with `found_min` or more; where a fact that was placed
-    holds `match_min` of what is asked for, or a line that the search does not look through does (`_Line.share`); and
-    where nothing is asked for but the work at hand, or the talk itself, and a line tells of it.
+    True where one of the hits that may be quoted is evidence with `found_min` or more, or those are together that
+    share the question (`_alike`); where a fact that was placed holds `match_min` of what is asked for, or a line that
+    the search does not look through does (`_Line.share`); and where nothing is asked for but the work at hand, or the
+    talk itself, and a line tells of it.
     """
     policy = draft.policy
+    hits = list(hits)
     if any(hit.score >= policy.found_min for hit in hits):
+        return True
+    if math.fsum(hit.score for hit in _alike(draft, hits)) >= policy.found_min:
         return True
     if any(placed.item.score >= policy.match_min for placed in draft.items("facts")):
         return True
@@ -103,6 +108,23 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
         (line, policy.match_min if line.share is None else line.share) for line in _lines(draft) if line.share != 0
     )
     return any(match_text(wanted, line.text).score >= share for line, share in measured)
+
+
+def _alike(draft: PacketDraft, hits: Iterable[HitCandidate]) -> Iterator[HitCandidate]:
+    """The hits that hold `match_min` of what is asked for, where it is asked how often something happened, or of calls
+    which is the first or the last: two hundred that are alike share the chance, and none of them has much of it.
+    """
+    query = draft.request.query
+    is_counted = asks_how_often(query.casefold())
+    if not is_counted and asked_order(query) is None:
+        return
+    wanted = read_wanted(read_question(query).subject)
+    for hit in hits:
+        turn = hit.turn
+        is_call = turn.kind == "tool_result"
+        text = f"{turn.speaker} {turn.text}" if is_call and turn.speaker else turn.text
+        if (is_counted or is_call) and match_text(wanted, text).score >= draft.policy.match_min:
+            yield hit
 
 
 class _Line(NamedTuple):

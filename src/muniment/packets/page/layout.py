@@ -64,6 +64,7 @@ __all__ = [
     "MARKS",
     "NOT_FOUND_LINES",
     "SAID",
+    "UNLESS_LINES",
     "Page",
     "Quoted",
     "Sheet",
@@ -90,6 +91,7 @@ NOT_FOUND_LINES = tuple(
     for line in (NOTHING_FOUND, NEAREST_FOUND)
 )
 """Without lines that stand there whatever is asked, and with them: these were not looked up, and may answer it."""
+UNLESS_LINES = NOT_FOUND_LINES[2:]
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,8 @@ def _least_given(given: Sequence[str]) -> list[Least]:
 
     read = []
     for each in given:
-        named, _, number = each.rpartition("=")
-        arm, _, measure = named.rpartition(":")
+        named, sign, number = each.rpartition("=")
+        arm, _, measure = (named if sign else each).rpartition(":")
         try:
             share = float(number)
         except ValueError:
@@ -143,6 +144,8 @@ def _ask(
 
     if cite and model is None:
         raise InvalidInput("nobody is asked to cite", path="$.cite", hint="give --model too")
+    wanted = {"save": save, "junit": junit, "html": html}
+    _refuse_overwriting(wanted, [questions, call.settings.db, *data], baseline)
     try:
         asked = read_questions(_placed(questions))
         kept = None if baseline is None else read_one(baseline, "$.baseline", "what --save wrote")
@@ -168,10 +171,27 @@ def _ask(
         )
     reached = check_least(report, least or ())
     since = None if before is None else compare(report, before)
-    wanted = {"save": save, "junit": junit, "html": html}
     result = _Result(report, reached, since, baseline or "", tuple(name for name in wanted.values() if name))
     _write(result, wanted)
     return result
+
+
+def _refuse_overwriting(wanted: Mapping[str, str | None], read: Sequence[str], baseline: str | None) -> None:
+    """Nothing is written over what is read, nor two reports over one another; the run before may be replaced by this
+    one.
+    """
+    taken = {os.path.realpath(name): name for name in read}
+    if baseline is not None and wanted["save"] != baseline:
+        taken[os.path.realpath(baseline)] = baseline
+    for option, name in wanted.items():
+        if name is None:
+            continue
+        place = os.path.realpath(name)
+        if place in taken:
+            raise InvalidInput(
+                f"--{option} would overwrite {taken[place]}", path=f"$.{option}", hint="name another file"
+            )
+        taken[place] = name
 
 
 def _placed(name: str) -> Iterator[Any]:
@@ -189,7 +209,11 @@ def _placed(name: str) -> Iterator[Any]:
 def _memory(call: Call, data: Sequence[str]) -> Iterator[Memory]:
     """The store, which is only read; or one that lasts as long as the eval, with what these files hold."""
     if not data:
-        with open_store(call.settings, must_exist=True, read_only=True) as mem:
+        try:
+            opened = open_store(call.settings, must_exist=True, read_only=True)
+        except MunimentError as error:  # nor is a store
+            raise Unreadable(error) from None
+        with opened as mem:
             yield mem
         return
     if "db" in call.typed:
