@@ -131,7 +131,7 @@ NEVER: dict[str, Callable[[RuleStory, str], Any]] = {
         f"the output {output!r:.12}": lambda story, rule, output=output: story.book.gate(
             rule, {test.spec.test_id: output for test in story.book.tests(rule)}
         )
-        for output in (3, {"text": "x"}, ["x"], b"x")
+        for output in (3, {"texts": "x"}, ["x"], b"x")
     },
     "no executor": lambda story, rule: story.book.gate(rule, story.agent, executor=3),  # type: ignore[arg-type]
     "no executor to replay": lambda story, rule: story.book.replay(rule, story.agent, story.verifier, executor="x"),  # type: ignore[arg-type]

@@ -301,13 +301,14 @@ GROWN: dict[str, tuple[str, str]] = {
     "schemas ComposeRequest": ("exclude exclude_session marks", "marks keep their numbers through a session"),
     "schemas Hit": ("superseded", "what is outdated is told by statements"),
     "schemas RecallPolicy": (
-        "chat_context chat_length company evidence ranking stretch",
+        "called chat_context chat_length company evidence ranking stretch",
         "which calibration makes the score, what was learnt of ranking, and who leans on whom",
     ),
     "schemas SummaryLine": ("cited", "an answer's marks are written anew on a later page"),
     "schemas Telling": ("answer_id sentence unknown_marks", "answers lead back to what they were told"),
     "schemas TrustConfidence": ("user_quote", "the user's own words, quoted, are surer than words about them"),
     "schemas Turn": ("cited excerpt", "a long result is quoted by stretches; an answer's marks are written anew"),
+    "schemas Usage": ("cost_usd", "a budget may be one of money"),
     "schemas VerifyReport": ("outdated", "the index names the analyzer that made it"),
 }
 """Fields and parameters that parts of the surface have since 0.1, and why. A path stands here by how it ends."""
