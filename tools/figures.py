@@ -56,6 +56,30 @@ def compaction(results: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
+def compose(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Speed by the size of the scope, each against what the same run measured beside it."""
+    lines = [
+        "| turns of one user | search | ÷ FTS5 over the same text and filters | packet | ÷ search"
+        " | first search of a process ÷ its imports |",
+        "|---|---|---|---|---|---|",
+    ]
+    for size in ("1,000", "10,000", "100,000"):
+        found, made, cold = (results[f"{kind}, {size} in scope"] for kind in ("search", "compose", "cold process"))
+        lines.append(
+            f"| {size} | {found['p50_ms']:.1f} ms | {found['ratio']:.2f} | {made['p50_ms']:.1f} ms"
+            f" | {made['ratio']:.1f} | {cold['ratio']:.2f} |"
+        )
+    many, one = results["ingest, 1,000 a commit"], results["ingest, one commit each"]
+    crowded = results["search, 1,000,000 against 20,000 in the file"]
+    lines += [
+        "",
+        f"A search takes {crowded['ratio']:.2f} × as long where the file holds 1,000,000 turns of many users instead of"
+        f" 20,000. Taken in and indexed: {many['items_per_s']:,.0f} turns a second 1,000 a commit ({many['ratio']:.3f}"
+        f" of FTS5's), {one['items_per_s']:,.0f} one by one ({one['ratio']:.3f}).",
+    ]
+    return lines
+
+
 def verify_facts(results: dict[str, dict[str, Any]]) -> list[str]:
     pairs, auc = results["bump consistency"]["value"], results["bump auc"]["value"]
     return [
@@ -492,6 +516,7 @@ RENDERERS = {
     "learn_evidence": learn_evidence,
     "prompts": prompts,
     "compaction": compaction,
+    "compose": compose,
     "verify_facts": verify_facts,
     "research": research,
     "peers": peers,
