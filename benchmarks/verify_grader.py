@@ -114,7 +114,7 @@ class Answers:
 
     def __init__(self, path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        self._said = {row["key"]: row["answer"] for row in rows}
+        self._said: dict[str, str] = {row["key"]: row["answer"] for row in rows}
         self.name = rows[0]["model"]
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:

@@ -88,6 +88,18 @@ def test_no_write_is_acknowledged_to_a_file_that_is_gone(
     engine.close()
 
 
+@pytest.mark.parametrize("harm", [_removed, _renamed, _replaced])
+def test_nor_is_the_first_one(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    path = tmp_path / "store.db"
+    engine = SqliteEngine(path)
+    harm(path)
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(StorageLost):
+        add(engine, "a")
+    assert sorted(os.listdir(tmp_path)) == before, "no other file was made in its place"
+    engine.close()
+
+
 def test_a_file_that_is_put_back_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     engine = SqliteEngine(path)

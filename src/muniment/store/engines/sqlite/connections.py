@@ -110,7 +110,7 @@ class Connections:
         self._reading = 0
         self._key = enter(place.path)
         self._path = os.path.abspath(place.path)
-        self._file: _Identity | None = None
+        self._file = _identity(self._path)
         self._log: _Identity | None = None
         self.is_closed = False
 
@@ -122,8 +122,8 @@ class Connections:
         try:
             self.refuse_closed()
             if self._writer is None:
-                self._file = self._log = None
-                self._writer = connect(self.place, timeout_s=0)
+                self.refuse_vanished()  # before one is opened, which may be another file
+                self._writer, self._log = connect(self.place, timeout_s=0), None
             self.refuse_vanished()
             taken = True
             return self._writer
@@ -136,14 +136,13 @@ class Connections:
     def refuse_vanished(self) -> None:
         """SQLite goes on writing to a file that somebody removed, renamed or replaced, and what it takes is lost."""
         file, log = _identity(self._path), _identity(f"{self._path}-wal")
-        is_known = self._file is not None
-        if file is None or (is_known and file != self._file) or (self._log is not None and log != self._log):
+        if file is None or file != self._file or (self._log is not None and log != self._log):
             raise StorageLost(
                 f"{self.place.path} was removed or replaced while it was open: this write is not kept",
                 hint="put the file back, or close the store and open what stands there now",
                 details={"location": self.place.path},
             )
-        self._file, self._log = file, log
+        self._log = log
 
     def leave_writer(self) -> None:
         self._lock.release()
