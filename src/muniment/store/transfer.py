@@ -35,7 +35,8 @@ from muniment.core.ports.schema import (
     PartRow,
     SessionRow,
 )
-from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.errors import BlobCorrupt, Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
@@ -43,8 +44,10 @@ from muniment.store.item_entries import entries_of_items
 from muniment.store.items import latest, links_of, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
+from muniment.store.verifying import blob_fault
 from muniment.store.writing import enter_tenant
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -78,7 +81,7 @@ def export_lines(
     with ctx.engine.snapshot(tenant_id) as reader:
         scope = _scope(reader, user_id, session_id)
         yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
-        for name, row in _rows(reader, scope):
+        for name, row in _rows(reader, tenant_id, scope):
             counts[name] += 1
             yield line({"table": name, "row": plain_row(row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
@@ -110,7 +113,8 @@ def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
     return tuple((name, "=", value) for name, value in scope.items())
 
 
-def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
+def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
+    """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
     for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
@@ -118,10 +122,15 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]
             ("user_id", "=", session.user_id),
             ("session_id", "=", session.session_id),
         )
+        walk = ChainWalk(tenant_id)
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
+            check_header(tenant_id, entry)
+            check_content(entry)
+            walk.see(reader, entry)
             yield "entries", entry
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
+        walk.end(reader)
     for item in stream(reader, ITEMS, where, order=("id", "version")):
         yield "items", item
         if item.version == 1:
@@ -139,6 +148,9 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]
 
 
 def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
+    fault = blob_fault(reader, entry)
+    if fault is not None:
+        raise BlobCorrupt(f"the event {entry.id} cannot be exported: {fault}", details={"id": entry.id})
     if entry.body is None or '"blob":"' not in entry.body:
         return ()
     return select(reader, BLOBS, (("entry_id", "=", entry.id),))

@@ -9,7 +9,7 @@ from muniment.core.canonical import parse_json, salted_digest
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import get, stream
 from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow
-from muniment.errors import UnknownScope
+from muniment.errors import InvalidJson, UnknownScope
 from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.items import latest
@@ -157,10 +157,14 @@ def blob_fault(reader: Reader, row: EntryRow) -> str | None:
     """Is the blob an entry refers to there, and does it hash to its name?"""
     if row.body is None or '"blob":"' not in row.body:
         return None
-    name = parse_json(row.body).get("blob")
-    if name is None:
+    try:
+        name = parse_json(row.body).get("blob")
+        key = None if name is None else bytes.fromhex(name)
+    except (InvalidJson, AttributeError, TypeError, ValueError):
+        return "the content was altered"
+    if key is None:
         return None
-    blob = get(reader, BLOBS, (bytes.fromhex(name),))
+    blob = get(reader, BLOBS, (key,))
     if blob is None:
         return f"its blob {name[:12]}… is missing"
     sound = blob.data is not None and salted_digest(row.salt or b"", blob.data).hex() == name

@@ -30,7 +30,7 @@ class SqliteReader(SqlReader):
             raise self._failure(error, table) from error
 
     def _failure(self, error: sqlite3.Error, table: str) -> MunimentError | KeyTaken:
-        return KeyTaken(table) if is_taken_key(error) else translate(error, self._location)
+        return KeyTaken(table) if is_taken_key(error) else translate(error, self._location, is_open=True)
 
     def _fetch(self, table: str, statement: str, parameters: Any) -> list[Row]:
         try:
@@ -48,7 +48,7 @@ class SqliteReader(SqlReader):
                 try:
                     rows = cursor.fetchmany(_STREAM_ROWS)
                 except sqlite3.Error as error:
-                    raise translate(error, self._location) from error
+                    raise translate(error, self._location, is_open=True) from error
                 if not rows:
                     return
                 yield from rows
