@@ -34,6 +34,7 @@ from muniment.memory.facts.insight_projection import (
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
+from muniment.packets.build_checking import build_fault
 from muniment.packets.projection import project_answer
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
@@ -58,6 +59,7 @@ from muniment.runs.projection import (
 )
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Derived, Project, Without, declare
+from muniment.store.forget import receipt_fault
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import (
     CANDIDATE_EVENTS,
@@ -127,8 +129,8 @@ def _patched(
 
 DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
-    Derivation("receipt", without=_unchanged),
-    Derivation("build", without=erased, cites=True),
+    Derivation("receipt", without=_unchanged, fault=receipt_fault),
+    Derivation("build", without=erased, cites=True, fault=build_fault),
     Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer, cites=True),
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False, cites=True),

@@ -28,6 +28,7 @@ __all__ = [
     "list_blocks",
     "load_blocks",
     "read_blocks",
+    "read_data",
     "read_state",
     "state_of",
 ]
@@ -114,7 +115,7 @@ def list_blocks(reader: Reader, place: BlockScope) -> list[Listed]:
     return list(map(Listed._make, rows))
 
 
-def _data(reader: Reader, place: BlockScope, listed: Sequence[Listed]) -> list[bytes]:
+def read_data(reader: Reader, place: BlockScope, listed: Sequence[Listed]) -> list[bytes]:
     """The encoded blocks, each of which is what its digest says: a block that was altered points anywhere."""
     where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(entry.first for entry in listed)))
     found = [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
@@ -191,7 +192,7 @@ def _taken(
 ) -> list[B]:
     """Blocks that are to be merged: nobody asks for them again."""
     if kept is None:
-        return [codec.decode(data) for data in _data(tx, place, older)]
+        return [codec.decode(data) for data in read_data(tx, place, older)]
     tenant_id, cache = kept
     parts = load_blocks(tx, tenant_id, place, older, cache)
     cache.drop([(tenant_id, place, entry.digest) for entry in older])
@@ -202,7 +203,7 @@ def drop_from_blocks(tx: Transaction, place: BlockScope, codec: Codec[B], lost: 
     """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
     changed = 0
     for entry in list_blocks(tx, place):
-        (data,) = _data(tx, place, [entry])
+        (data,) = read_data(tx, place, [entry])
         left = codec.drop(codec.decode(data), lost)
         if left is not None and codec.size(left) == entry.turns:
             continue
@@ -323,7 +324,7 @@ def load_blocks(
         else:
             blocks[entry.first] = block
     if missing:
-        for entry, data in zip(missing, _data(reader, place, missing), strict=True):
+        for entry, data in zip(missing, read_data(reader, place, missing), strict=True):
             block = cache.codec.decode(data)
             cache.put((tenant_id, place, entry.digest), block)
             blocks[entry.first] = block

@@ -16,7 +16,7 @@ from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_res
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
-from muniment.errors import InvalidInput, NotFound, UnknownScope
+from muniment.errors import InvalidInput, MunimentError, NotFound, UnknownScope
 from muniment.store.context import Context
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
@@ -24,6 +24,7 @@ from muniment.store.items import (
     Item,
     Rewritten,
     derived_from,
+    item_of,
     latest,
     lock_memory,
     lock_shared,
@@ -34,7 +35,7 @@ from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
 from muniment.store.turns import users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
@@ -195,6 +196,19 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
         created_at=receipt.requested_at,
         trust="user",
     )
+
+
+def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
+    """What is wrong with a receipt by what it says of itself; None where it holds."""
+    try:
+        receipt = Receipt.from_wire(item.plain())
+    except MunimentError as error:
+        return error.message
+    if item.status not in ("issued", SCRUB_DUE):
+        return "its status is not one of a receipt"
+    made = item_of(receipt_change(receipt, item.status), item.version)
+    named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
+    return f"{', '.join(named)} not as it says itself" if named else None
 
 
 # -- what goes ----------------------------------------------------------------------------------------
