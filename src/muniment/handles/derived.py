@@ -188,5 +188,6 @@ def check_dump(source: Source) -> Dump:
     """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its rules claim."""
     from muniment.rules.foreign_rules import ForeignRules
     from muniment.store import dumps
+    from muniment.store.dump_replay import DumpReplay
 
-    return dumps.check_dump(source, ForeignRules())
+    return dumps.check_dump(source, DumpReplay(DERIVATIONS, ForeignRules()))

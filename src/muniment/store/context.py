@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
-    from muniment.store.derivation import Derivation, Derived, Project
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.derivation import Derivation, Derived, Listeners
 
 __all__ = ["Cache", "Context"]
 
@@ -62,7 +61,6 @@ class Context:
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
-        self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
@@ -92,23 +90,11 @@ class Context:
         return self._load_derived()
 
     @cached_property
-    def _events(self) -> frozenset[str]:
-        return frozenset().union(*(each.events or () for each in self.derivations.values()))
+    def listeners(self) -> Listeners:
+        """Asked with an entry, the projections that want to see it."""
+        from muniment.store.derivation import Listeners
 
-    def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
-        """The projections that want to see an entry, in the order in which they are declared."""
-        named = entry.metadata.get("event")
-        event = named if isinstance(named, str) and named in self._events else None
-        key = (entry.kind, event)
-        if key not in self._heard:
-            self._heard[key] = tuple(
-                each.project
-                for each in self.derivations.values()
-                if each.project is not None
-                and entry.kind in each.listens
-                and (each.events is None or event in each.events)
-            )
-        return self._heard[key]
+        return Listeners(self.derivations)
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:

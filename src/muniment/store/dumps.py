@@ -34,7 +34,7 @@ from muniment.core.ports.schema import (
     table,
 )
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
-from muniment.store.derivation import ItemCheck
+from muniment.store.dump_replay import DumpReplay
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 
@@ -89,9 +89,11 @@ class Dump:
     kinds: frozenset[str]
     """The kinds of item it brings."""
     open: Callable[[], Iterable[bytes]]
+    links: tuple[LinkRow, ...] = ()
+    """Links that its ledger gives and that it does not bring."""
 
 
-def check_dump(source: Source, items: ItemCheck) -> Dump:
+def check_dump(source: Source, items: DumpReplay) -> Dump:
     """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first thing wrong."""
     if callable(source):
         opened = source
@@ -109,7 +111,7 @@ def check_dump(source: Source, items: ItemCheck) -> Dump:
         check.see(line)
         count += 1
     check.end()
-    return Dump(check.header.tenant_id, count, frozenset(check.kinds), opened)
+    return Dump(check.header.tenant_id, count, frozenset(check.kinds), opened, tuple(items.missing))
 
 
 # -- lines --------------------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _file_lines(path: str | PathLike[str]) -> Iterator[bytes]:
 class _Check:
     """Order, form and chains of the rows, one after the other, in flat memory."""
 
-    items: ItemCheck
+    items: DumpReplay
     header: Header = field(default_factory=lambda: Header("", {}))
     kinds: set[str] = field(default_factory=set)
     phase: int = 0
@@ -231,6 +233,7 @@ class _Check:
 
     def begin(self, header: Header) -> None:
         self.header = header
+        self.items.begin(header.tenant_id, header.scope)
 
     def see(self, line: Line) -> None:
         name, row, number, _ = line
@@ -297,6 +300,7 @@ class _Check:
         if fault is not None:
             raise InvalidInput(f"line {number}: not an entry: {fault}", path="$.row")
         self.head = head_after(row)
+        self.items.see_entry(row)
         body = parse_json(row.body) if row.body is not None and '"blob":"' in row.body else {}
         if "blob" in body:
             self.salt = row.salt
@@ -333,6 +337,7 @@ class _Check:
         if self.item is None or row.item_id != self.item.id or not is_id(row.source_id):
             raise InvalidInput(f"line {number}: a link away from its item", path="$.row")
         self._in_order("links", row, number)
+        self.items.see_link(row, number)
 
     def _see_part(self, row: PartRow, number: int) -> None:
         if self.item is None or row.owner != self.item.id:

@@ -41,7 +41,7 @@ from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import latest, links_of, write_changes
+from muniment.store.items import latest, links_of, put_links, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
@@ -192,6 +192,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
+    if dump.links:
+        ctx.engine.write(dump.tenant_id, lambda tx: _complete_links(tx, dump.links, gone))
     ctx.clear_caches()
     if emptied:
         report = ctx.engine.scrub(emptied)
@@ -200,6 +202,13 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
             dump.tenant_id, lambda tx: note_scrub(tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
         )
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
+
+
+def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
+    """Links that the ledger gives and the dump did not bring, of the items that came whole."""
+    for item_id, own in groupby(links, key=lambda link: link.item_id):
+        if item_id not in gone and get(tx, IDS, (item_id,)) is not None:
+            put_links(tx, item_id, [link.source_id for link in own])
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:

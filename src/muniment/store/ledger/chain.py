@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
+from muniment.core.memos import remembered
 from muniment.core.ports.engine import Value
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
 from muniment.errors import InvalidJson
-from muniment.store.ledger.admission import Admitted
+
+if TYPE_CHECKING:
+    from muniment.store.ledger.admission import Admitted
 
 __all__ = ["Head", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]
 
@@ -50,7 +53,7 @@ def head_after(entry: EntryRow) -> Head:
     return Head(entry.seq, entry.hash, entry.recorded_at)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
     """The canonical text of a header up to the run's id: what all entries of a run share, written once for all."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
