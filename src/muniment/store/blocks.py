@@ -120,7 +120,7 @@ def read_data(reader: Reader, place: BlockScope, listed: Sequence[Listed]) -> li
     where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(entry.first for entry in listed)))
     found = [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
     for entry, data in zip(listed, found, strict=True):
-        if type(data) is not bytes or _digest(data) != entry.digest:
+        if not _is_intact(data, entry.digest):
             raise _damaged(place, entry.first)
     return found
 
@@ -135,6 +135,10 @@ def _damaged(place: BlockScope, at: int) -> StoreDamaged:
 def _digest(data: bytes) -> bytes:
     """What an encoded block is known by."""
     return digest(data)[:16]
+
+
+def _is_intact(data: bytes, name: bytes) -> bool:
+    return type(data) is bytes and _digest(data) == name
 
 
 def _level(count: int) -> int:

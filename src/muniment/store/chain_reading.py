@@ -6,17 +6,21 @@ its neighbours do, and at the end of a session its head.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import get, select
+from muniment.core.ports.rows import chunked, get, select
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of
 from muniment.store.ledger.rows import damaged_entry
 
 __all__ = ["ChainWalk", "Linked", "check_place", "check_places"]
+
+
+_ASKED_ROWS = 16
+"""Entries whose neighbours are asked for at once: each session of theirs at each of their places."""
 
 
 class Linked(NamedTuple):
@@ -36,23 +40,27 @@ def check_place(reader: Reader, tenant_id: str, row: EntryRow | Linked) -> None:
 
 
 def check_places(reader: Reader, tenant_id: str, rows: Iterable[EntryRow | Linked]) -> None:
-    """`check_place` of several, each session asked once."""
-    by_session: dict[tuple[str, str], list[EntryRow | Linked]] = {}
+    """`check_place` of several."""
+    by_user: dict[str, list[EntryRow | Linked]] = {}
     for row in rows:
-        by_session.setdefault((row.user_id, row.session_id), []).append(row)
-    for (user_id, session_id), cited in by_session.items():
-        beside = {number for row in cited for number in (row.seq - 1, row.seq + 1)}
-        where: tuple[Condition, ...] = (
-            ("user_id", "=", user_id),
-            ("session_id", "=", session_id),
-            ("seq", "in", tuple(sorted(beside))),
-        )
-        found = {row.seq: row for row in select(reader, ENTRIES, where, into=Linked)}
-        for row in cited:
-            if not _is_after(tenant_id, row, found.get(row.seq - 1)) or not _is_before(
-                reader, row, found.get(row.seq + 1)
-            ):
-                raise damaged_entry(row.id, "it does not stand in its session's chain where it did")
+        by_user.setdefault(row.user_id, []).append(row)
+    for user_id, cited in by_user.items():
+        for some in chunked(cited, _ASKED_ROWS):
+            beside = _beside(reader, user_id, some)
+            for row in some:
+                before, after = beside.get((row.session_id, row.seq - 1)), beside.get((row.session_id, row.seq + 1))
+                if not _is_after(tenant_id, row, before) or not _is_before(reader, row, after):
+                    raise damaged_entry(row.id, "it does not stand in its session's chain where it did")
+
+
+def _beside(reader: Reader, user_id: str, rows: Sequence[EntryRow | Linked]) -> dict[tuple[str, int], Linked]:
+    """The neighbours of some entries of a user, and perhaps a few others, in one question."""
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", user_id),
+        ("session_id", "in", tuple({row.session_id for row in rows})),
+        ("seq", "in", tuple({number for row in rows for number in (row.seq - 1, row.seq + 1)})),
+    )
+    return {(row.session_id, row.seq): row for row in select(reader, ENTRIES, where, into=Linked)}
 
 
 def _is_after(tenant_id: str, row: EntryRow | Linked, before: Linked | None) -> bool:

@@ -26,7 +26,6 @@ __all__ = [
     "Derivation",
     "Derived",
     "ItemCheck",
-    "Listeners",
     "Lookup",
     "Project",
     "SessionFold",
@@ -73,29 +72,6 @@ class Derivation:
 
 def declare(*derivations: Derivation) -> Mapping[str, Derivation]:
     return {derivation.kind: derivation for derivation in derivations}
-
-
-class Listeners:
-    """Which projections want to see an entry, in the order in which they are declared."""
-
-    def __init__(self, kinds: Mapping[str, Derivation]) -> None:
-        self._kinds = kinds
-        self._events = frozenset[str]().union(*(each.events or () for each in kinds.values()))
-        self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
-
-    def __call__(self, entry: LedgerEntry) -> tuple[Project, ...]:
-        named = entry.metadata.get("event")
-        event = named if isinstance(named, str) and named in self._events else None
-        key = (entry.kind, event)
-        if key not in self._heard:
-            self._heard[key] = tuple(
-                each.project
-                for each in self._kinds.values()
-                if each.project is not None
-                and entry.kind in each.listens
-                and (each.events is None or event in each.events)
-            )
-        return self._heard[key]
 
 
 class TurnIndex(Protocol):

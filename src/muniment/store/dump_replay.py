@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from muniment.core.ports.schema import EntryRow, ItemRow, LinkRow
 from muniment.errors import InvalidInput
-from muniment.store.derivation import Derivation, ItemCheck, Listeners
+from muniment.store.context import Listeners
+from muniment.store.derivation import Derivation, ItemCheck
 from muniment.store.derived_checking import Replay, difference
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
@@ -38,7 +39,7 @@ class DumpReplay:
     def __init__(self, kinds: Mapping[str, Derivation], items: ItemCheck) -> None:
         self._kinds = kinds
         self._items = items
-        self._listeners = Listeners(kinds)
+        self._listeners = Listeners(kinds).of
         self._tenant_id = ""
         self._is_whole = True
         """A dump of one session may lack what its items were made from elsewhere."""

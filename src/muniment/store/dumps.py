@@ -57,6 +57,8 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
+_OWN = frozenset({"digest"})
+"""Columns that a store makes for itself."""
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -118,8 +120,8 @@ def check_dump(source: Source, items: DumpReplay) -> Dump:
 
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
-    """A row as a line shows it: nulls left out, bytes in hex."""
-    held = {column: value for column, value in row._asdict().items() if value is not None}
+    """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
+    held = {column: value for column, value in row._asdict().items() if value is not None and column not in _OWN}
     return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
 
@@ -179,7 +181,7 @@ def _header(value: dict[str, Any]) -> Header:
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
-    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)):
+    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - _OWN:
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
     values: dict[str, Any] = {}
     for column in spec.columns:

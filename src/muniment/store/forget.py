@@ -16,7 +16,7 @@ from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_res
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
-from muniment.errors import InvalidInput, MunimentError, NotFound, UnknownScope
+from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
@@ -207,6 +207,8 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
     if item.status not in ("issued", SCRUB_DUE):
         return "its status is not one of a receipt"
     made = item_of(receipt_change(receipt, item.status), item.version)
+    if item.digest is None:
+        made = made._replace(digest=None)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
     return f"{', '.join(named)} not as it says itself" if named else None
 
@@ -345,7 +347,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
             if item is None or item.body is None:
                 continue
             left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
-            if id_ not in reached and left == Rewritten(item.plain(), item.status, item.trust):
+            if id_ not in reached and left is not None and left == Rewritten(item.plain(), item.status, item.trust):
                 continue  # it names what went, and holds nothing of it
             asked[id_] = item
             if left is None:
@@ -406,7 +408,10 @@ def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]
     derivation = ctx.derivations.get(item.kind)
     if derivation is None:
         return None
-    left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    try:
+        left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    except StoreDamaged:  # nobody can tell what it holds
+        return None
     return Rewritten(left, item.status, item.trust) if isinstance(left, dict) else left
 
 

@@ -41,7 +41,7 @@ from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import latest, links_of, put_links, write_changes
+from muniment.store.items import latest, links_of, put_links, sealed_item, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
@@ -131,7 +131,9 @@ def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tup
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
         walk.end(reader)
-    for item in stream(reader, ITEMS, where, order=("id", "version")):
+    for item in stream_items(reader, where):
+        if item.body is not None:
+            item.plain()
         yield "items", item
         if item.version == 1:
             for link in links_of(reader, item.id):
@@ -396,7 +398,7 @@ def _write_item(
         new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
-    insert(tx, ITEMS, new)
+    insert(tx, ITEMS, [sealed_item(row) for row in new])
     done["items"] += len(new)
     return receipt_id
 
@@ -417,7 +419,7 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        if _emptied(there, None) != _emptied(row, None) or (is_whole and there != row):
+        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None) != row):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
@@ -436,7 +438,7 @@ def _receipt_of_origins(
 
 def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
     """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return row._replace(name=None, body=None, receipt_id=receipt_id)
+    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None)
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:

@@ -16,7 +16,7 @@ from muniment.errors import (
     TooLarge,
 )
 
-__all__ = ["code_of", "is_busy", "is_taken_key", "translate"]
+__all__ = ["code_of", "damaged_text", "is_busy", "is_taken_key", "translate"]
 
 _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -34,6 +34,11 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def is_taken_key(error: sqlite3.Error) -> bool:
     return code_of(error) in _TAKEN
+
+
+def damaged_text(location: str) -> StoreDamaged:
+    """The error for a text that is no UTF-8."""
+    return StoreDamaged(f"a text in {location} is damaged", details={"location": location})
 
 
 def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> MunimentError:
@@ -65,5 +70,5 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
             if "closed database" in str(error):
                 return Closed("the store has been closed")
             if "Could not decode to UTF-8" in str(error):
-                return StoreDamaged(f"a text in {location} is damaged", details={"location": location})
+                return damaged_text(location)
             return StorageFailure(f"SQLite failed on {location}: {error}", details=details)

@@ -10,7 +10,7 @@ from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
-from muniment.store.engines.sqlite.failures import is_taken_key, translate
+from muniment.store.engines.sqlite.failures import damaged_text, is_taken_key, translate
 
 __all__ = ["SqliteReader", "SqliteTransaction"]
 
@@ -37,6 +37,8 @@ class SqliteReader(SqlReader):
             return self._connection.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
+        except UnicodeDecodeError:
+            raise damaged_text(self._location) from None
 
     def _rows(self, select: Select) -> Iterator[Row]:
         question = self._question(select)
