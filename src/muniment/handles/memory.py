@@ -414,11 +414,15 @@ class Memory:
 
     # -- the store ------------------------------------------------------------------------------------
 
-    def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
-        """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
+    def verify(self, *, tenant_id: str | None = None, quick: bool = False) -> VerifyReport:
+        """Walk the hash chains of one tenant, or of all, and make again what was derived from them: the report names
+        the first broken link of each session, and every item, link and index that is not what the ledger gives.
+
+        `quick` walks a sample of the sessions, makes nothing again, and says so.
+        """
         from muniment.store import verifying
 
-        return verifying.verify(self._ctx, tenant_id)
+        return verifying.verify(self._ctx, tenant_id, quick=quick)
 
     def forget(
         self,

@@ -175,6 +175,7 @@ def list_event_logs(
     found: dict[str, dict[str, Any]] = {}
     for item in select_items(reader, where, order=order, descending=True, limit=newest):
         if item.body is not None and item.id not in found:
+            item.check()
             found[item.id] = cast("dict[str, Any]", read_canonical(item.body))
     return list(found.values())
 
@@ -183,7 +184,7 @@ def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
     """The bodies of the drafts of a bank, oldest first."""
     where: tuple[Condition, ...] = (("kind", "=", "draft"), ("user_id", "=", owner))
     last = newest_items(reader, where, order=("created_at", "id", "version"))
-    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last if item.body is not None]
+    return [item.plain() for item in last]
 
 
 def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:

@@ -255,6 +255,7 @@ class Corpus:
         """
         from muniment.memory.document_reading import ended_sessions
         from muniment.memory.searching import check_min_score, check_search, find_turns
+        from muniment.memory.turn_reading import check_cited
 
         ctx, corpus_scope = self._ctx, self._corpus_scope
         query, k, moment = check_search(ctx, query, k, now)
@@ -273,6 +274,7 @@ class Corpus:
                 ctx.policy.recall,
                 without=ended,
             )
+            check_cited(ctx, reader, corpus_scope.tenant_id, [each.turn.id for each in found])
             return [_chunk_hit(each) for each in found if each.ranked.chance >= least]
 
         return ctx.engine.read(corpus_scope.tenant_id, work)

@@ -14,12 +14,12 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import select
+from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
-from muniment.memory.caches import IndexCache
+from muniment.memory.caches import IndexCache, MomentCache
 from muniment.memory.indexing import SegmentCache, segments_of
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
@@ -32,6 +32,7 @@ from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
+from muniment.store.ledger.rows import check_header
 from muniment.store.turns import speaker_of
 
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index"]
@@ -145,7 +146,7 @@ def find_turns(
             dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.cache(VectorCache), query)
 
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
-        return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
+        return _moments(ctx, reader, tenant_id, [index.id(ordinal) for ordinal in ordinals])
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     if asks_along(query):
@@ -207,14 +208,16 @@ def _stated_since(index: StoredIndex, ranked: Sequence[tuple[int, LiveTurn]]) ->
     return list(found)
 
 
-class _Times(NamedTuple):
-    id: str
-    ts: str
-    recorded_at: str
+def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[str]:
+    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone.
 
-
-def _moments(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone."""
-    times = select(reader, ENTRIES, (("id", "in", tuple(ids)),), into=_Times)
-    found = {id_: f"{ts} {at}" for id_, ts, at in times}
-    return [found.get(id_, "") for id_ in ids]
+    Neither ever changes: each is read, and held against its hash, once.
+    """
+    held = ctx.cache(MomentCache)
+    found = held.get(tenant_id, ids)
+    fresh: dict[str, str] = {}
+    for row in by_ids(reader, ENTRIES, [id_ for id_ in ids if id_ not in found]):
+        check_header(tenant_id, row)
+        fresh[row.id] = f"{row.ts} {row.recorded_at}"
+    held.put(tenant_id, fresh)
+    return [found.get(id_) or fresh.get(id_, "") for id_ in ids]
