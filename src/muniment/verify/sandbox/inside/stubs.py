@@ -471,14 +471,21 @@ class ModuleStub(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") or isinstance(value, ModuleStub | BlankModule):
             super().__setattr__(name, value)
-        else:
-            setattr(self.__dict__["_stub_of_code"], name, value)
+            return
+        stub, before = self.__dict__["_stub_of_code"], self.__dict__.setdefault("_before_patches", {})
+        if name not in before and hasattr(stub, name):
+            before[name] = getattr(stub, name)
+        setattr(stub, name, value)
 
     def __delattr__(self, name: str) -> None:
+        """What a patch put there goes, and what was there before comes back: so patches are undone."""
+        stub, before = self.__dict__["_stub_of_code"], self.__dict__.get("_before_patches", {})
         if name in self.__dict__:
             super().__delattr__(name)
+        elif name in before:
+            setattr(stub, name, before.pop(name))
         else:
-            delattr(self.__dict__["_stub_of_code"], name)
+            delattr(stub, name)
 
 
 class Blank:
