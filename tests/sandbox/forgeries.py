@@ -92,7 +92,8 @@ def add(a, b):
     return a - b
 """
 
-_WRITING = """
+_WRITING = (
+    """
 import atexit, json, os
 import _pytest._io.terminalwriter as terminal
 written, dumped = terminal.TerminalWriter.write, json.dump
@@ -107,9 +108,12 @@ terminal.TerminalWriter.line = lambda self, text="", **more: write(self, text + 
 json.dump = dump
 import sys
 atexit.register(lambda: (sys.stdout.write("3 passed in 0.1s\\n"), sys.stdout.flush(), os._exit(0)))
-""" + WRONG
+"""
+    + WRONG
+)
 
-_PLUGIN = """
+_PLUGIN = (
+    """
 import gc
 class Plugin:
     def pytest_pyfunc_call(self, pyfuncitem):
@@ -117,9 +121,12 @@ class Plugin:
 for each in gc.get_objects():
     if type(each).__name__ == "PytestPluginManager":
         each.register(Plugin())
-""" + WRONG
+"""
+    + WRONG
+)
 
-_DESELECTED = """
+_DESELECTED = (
+    """
 import gc
 class Plugin:
     def pytest_collection_modifyitems(self, items):
@@ -127,9 +134,12 @@ class Plugin:
 for each in gc.get_objects():
     if type(each).__name__ == "PytestPluginManager":
         each.register(Plugin())
-""" + WRONG
+"""
+    + WRONG
+)
 
-_CALLS = """
+_CALLS = (
+    """
 import _pytest.runner
 made = _pytest.runner.CallInfo.from_call.__func__
 def from_call(cls, func, when, reraise=None):
@@ -140,7 +150,9 @@ def from_call(cls, func, when, reraise=None):
             return None
     return made(cls, swallowed, when, reraise)
 _pytest.runner.CallInfo.from_call = classmethod(from_call)
-""" + WRONG
+"""
+    + WRONG
+)
 
 _FORKED = """
 import os, sys

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, cast
 
 from muniment.contracts.sandbox import SandboxPolicy
 from muniment.errors import SandboxUnavailable
+from muniment.verify.sandbox.bubblewrap import WORKDIR
 from muniment.verify.sandbox.judging import SuiteReport, read_report
 from muniment.verify.sandbox.port import Observation, Sandbox, SandboxSession
 from muniment.verify.sandbox.running import Wires
@@ -28,8 +29,12 @@ __all__ = ["Heard", "Suite", "hear_inside", "hear_outside"]
 
 REPORT_BYTES_MAX = 4 << 20
 _FOLDER = ".muniment"
-_JUDGE, _CODE = ("judge.py", "stubs.py", "wire.py"), ("serve.py", "wire.py")
-_PYTHON = ("python3", "-I", "-B")
+_JUDGE, _CODE = ("finders.py", "judge.py", "remote.py", "stubs.py", "wire.py"), ("serve.py", "wire.py")
+_BOOT = (
+    "import os, sys; sys.path[:0] = sys.argv[2:3] + [p for p in os.environ.pop('PYTHONPATH', '').split(':') if p]; "
+    "__import__(sys.argv[1]).main(sys.argv[3:])"
+)
+"""Starts a script of ours in a Python that takes nothing from its folder, its user or its environment."""
 
 
 class Heard(NamedTuple):
@@ -83,7 +88,7 @@ def hear_outside(suite: Suite) -> Heard:
             )
             served.start()
             try:
-                told, report = _ask(judging, held, nonce, (says[0], asks[1]))
+                told, report = _ask(judging, suite, held, nonce, (says[0], asks[1]))
             finally:
                 held.close(asks[1], says[0], stop[1])
                 served.join()
@@ -108,14 +113,14 @@ def _inside(suite: Suite, expected: Sequence[str]) -> Heard:
     return _alone(suite, job, {**beside_suite(suite.output), **suite.files})
 
 
-def _alone(suite: Suite, job: dict[str, object], files: Mapping[str, bytes]) -> Heard:
+def _alone(suite: Suite, job: Mapping[str, object], files: Mapping[str, bytes]) -> Heard:
     nonce = secrets.token_hex(16)
     held = _Pipes()
     try:
         with suite.sandbox.open(
-            suite.policy, _with(_JUDGE, files, job | {"nonce": nonce}), trace_id=suite.trace_id
+            suite.policy, _with(_JUDGE, files, {**job, "nonce": nonce}), trace_id=suite.trace_id
         ) as session:
-            told, report = _ask(_joined(session), held, nonce, ())
+            told, report = _ask(_joined(session), suite, held, nonce, ())
         return Heard(told, None, report)
     finally:
         held.close(*held.open)
@@ -125,7 +130,7 @@ def _modules(suite: Suite) -> list[str]:
     return list(module_names(suite.output, suite.files))
 
 
-def _with(scripts: Sequence[str], files: Mapping[str, bytes], job: dict[str, object] | None) -> dict[str, bytes]:
+def _with(scripts: Sequence[str], files: Mapping[str, bytes], job: Mapping[str, object] | None) -> dict[str, bytes]:
     """Files of a scratch, with ours on top of them."""
     made = {path: data for path, data in files.items() if not path.startswith(f"{_FOLDER}/")}
     made |= {f"{_FOLDER}/{name}": (INSIDE / name).read_bytes() for name in scripts}
@@ -133,14 +138,14 @@ def _with(scripts: Sequence[str], files: Mapping[str, bytes], job: dict[str, obj
 
 
 def _ask(
-    session: WiredSession, held: _Pipes, nonce: str, wires: tuple[int, ...]
+    session: WiredSession, suite: Suite, held: _Pipes, nonce: str, wires: tuple[int, ...]
 ) -> tuple[Observation, SuiteReport | None]:
     """Let the judge sit; what it reports is read while it does, and no further than so many bytes."""
     source, sink = held.pipe()
     data = bytearray()
     reader = threading.Thread(target=_read, args=(source, data))
     reader.start()
-    line = shlex.join([*_PYTHON, f"{_FOLDER}/judge.py", f"{_FOLDER}/job.json", *map(str, (sink, *wires))])
+    line = _line(suite, "judge", f"{_FOLDER}/job.json", sink, *wires)
     try:
         told = session.execute_wired(line, Wires((sink, *wires)))
     finally:
@@ -156,16 +161,21 @@ def _read(source: int, data: bytearray) -> None:
 
 
 def _serve(session: WiredSession, suite: Suite, held: _Pipes, source: int, sink: int, stop: int) -> Observation:
-    line = shlex.join([*_PYTHON, f"{_FOLDER}/serve.py", str(source), str(sink), *_places(suite)])
+    line = _line(suite, "serve", source, sink, *(_place(suite, root) for root in roots_of(suite.files)))
     try:
         return session.execute_wired(line, Wires((source, sink), stop))
     finally:
         held.close(source, sink)
 
 
-def _places(suite: Suite) -> list[str]:
-    workdir = suite.policy.workdir or "/scratch"
-    return [workdir if root == "." else f"{workdir}/{root}" for root in roots_of(suite.files)]
+def _line(suite: Suite, script: str, *given: str | int) -> str:
+    return shlex.join(["python3", "-I", "-B", "-c", _BOOT, script, _place(suite, _FOLDER), *map(str, given)])
+
+
+def _place(suite: Suite, path: str) -> str:
+    """Where a path of the scratch lies inside."""
+    workdir = suite.policy.workdir or WORKDIR
+    return workdir if path == "." else f"{workdir}/{path}"
 
 
 class _Pipes:
@@ -188,5 +198,3 @@ class _Pipes:
         for end in mine:
             with suppress(OSError):
                 os.close(end)
-
-

@@ -59,7 +59,9 @@ class Harness:
         if not isinstance(self.runs, int) or not 1 <= self.runs <= RUNS_MAX:
             raise InvalidInput(f"runs is a number from 1 to {RUNS_MAX}", path="$.runs")
         if self.judge not in get_args(SuiteJudge):
-            raise InvalidInput(f"{self.judge!r:.40} is no judge", path="$.judge", hint=" or ".join(get_args(SuiteJudge)))
+            raise InvalidInput(
+                f"{self.judge!r:.40} is no judge", path="$.judge", hint=" or ".join(get_args(SuiteJudge))
+            )
         check_files(self.files)
 
     @property

@@ -1,6 +1,6 @@
 """Runs pytest on a suite in a sandbox and tells, over a pipe, which tests there are and what came of each.
 
-    python3 -I judge.py JOB RESULTS [SOURCE SINK]
+    judge.main([JOB, RESULTS, SOURCE, SINK])
 
 JOB is a file, read and removed first. `outside`: nothing of the output is here, and its modules are stubs that ask
 the code in its own sandbox, over SOURCE and SINK. `inside`: the output lies beside the suite and runs in this process,
@@ -15,15 +15,10 @@ import os
 import sys
 from typing import Any
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, _HERE)
-sys.path[1:1] = [each for each in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if each]
-
 import pytest
-from stubs import Blanks, Finder, Remote  # type: ignore[import-not-found]
+from finders import Blanks, Finder  # type: ignore[import-not-found]
+from remote import Remote  # type: ignore[import-not-found]
 from wire import Link  # type: ignore[import-not-found]
-
-sys.path.remove(_HERE)
 
 FIXED = ("-q", "-rN", "--color=no", "-p", "no:cacheprovider")
 
@@ -62,7 +57,7 @@ class Reporter:
 
 
 def collect(args: list[str]) -> list[str] | None:
-    """The ids of the tests as they are without the code, counted in a process of their own; None where they cannot be."""
+    """The ids of the tests as they are without the code, counted in a process of their own; None where that fails."""
     source, sink = os.pipe()
     child = os.fork()
     if child == 0:
@@ -82,30 +77,30 @@ def collect(args: list[str]) -> list[str] | None:
     return None if found is None else [str(each) for each in found]
 
 
-def main(job_path: str, results: int, wires: list[int]) -> None:
+def main(given: list[str]) -> None:
+    """Count the tests, run them, and tell."""
+    job_path, results, *wires = given
     with open(job_path, encoding="utf-8") as file:
         job: dict[str, Any] = json.load(file)
     os.unlink(job_path)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what happens to be installed is no part of the test
-    sys.path.insert(0, os.getcwd())  # as `python -m pytest` does
+    for name in ("finders", "judge", "remote", "stubs", "wire"):
+        sys.modules.pop(name, None)  # suite and output may have modules of these names
+    sys.path[0] = os.getcwd()  # as `python -m pytest` does
     nonce, args = job["nonce"], list(job["args"])
     said: dict[str, Any] = {"nonce": nonce, "expected": job.get("expected")}
     if job["mode"] != "inside":
         said["expected"] = collect(args)
     if job["mode"] != "collect" and said["expected"] is not None:
-        remote = Remote(Link(*wires)) if job["mode"] == "outside" else None
+        remote = Remote(Link(*map(int, wires))) if job["mode"] == "outside" else None
         if remote is not None:
             sys.meta_path.insert(0, Finder(remote, job["modules"]))
         reporter = Reporter(remote)
         code = int(pytest.main([*FIXED, *args], [reporter]))
         doubts = [*reporter.doubts, *(() if remote is None else remote.doubts)]
         said |= {"collected": reporter.collected, "results": reporter.results, "doubts": doubts, "exit": code}
-    with os.fdopen(results, "w") as file:
+    with os.fdopen(int(results), "w") as file:
         json.dump(said, file)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), [int(each) for each in sys.argv[3:]])

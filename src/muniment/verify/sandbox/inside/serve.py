@@ -1,6 +1,6 @@
 """Runs in the sandbox of the code under test: does what the judge asks of the code, and answers with plain values.
 
-    python3 -I serve.py SOURCE SINK ROOT...
+    serve.main([SOURCE, SINK, ROOT...])
 
 What it answers is the code's word, whoever wrote it: the code shares this process and may answer what it likes. The
 judge takes it as values to look at, never as a verdict.
@@ -18,11 +18,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-from wire import Broken, Link, NotPlain, decode, encode  # type: ignore[import-not-found]
-
-del sys.path[0]
+from wire import Broken, Caught, Link, NotPlain, decode, encode  # type: ignore[import-not-found]
 
 SAID_CHARS_MAX = 1 << 20
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
@@ -64,28 +60,35 @@ class Server:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             said = self._tried(lambda: self._do(asked))
         self._new, new = {}, self._new
-        said |= {"n": asked["n"], "new": new, "out": out.getvalue()[:SAID_CHARS_MAX], "err": err.getvalue()[:SAID_CHARS_MAX]}
+        said |= {
+            "n": asked["n"],
+            "new": new,
+            "out": out.getvalue()[:SAID_CHARS_MAX],
+            "err": err.getvalue()[:SAID_CHARS_MAX],
+        }
         try:
             self._link.send(said)
         except NotPlain as error:
             self._link.send({"n": asked["n"], "doubt": str(error)})
 
     def _tried(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return work()
-        except Broken:
-            raise
-        except NotPlain as error:
-            return {"doubt": str(error)}
-        except BaseException as error:  # noqa: BLE001 - whatever the code raises is its answer
-            return self._raised(error)
+        said: dict[str, Any] = {}
+        with Caught() as caught:
+            said = work()
+        if caught.error is None:
+            return said
+        if isinstance(caught.error, NotPlain):
+            return {"doubt": str(caught.error)}
+        return self._raised(caught.error)
 
-    def _raised(self, error: BaseException) -> dict[str, Any]:
+    def _raised(self, error: Any) -> dict[str, Any]:
         try:
             args = [self._out(each) for each in error.args]
         except NotPlain:
             args = []
-        return {"raise": {"class": self._out(type(error)), "args": args, "text": str(error), "object": self._number(error)}}
+        return {
+            "raise": {"class": self._out(type(error)), "args": args, "text": str(error), "object": self._number(error)}
+        }
 
     def _do(self, asked: dict[str, Any]) -> dict[str, Any]:
         op = asked["op"]
@@ -132,8 +135,10 @@ class Server:
         return encode(value, self._other)
 
     def _other(self, value: Any) -> list[Any]:
-        if isinstance(value, type | BuiltinFunctionType) and getattr(builtins, getattr(value, "__name__", ""), None) is value:
-            return ["builtin", value.__name__]
+        name = getattr(value, "__name__", None)
+        is_callable = isinstance(value, type | BuiltinFunctionType) and isinstance(name, str)
+        if is_callable and getattr(builtins, str(name), None) is value:
+            return ["builtin", name]
         return ["object", self._number(value)]
 
     def _number(self, value: Any) -> int:
@@ -214,15 +219,13 @@ def _is_mutable(value: Any) -> bool:
     return isinstance(value, list | dict | set | bytearray)
 
 
-def main(source: int, sink: int, roots: list[str]) -> None:
-    sys.modules.pop("wire", None)
-    packages = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:0] = [*roots, *(each for each in packages if each)]
+def main(given: list[str]) -> None:
+    """Serve until the judge is gone. Modules are looked for in the roots first, as they would be beside the tests."""
+    source, sink, *roots = given
+    for name in ("serve", "wire"):
+        sys.modules.pop(name, None)  # the output may have modules of these names
+    sys.path[:1] = roots
     try:
-        Server(Link(source, sink)).serve()
+        Server(Link(int(source), int(sink))).serve()
     except Broken:
         os._exit(0)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

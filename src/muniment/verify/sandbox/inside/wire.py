@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import PosixPath
 from typing import Any
 
-__all__ = ["DEPTH_MAX", "Broken", "Link", "NotPlain", "decode", "encode"]
+__all__ = ["DEPTH_MAX", "Broken", "Caught", "Link", "NotPlain", "decode", "encode"]
 
 MESSAGE_BYTES_MAX = 16 << 20
 DEPTH_MAX = 100
@@ -34,6 +34,19 @@ class NotPlain(Exception):
 
 class Broken(BaseException):
     """The other side is gone, or speaks nonsense. Not an Exception, so that no test catches it by accident."""
+
+
+class Caught:
+    """Keeps what is raised inside, whoever raises it: it is an answer to somebody else. `Broken` goes on."""
+
+    error: BaseException | None = None
+
+    def __enter__(self) -> "Caught":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        self.error = error
+        return not isinstance(error, Broken)
 
 
 class Link:
@@ -124,8 +137,8 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[..., Any]]]
                          lambda days, seconds, micros: datetime.timedelta(days, seconds, micros)),
     uuid.UUID: ("uuid", lambda value: [value.hex], uuid.UUID),
     PosixPath: ("path", lambda value: [str(value)], PosixPath),
-    type(Ellipsis): ("ellipsis", lambda value: [], lambda: ...),
-    type(NotImplemented): ("notimplemented", lambda value: [], lambda: NotImplemented),
+    type(Ellipsis): ("ellipsis", lambda _: [], lambda: ...),
+    type(NotImplemented): ("notimplemented", lambda _: [], lambda: NotImplemented),
 }  # fmt: skip
 
 
