@@ -66,10 +66,8 @@ class Written(NamedTuple):
     candidates: tuple[Candidate, ...]
     rejected: Counter[str]
     proposed: int
-
-    @property
-    def accepted(self) -> int:
-        return self.proposed - self.rejected.total()
+    promoted: int
+    """Those that hold and are facts, by this proposal or by one before it."""
 
 
 def model_asked(ctx: Context, model: Any, budget: Any = None, **options: Any) -> Asker:
@@ -188,12 +186,13 @@ def check_answer(
 ) -> list[Checked]:
     """Every proposal of an answer, looked at; what is over for one turn is rejected."""
     by_id = {turn.id: turn for turn in turns}
+    shown = sorted((*context, *turns), key=lambda turn: turn.place)
     counts: Counter[str] = Counter()
     checked: list[Checked] = []
     for each in answered.answer.proposals:
         counts[each.event_id] += 1
         is_over = each.event_id in by_id and counts[each.event_id] > policy.facts_per_turn_max
-        checked.append(Checked(each, "too_many") if is_over else check_proposal(each, by_id, context, policy))
+        checked.append(Checked(each, "too_many") if is_over else check_proposal(each, by_id, shown, policy))
     return checked
 
 
@@ -203,6 +202,7 @@ def write_proposals(
     """Each proposal that names a turn as a candidate with its fate: declined where it did not hold."""
     made: list[Candidate] = []
     rejected: Counter[str] = Counter()
+    promoted = 0
     for each, fresh in zip(checked, ids, strict=True):
         if not each.sources:
             rejected[each.rejection or "malformed"] += 1
@@ -217,7 +217,8 @@ def write_proposals(
             rejected[each.rejection] += 1
         elif candidate.status == "declined":
             rejected["contradiction"] += 1
-    return Written(tuple(made), rejected, len(checked))
+        promoted += each.rejection is None and candidate.status == "promoted"
+    return Written(tuple(made), rejected, len(checked), promoted)
 
 
 def _proposed(checked: Checked, writer: Writer, asker: Asker) -> Proposed:

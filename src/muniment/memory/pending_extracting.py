@@ -80,7 +80,7 @@ class ExtractionReport(Record):
     accepted: Count
     """What of it holds against its source: facts, and candidates that wait for a decision."""
     promoted: Count
-    """What of that is a fact already."""
+    """What of that is a fact."""
     rejected: dict[str, Count]
     """And what does not hold, by the reason."""
     by_patterns: Count
@@ -319,8 +319,7 @@ class _Worker:
         tally.unreadable += unreadable
         tally.proposed += written.proposed + malformed
         tally.rejected += written.rejected + Counter({"malformed": malformed})
-        held = [each for each in written.candidates if each.proposed_by == self._extractor.name]
-        tally.promoted += sum(each.status == "promoted" for each in held)
+        tally.promoted += written.promoted
         self._limits.count_turns(len(batch.turns))
         if self._progress is not None:
             self._progress(len(batch.turns))

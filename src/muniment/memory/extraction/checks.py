@@ -52,10 +52,13 @@ class Checked(NamedTuple):
 def check_proposal(
     proposed: TurnProposal,
     turns: Mapping[str, SaidTurn],
-    context: Sequence[SaidTurn],
+    shown: Sequence[SaidTurn],
     policy: ExtractionPolicy,
 ) -> Checked:
-    """Does a proposal hold against the turns that were read? Only those are evidence; context says who is meant."""
+    """Does a proposal hold against the turns that were read? Only those are evidence for it.
+
+    `shown` is all that the model saw, in the order it was said: what came before a turn says who is meant in it.
+    """
     turn, proposal = turns.get(proposed.event_id), proposed.proposal
     if turn is None:
         return Checked(proposed, "unknown_turn")
@@ -75,7 +78,7 @@ def check_proposal(
     if proposal.value is not False and attribute not in _DENYING and is_denied(clause):
         return Checked(proposed, "denied", (turn.id,))
     is_of_user = proposal.key.startswith("user.")
-    sources = (turn.id,) if is_of_user else _sources_of_person(proposal.key, turn, context)
+    sources = (turn.id,) if is_of_user else _sources_of_person(proposal.key, turn, shown)
     if sources is None:
         return Checked(proposed, "person", (turn.id,))
     doubts = [
@@ -93,12 +96,12 @@ def _is_allowed(key: str, policy: ExtractionPolicy) -> bool:
     return is_named and not any(fnmatchcase(key, pattern) for pattern in policy.keys_refused)
 
 
-def _sources_of_person(key: str, turn: SaidTurn, context: Sequence[SaidTurn]) -> tuple[str, ...] | None:
+def _sources_of_person(key: str, turn: SaidTurn, shown: Sequence[SaidTurn]) -> tuple[str, ...] | None:
     """The turn, if it names the person; else also the last turn before it that does, which is evidence then too."""
     name = key.split(".")[1]
     if _names(turn.text, name):
         return (turn.id,)
-    naming = [before.id for before in context if _names(before.text, name)]
+    naming = [before.id for before in shown if before.place < turn.place and _names(before.text, name)]
     return (turn.id, naming[-1]) if naming else None
 
 

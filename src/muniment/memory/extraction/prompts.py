@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["PROMPT_VERSION", "answer_schema", "messages_of", "read_answer"]
 PROMPT_VERSION = 1
 """Which way of asking and checking read a turn. Turns that another one has read are read again: it costs calls."""
 _KEY_CHARS_MAX, _TEXT_CHARS_MAX = 120, 2_000
+_SPACES = re.compile(r"[\s-]+")
+_DECODER = json.JSONDecoder()
 _TASK = """You read turns of a conversation and list what they state as facts, in one JSON object:
 {"facts": [{"turn": …, "key": …, "value": …, "quote": …, "confidence": …}]}
 turn is the label of the turn that states it; what has no label is there to understand the rest, and is not to be read.
@@ -51,11 +54,15 @@ def _sendable(text: str) -> str:
 
 def answer_schema(turns: int, facts_max: int) -> dict[str, Any]:
     """The JSON Schema of an answer about so many turns."""
+
+    def text(chars_max: int) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1, "maxLength": chars_max}
+
     fact = {
         "turn": {"type": "string", "enum": [f"t{number}" for number in range(1, turns + 1)]},
-        "key": {"type": "string"},
-        "value": {"type": ["string", "number", "boolean"]},
-        "quote": {"type": "string"},
+        "key": text(60),
+        "value": {"anyOf": [text(200), {"type": "number"}, {"type": "boolean"}]},
+        "quote": text(300),
         "confidence": {"type": "number"},
     }
     item = {"type": "object", "properties": fact, "required": list(fact), "additionalProperties": False}
@@ -63,19 +70,45 @@ def answer_schema(turns: int, facts_max: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"facts": facts}, "required": ["facts"], "additionalProperties": False}
 
 
-def read_answer(said: str, turns: Sequence[SaidTurn], model: str, confidence_max: float) -> ModelAnswer:
-    """The proposals of an answer; `ModelMalformed` where it is no list of facts. What is no fact in it is counted."""
+def read_answer(
+    said: str, turns: Sequence[SaidTurn], model: str, confidence_max: float, *, is_cut: bool = False
+) -> ModelAnswer:
+    """The proposals of an answer; `ModelMalformed` where it is no list of facts. What is no fact in it is counted.
+
+    An answer that was cut off is none where it is about several turns, since nobody knows which of them it left out.
+    Of an answer about one, the facts that are whole are taken.
+    """
     text = said.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    if is_cut and len(turns) > 1:
+        raise ModelMalformed("the model's answer was cut off", details={"is_cut": True})
+    facts = _whole_facts(text) if is_cut else _facts_of(text)
+    labels = {f"t{number}": turn.id for number, turn in enumerate(turns, 1)}
+    found = [_proposal(each, labels, model, confidence_max) for each in facts]
+    proposals = tuple(each for each in found if each is not None)
+    return ModelAnswer(proposals, len(found) - len(proposals), said=said)
+
+
+def _facts_of(text: str) -> list[Any]:
     try:
         facts = json.loads(text)["facts"]
     except (ValueError, KeyError, TypeError, RecursionError) as cause:
         raise ModelMalformed("the model's answer is not a list of facts") from cause
     if not isinstance(facts, list):
         raise ModelMalformed("the model's answer is not a list of facts")
-    labels = {f"t{number}": turn.id for number, turn in enumerate(turns, 1)}
-    found = [_proposal(each, labels, model, confidence_max) for each in facts]
-    proposals = tuple(each for each in found if each is not None)
-    return ModelAnswer(proposals, len(found) - len(proposals), said=said)
+    return facts
+
+
+def _whole_facts(text: str) -> list[Any]:
+    """The objects of a list that ends in the middle of one."""
+    facts: list[Any] = []
+    at = text.find("[")
+    try:
+        while (start := text.find("{", at + 1 if at >= 0 else len(text))) >= 0:
+            fact, at = _DECODER.raw_decode(text, start)
+            facts.append(fact)
+    except (ValueError, RecursionError):
+        pass  # the one that was cut
+    return facts
 
 
 def _proposal(given: Any, labels: Mapping[str, str], model: str, confidence_max: float) -> TurnProposal | None:
@@ -89,7 +122,7 @@ def _proposal(given: Any, labels: Mapping[str, str], model: str, confidence_max:
         return None
     if len(key) > _KEY_CHARS_MAX or len(quote) > _TEXT_CHARS_MAX or len(str(value)) > _TEXT_CHARS_MAX:
         return None
-    plain = {"key": key.strip(), "value": value.strip() if isinstance(value, str) else value, "quote": quote.strip()}
+    plain = {"key": _SPACES.sub("_", key.strip().casefold()), "value": value.strip() if isinstance(value, str) else value, "quote": quote.strip()}
     confidence = min(max(float(sure), 0.0), confidence_max)
     try:
         proposal = Proposal.model_validate({**plain, "confidence": confidence, "why": f"read by {model}"})

@@ -167,7 +167,7 @@ class Asker:
                 self._spend_failed(turns, context, error, room)
                 if isinstance(error, ModelRefused) or (is_last and not isinstance(error, ModelMalformed)):
                     raise
-                if is_last:
+                if is_last or error.details.get("is_cut"):  # asked again, it would be cut again
                     return None
                 self._sleep(_wait_s(error, attempt))
             else:

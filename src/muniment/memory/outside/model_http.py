@@ -109,14 +109,14 @@ class HttpModel:
                 "json_schema": {
                     "name": "facts",
                     "strict": True,
-                    "schema": answer_schema(len(turns), self._facts_max * len(turns)),
+                    "schema": answer_schema(len(turns), self._facts_max + 2 * (len(turns) - 1)),
                 },
             },
         }
         body = self._server.post(json.dumps(asked).encode(), attempts_max=1)
         said, usage = _said(body)
         try:
-            answer = read_answer(_whole(said), turns, self._model, self._confidence_max)
+            answer = read_answer(_text(said), turns, self._model, self._confidence_max, is_cut=said.is_cut)
         except ModelMalformed as error:  # what it took is told all the same
             error.details |= usage
             raise
@@ -153,9 +153,7 @@ def _said(body: bytes) -> tuple[_Said, dict[str, int]]:
     return said, {name: count for name, count in counts.items() if type(count) is int and count >= 0}
 
 
-def _whole(said: _Said) -> str:
-    if said.is_cut:
-        raise ModelMalformed("the model's answer was cut off")
+def _text(said: _Said) -> str:
     if not isinstance(said.text, str):
         raise ModelMalformed("the model's answer holds no text")
     return said.text
