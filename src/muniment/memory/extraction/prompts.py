@@ -122,7 +122,11 @@ def _proposal(given: Any, labels: Mapping[str, str], model: str, confidence_max:
         return None
     if len(key) > _KEY_CHARS_MAX or len(quote) > _TEXT_CHARS_MAX or len(str(value)) > _TEXT_CHARS_MAX:
         return None
-    plain = {"key": _SPACES.sub("_", key.strip().casefold()), "value": value.strip() if isinstance(value, str) else value, "quote": quote.strip()}
+    plain = {
+        "key": _SPACES.sub("_", key.strip().casefold()),
+        "value": value.strip() if isinstance(value, str) else value,
+        "quote": quote.strip(),
+    }
     confidence = min(max(float(sure), 0.0), confidence_max)
     try:
         proposal = Proposal.model_validate({**plain, "confidence": confidence, "why": f"read by {model}"})
