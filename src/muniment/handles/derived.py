@@ -23,6 +23,7 @@ from muniment.learning.projection import (
 from muniment.memory.documents.projection import document_without, project_document
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
 from muniment.memory.extract_writing import SessionExtracts
+from muniment.memory.extraction.projection import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.facts.insight_projection import (
     candidate_without,
     insight_without,
@@ -82,6 +83,8 @@ from muniment.store.ledger.memory_events import (
     SOURCE_CHECKED,
     STATE_PATCHED,
     STUDY_CHANGED,
+    TURNS_CLAIMED,
+    TURNS_READ,
     WORKING_SET_CHANGED,
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
@@ -138,6 +141,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     _patched("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False, cites=True),
     _patched("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False, cites=True),
     _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False, cites=True),
+    _patched(EXTRACTION, extraction_without, project_extraction, TURNS_CLAIMED, TURNS_READ, copies=False),
     _patched(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED, cites=True),
     _patched("claim", erased, project_claim, *RUN_EVENTS, cites=True),
     _patched("conflict", erased, project_conflict, *RUN_EVENTS, cites=True),

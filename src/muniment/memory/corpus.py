@@ -420,7 +420,7 @@ def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
 
 def _chunk_hit(found: FoundTurn) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
-    from muniment.memory.hits import turn_hit
+    from muniment.memory.searching import turn_hit
 
     said = found.turn.metadata
     headings = cast("list[str]", said["headings"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.outdated_turns import superseded_among
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
-from muniment.memory.recall.records import SupersededStatement, reasons_of
+from muniment.memory.recall.records import Hit, SupersededStatement, outdated_by, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
 from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
@@ -35,9 +35,10 @@ from muniment.store.context import Context
 from muniment.store.ledger.rows import check_header
 from muniment.store.turns import speaker_of
 
-__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index"]
+__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
 
 SEARCH_MAX = 1000
+_HIT_FIELDS = set(Hit.model_fields)
 
 
 class FoundTurn(NamedTuple):
@@ -221,3 +222,26 @@ def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -
         fresh[row.id] = f"{row.ts} {row.recorded_at}"
     held.put(tenant_id, fresh)
     return [found.get(id_) or fresh.get(id_, "") for id_ in ids]
+
+
+def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
+    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
+    turn = found.turn
+    return Hit.unchecked(
+        {
+            "id": turn.id,
+            "kind": kind,
+            "text": turn.text,
+            "score": found.ranked.chance,
+            "ts": turn.ts,
+            "sources": (turn.id,),
+            "why": found.reasons + why,
+            "parts": dict(found.ranked.parts),
+            "session_id": turn.session_id,
+            "speaker": turn.call or turn.speaker,
+            "role": turn.role,
+            "superseded": found.superseded,
+            "superseded_by": outdated_by(found.superseded),
+        },
+        _HIT_FIELDS,
+    )

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
+from muniment.errors import InvalidInput
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
-from muniment.store.turns import blob_text, can_be_turn
+from muniment.store.turns import blob_text, can_be_turn, is_turn, text_of
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from muniment.core.text.stated.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
-    from muniment.memory.turns import Turn
+    from muniment.memory.turns import EpisodeCandidate, Turn
     from muniment.store.context import Context
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "entries_by_id",
     "find_call",
     "last_turns",
+    "list_episodes",
     "live_turns",
     "turns_at",
     "turns_by_id",
@@ -322,3 +325,33 @@ def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None =
             name = said.get("blob")
             text = said.get("content") or "" if name is None else blob_text(reader, row.id, name, row.salt)
             yield LiveTurn(row, said, text)
+
+
+# -- episodes -----------------------------------------------------------------------------------------
+
+
+def list_episodes(ctx: Context, tenant_id: str, user_id: str, session_id: str | None) -> Iterator[EpisodeCandidate]:
+    """The episodes of a user's sessions, or of one, in the order of the sessions' names; one session in memory.
+
+    They are formed from the ledger as it stands now; nothing is stored for them.
+    """
+    if session_id is not None and not isinstance(session_id, str):
+        raise InvalidInput("session_id should be a string", path="$.session_id")
+    from muniment.store.reading import list_entries
+
+    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id))
+
+
+def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
+    from muniment.memory.episodes.forming import form_episodes
+
+    for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
+        said = [entry for entry in session if is_turn(entry)]
+        yield from form_episodes(_read_turns(ctx, tenant_id, said), {})
+
+
+def _read_turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
+    def work(reader: Reader) -> list[ReadTurn]:
+        return [LiveTurn.of_entry(entry, text_of(reader, entry)).read for entry in entries]
+
+    return ctx.engine.read(tenant_id, work)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
-from muniment.memory.hits import turn_hit
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import check_min_score, check_search, find_turns
+from muniment.memory.searching import check_min_score, check_search, find_turns, turn_hit
 from muniment.memory.turn_reading import check_cited
 
 if TYPE_CHECKING:

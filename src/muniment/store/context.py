@@ -72,6 +72,7 @@ class Context:
         embedder: Embedder | None = None,
         counter: TokenCounter | None = None,
         grader: Any = None,
+        extract_model: Any = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -82,6 +83,8 @@ class Context:
         """What turns text into vectors; None for search by words alone."""
         self.grader = grader
         """What a verification asks where its caller gives no grader."""
+        self.extract_model = extract_model
+        """What reads pending turns where their caller gives no model."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
