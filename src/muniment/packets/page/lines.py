@@ -135,7 +135,6 @@ class Block:
 
 
 STABLE_BLOCKS: tuple[Block, ...] = (
-    # What the user asked for holds in every run, so it stands before the task of one.
     Block("instructions", "facts", "## The user asked: follow this", _ALL),
     Block("task", "working_state", "## Task", _ALL),
     Block("facts", "facts", "## Facts", _ALL),
@@ -557,8 +556,7 @@ def fact_line(fact: Fact, mark: Mark) -> str:
 
 def instruction_line(fact: Fact, mark: Mark) -> str:
     """What the user asked for, in their words; its key says nothing that they do not."""
-    cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {value_text(fact.value)}{cited}"
+    return " ".join([f"- {value_text(fact.value)}", *map(mark, fact.sources[:1])])
 
 
 def procedure_line(procedure: Procedure, mark: Mark) -> str:

@@ -16,6 +16,10 @@ _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "´":
 _HANGUL, _KANA, _HAN = re.compile("[가-힣]"), re.compile("[\u3041-\u30ff]"), re.compile("[\u4e00-\u9fff]")
 _LATIN = re.compile("[A-Za-z]")
 _NEVER = re.compile("(?!)")
+_UNSAID = "".join(
+    f"(?<!{who} )" for who in ("i", "we", "they", "he", "she", "it", "you", "can", "ich", "wir", "yo", "je", "eu")
+)
+"""Nobody is named right before it."""
 
 
 class Language(NamedTuple):
@@ -23,7 +27,7 @@ class Language(NamedTuple):
 
     name: str
     opener: re.Pattern[str]
-    """What may stand before an order, as often as it likes within reason."""
+    """One of the words that may stand before an order."""
     joint: re.Pattern[str]
     forms: re.Pattern[str]
     idle: re.Pattern[str]
@@ -77,16 +81,30 @@ def language_of(name: str) -> Language:
     def any_of(section: str) -> re.Pattern[str]:
         return re.compile(spelled(words.either(section)))
 
+    def any_latin(section: str) -> re.Pattern[str]:
+        """Of all languages in Latin letters: which of them a short sentence is in is not always told by its words."""
+        lists = [WordList(__package__, f"{each}.txt") for each in (LATIN if is_latin else (name,))]
+        return re.compile("|".join(each.either(section) for each in lists))
+
     blank = r"[,:.!]*\s+" if is_latin else r"[,，、:：!！~～\s]*"
-    opener = re.compile(f"(?:(?:{spelled(words.either('opener'))}){blank}){{0,5}}")
+    opener = re.compile(f"(?:{spelled(words.either('opener'))}){blank}")
     forms = spelled(words.either("forms"))
     if is_latin:
         fill = f"(?:(?:{spelled(words.either('fillers'))})[\\s,]+){{0,5}}"
         order = f"(?:{spelled(words.either('negated'))}|(?:{spelled(words.either('imperatives'))})\\b)"
         front, late = spelled(words.either("on")), spelled(words.either("late"))
+        begun, nobody = spelled(words.either("from")), spelled(words.either("subject"))
+        free = f"(?!(?:{nobody})(?!\\w))(?!.*(?<!\\w)(?:{spelled(words.either('telling'))})(?!\\w))\\w"
+        forms = f"{forms}|(?:{begun})[\\s,:]+{free}|{free}[^,;:]{{2,80}}?[\\s,]+(?:{begun})(?!\\w)"
+        ever, how = spelled(words.either("ever")), spelled(words.either("how"))
+        forms = f"{forms}|{free}[^,;:]{{2,50}}?\\s(?:{ever})\\s(?:{how})(?!\\w)"
+        occasion = spelled(words.either("occasion"))
+        forms = f"{forms}|(?:{occasion})\\s[^;:]{{1,70}}?[\\s,]+{fill}{_UNSAID}(?:{ever})[\\s,]+{fill}{order}"
         again = f"(?:{spelled(words.either('again'))}|{late})"
-        banned = f"{fill}(?:{spelled(words.either('negated'))}).{{0,200}}?(?<!\\w){again}(?!\\w)"
-        forms = f"(?:{front})[\\s,:]+{fill}{order}|{fill}{order}.{{0,200}}?(?<!\\w)(?:{late})(?!\\w)|{banned}|{forms}"
+        banned = f"{fill}(?:{spelled(words.either('negated'))})[^:;]{{0,200}}?(?<!\\w){again}(?!\\w)"
+        forms = (
+            f"(?:{front})[\\s,:]+{fill}{order}|{fill}{order}[^:;]{{0,200}}?(?<!\\w)(?:{late})(?!\\w)|{banned}|{forms}"
+        )
     courtesy = spelled(words.either("courtesy"))
     edge = r"(?<!\w)" if is_latin else ""
     return Language(
@@ -99,8 +117,8 @@ def language_of(name: str) -> Language:
         momentary=any_of("momentary"),
         continued=any_of("continued") if is_latin else _NEVER,
         strong=any_of("strong") if is_latin else _NEVER,
-        reported=any_of("reported"),
-        material=any_of("material"),
+        reported=any_latin("reported"),
+        material=any_latin("material"),
         tail=any_of("tail"),
         courtesy=re.compile(rf"(?:^|{edge})(?:{courtesy})$"),
         positive=any_of("positive"),

@@ -19,6 +19,8 @@ OWN_CHARS_MAX = 1_500
 """A longer message holds somebody's text: of that only its beginning and its end are the user's word to the agent,"""
 EDGE_CHARS = 300
 """so much of each."""
+OPENERS_MAX = 5
+"""So many words of courtesy and the like are looked past before an order."""
 _ITEM = re.compile(r"^(?:[-*•·]|\d{1,2}[.)])\s+")
 _OUTSIDE = re.compile(r"^[^\w¿¡'\"(]+|(?:(?![\"')\]%])[\W_])+$")
 _QUOTES = re.compile(r"\"|(?<!\w)'|'(?!\w)|[«»「」『』《》„]")
@@ -88,7 +90,7 @@ def _spans(text: str, name: str, is_question: bool) -> tuple[tuple[int, int], ..
     plain = plain_text(text)
     if _QUOTE_MARK_ALONE.match(plain) or language.momentary.search(plain):
         return ()
-    if is_question and not language.asking.search(plain):
+    if is_question and not language.asking.search(plain) and not language.courtesy.search(plain):
         return ()
     starts = _starts(plain, language)
     found: list[tuple[int, int]] = []
@@ -113,9 +115,12 @@ def _starts(plain: str, language: Language) -> list[int]:
 
 def _order_at(plain: str, start: int, language: Language) -> tuple[int, int] | None:
     """An order that begins here, behind what may stand before it: where it begins, and where its form ends."""
-    opener = language.opener.match(plain, start)
-    begin = start if opener is None else opener.end()
-    for at in dict.fromkeys((begin, start)):
+    begins = [start]
+    while len(begins) <= OPENERS_MAX and (opener := language.opener.match(plain, begins[-1])) is not None:
+        if opener.end() == begins[-1]:
+            break
+        begins.append(opener.end())
+    for at in reversed(begins):
         match = language.forms.match(plain, at)
         if match is not None and not language.idle.match(plain, at) and _is_outside_quotes(plain[:at]):
             return at, match.end()

@@ -69,7 +69,7 @@ def terms_of(text: str) -> frozenset[str]:
 
 def _digest(plain: str) -> str:
     """A short name of what a text names: the same for the same words in any order."""
-    return sha256(" ".join(sorted(terms_of(plain) or analyze(plain))).encode()).hexdigest()[:_DIGEST_CHARS]
+    return sha256((" ".join(sorted(terms_of(plain))) or plain).encode()).hexdigest()[:_DIGEST_CHARS]
 
 
 @cache
