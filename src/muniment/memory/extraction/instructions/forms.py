@@ -16,9 +16,8 @@ _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "´":
 _HANGUL, _KANA, _HAN = re.compile("[가-힣]"), re.compile("[\u3041-\u30ff]"), re.compile("[\u4e00-\u9fff]")
 _LATIN = re.compile("[A-Za-z]")
 _NEVER = re.compile("(?!)")
-_UNSAID = "".join(
-    f"(?<!{who} )" for who in ("i", "we", "they", "he", "she", "it", "you", "can", "ich", "wir", "yo", "je", "eu")
-)
+_PEOPLE = ("i", "we", "they", "he", "she", "it", "you", "can", "ich", "wir", "yo", "je", "eu")
+_UNSAID = "".join(f"(?<!{who} )" for who in _PEOPLE)
 """Nobody is named right before it."""
 
 
@@ -70,61 +69,77 @@ def languages_of(text: str) -> tuple[Language, ...]:
 @cache
 def language_of(name: str) -> Language:
     """A language by its name, read once."""
-    words = WordList(__package__, f"{name}.txt")
+    words = _Words(name)
     is_latin = name in LATIN
-
-    def spelled(pattern: str) -> str:
-        while found := _NAMED.search(pattern):
-            pattern = f"{pattern[: found.start()]}(?:{words.either(found[1])}){pattern[found.end() :]}"
-        return pattern
-
-    def any_of(section: str) -> re.Pattern[str]:
-        return re.compile(spelled(words.either(section)))
-
-    def any_latin(section: str) -> re.Pattern[str]:
-        """Of all languages in Latin letters: which of them a short sentence is in is not always told by its words."""
-        lists = [WordList(__package__, f"{each}.txt") for each in (LATIN if is_latin else (name,))]
-        return re.compile("|".join(each.either(section) for each in lists))
-
     blank = r"[,:.!]*\s+" if is_latin else r"[,，、:：!！~～\s]*"
-    opener = re.compile(f"(?:{spelled(words.either('opener'))}){blank}")
-    forms = spelled(words.either("forms"))
-    if is_latin:
-        fill = f"(?:(?:{spelled(words.either('fillers'))})[\\s,]+){{0,5}}"
-        order = f"(?:{spelled(words.either('negated'))}|(?:{spelled(words.either('imperatives'))})\\b)"
-        front, late = spelled(words.either("on")), spelled(words.either("late"))
-        begun, nobody = spelled(words.either("from")), spelled(words.either("subject"))
-        free = f"(?!(?:{nobody})(?!\\w))(?!.*(?<!\\w)(?:{spelled(words.either('telling'))})(?!\\w))\\w"
-        forms = f"{forms}|(?:{begun})[\\s,:]+{free}|{free}[^,;:]{{2,80}}?[\\s,]+(?:{begun})(?!\\w)"
-        ever, how = spelled(words.either("ever")), spelled(words.either("how"))
-        forms = f"{forms}|{free}[^,;:]{{2,50}}?\\s(?:{ever})\\s(?:{how})(?!\\w)"
-        occasion = spelled(words.either("occasion"))
-        forms = f"{forms}|(?:{occasion})\\s[^;:]{{1,70}}?[\\s,]+{fill}{_UNSAID}(?:{ever})[\\s,]+{fill}{order}"
-        again = f"(?:{spelled(words.either('again'))}|{late})"
-        banned = f"{fill}(?:{spelled(words.either('negated'))})[^:;]{{0,200}}?(?<!\\w){again}(?!\\w)"
-        forms = (
-            f"(?:{front})[\\s,:]+{fill}{order}|{fill}{order}[^:;]{{0,200}}?(?<!\\w)(?:{late})(?!\\w)|{banned}|{forms}"
-        )
-    courtesy = spelled(words.either("courtesy"))
     edge = r"(?<!\w)" if is_latin else ""
     return Language(
         name=name,
-        opener=opener,
-        joint=any_of("joint"),
-        forms=re.compile(f"(?:{forms})"),
-        idle=any_of("idle") if "idle" in words else _NEVER,
-        asking=any_of("asking"),
-        momentary=any_of("momentary"),
-        continued=any_of("continued") if is_latin else _NEVER,
-        strong=any_of("strong") if is_latin else _NEVER,
-        reported=any_latin("reported"),
-        material=any_latin("material"),
-        tail=any_of("tail"),
-        courtesy=re.compile(rf"(?:^|{edge})(?:{courtesy})$"),
-        positive=any_of("positive"),
-        negative=any_of("negative"),
-        allowed=any_of("allowed"),
-        released=any_of("released"),
-        everything=any_of("everything"),
-        names=tuple(re.compile(spelled(entry)) for entry in words.entries("name")),
+        opener=re.compile(f"(?:{words.either('opener')}){blank}"),
+        joint=words.any_of("joint"),
+        forms=re.compile("|".join(f"(?:{form})" for form in words.forms())),
+        idle=words.any_of("idle"),
+        asking=words.any_of("asking"),
+        momentary=words.any_of("momentary"),
+        continued=words.any_of("continued"),
+        strong=words.any_of("strong"),
+        reported=words.any_latin("reported"),
+        material=words.any_latin("material"),
+        tail=words.any_of("tail"),
+        courtesy=re.compile(rf"(?:^|{edge})(?:{words.either('courtesy')})$"),
+        positive=words.any_of("positive"),
+        negative=words.any_of("negative"),
+        allowed=words.any_of("allowed"),
+        released=words.any_of("released"),
+        everything=words.any_of("everything"),
+        names=tuple(map(re.compile, words.spelled_entries("name"))),
     )
+
+
+class _Words:
+    """The word list of one language, with the sections that a form names in their place."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._list = name, WordList(__package__, f"{name}.txt")
+
+    def _spelled(self, pattern: str) -> str:
+        while found := _NAMED.search(pattern):
+            pattern = f"{pattern[: found.start()]}(?:{self._list.either(found[1])}){pattern[found.end() :]}"
+        return pattern
+
+    def either(self, section: str) -> str:
+        return self._spelled(self._list.either(section))
+
+    def spelled_entries(self, section: str) -> list[str]:
+        return [self._spelled(entry) for entry in self._list.entries(section)]
+
+    def any_of(self, section: str) -> re.Pattern[str]:
+        """The forms of a section; of one that the language has no need of, none."""
+        return re.compile(self.either(section)) if section in self._list else _NEVER
+
+    def any_latin(self, section: str) -> re.Pattern[str]:
+        """Of all languages in Latin letters: which of them a short sentence is in is not always told by its words."""
+        names = LATIN if self._name in LATIN else (self._name,)
+        return re.compile("|".join(WordList(__package__, f"{name}.txt").either(section) for name in names))
+
+    def forms(self) -> list[str]:
+        """How an order for all times may begin. In Latin letters words stand apart, and most of it is said by order."""
+        if self._name not in LATIN:
+            return [self.either("forms")]
+        fill = rf"(?:(?:{self.either('fillers')})[\s,]+){{0,5}}"
+        order = rf"(?:{self.either('negated')}|(?:{self.either('imperatives')})\b)"
+        late = rf"(?<!\w)(?:{self.either('late')})(?!\w)"
+        again = rf"(?<!\w)(?:{self.either('again')})(?!\w)"
+        begun, ever = self.either("from"), self.either("ever")
+        told = rf"(?<!\w)(?:{self.either('telling')})(?!\w)"
+        free = rf"(?!(?:{self.either('subject')})(?!\w))(?!.*{told})\w"
+        return [
+            rf"(?:{self.either('on')})[\s,:]+{fill}{order}",
+            rf"{fill}{order}[^:;]{{0,200}}?{late}",
+            rf"{fill}(?:{self.either('negated')})[^:;]{{0,200}}?{again}",
+            rf"(?:{begun})[\s,:]+{free}",
+            rf"{free}[^,;:]{{2,80}}?[\s,]+(?:{begun})(?!\w)",
+            rf"{free}[^,;:]{{2,50}}?\s(?:{ever})\s(?:{self.either('how')})(?!\w)",
+            rf"(?:{self.either('occasion')})\s[^;:]{{1,70}}?[\s,]+{fill}{_UNSAID}(?:{ever})[\s,]+{fill}{order}",
+            self.either("forms"),
+        ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.memory.extraction.instructions.forms import Language, languages_of, plain_text
-from muniment.memory.extraction.instructions.topics import Topic, topic_of
+from muniment.memory.extraction.instructions.topics import Topic, has_occasion, topic_of
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.facts.candidate_records import Proposal
 
@@ -92,9 +92,8 @@ def _spans(text: str, name: str, is_question: bool) -> tuple[tuple[int, int], ..
         return ()
     if is_question and not language.asking.search(plain) and not language.courtesy.search(plain):
         return ()
-    starts = _starts(plain, language)
     found: list[tuple[int, int]] = []
-    for start in starts:
+    for joint, start in _starts(plain, language):
         if found and start < found[-1][1] and not _is_apart(plain, start, language):
             continue
         match = _order_at(plain, start, language)
@@ -102,15 +101,15 @@ def _spans(text: str, name: str, is_question: bool) -> tuple[tuple[int, int], ..
             continue
         begin, _ = match
         if found and begin < found[-1][1]:
-            found[-1] = (found[-1][0], _trimmed(plain, found[-1][0], start, language))
+            found[-1] = (found[-1][0], _trimmed(plain, found[-1][0], joint, language))
         found.append((begin, _end(plain, match[1], language)))
     spans = [(begin, _trimmed(plain, begin, end, language)) for begin, end in found]
     return tuple((begin, end) for begin, end in spans if end > begin)
 
 
-def _starts(plain: str, language: Language) -> list[int]:
-    """Where a clause may begin."""
-    return [0, *(match.end() for match in language.joint.finditer(plain))]
+def _starts(plain: str, language: Language) -> list[tuple[int, int]]:
+    """Where a clause may end, and the next one begin."""
+    return [(0, 0), *(match.span() for match in language.joint.finditer(plain))]
 
 
 def _order_at(plain: str, start: int, language: Language) -> tuple[int, int] | None:
@@ -129,7 +128,7 @@ def _order_at(plain: str, start: int, language: Language) -> tuple[int, int] | N
 
 def _is_apart(plain: str, start: int, language: Language) -> bool:
     """Is what begins within another instruction one of its own: not the second half of one with an occasion?"""
-    return topic_of(plain[:start]).key.find("when_") < 0 and _order_at(plain, start, language) is not None
+    return not has_occasion(plain[:start]) and _order_at(plain, start, language) is not None
 
 
 def _is_outside_quotes(before: str) -> bool:

@@ -12,7 +12,7 @@ from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.instructions.forms import languages_of, plain_text
 from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
 
-__all__ = ["Topic", "is_negative", "terms_of", "topic_of"]
+__all__ = ["Topic", "has_occasion", "is_negative", "terms_of", "topic_of"]
 
 _WORDS = WordList(__package__, "topics.txt")
 _DIGEST_CHARS = 8
@@ -47,6 +47,11 @@ def topic_of(text: str) -> Topic:
     elif is_choice and is_negative(text):
         parts.append(f"not_{_digest(plain)}")
     return Topic(name, is_choice, INSTRUCTION_KEYS + ".".join(parts))
+
+
+def has_occasion(text: str) -> bool:
+    """Is it for some occasions only?"""
+    return _pattern("condition").search(plain_text(text)) is not None
 
 
 def is_negative(text: str) -> bool:
