@@ -19,7 +19,7 @@ ASKED: list[tuple[str, str]] = [
     # message, what is asked for in it
     ("pls always answer in french", "always answer in french"),
     ("Never use emojis with me, please.", "Never use emojis with me"),
-    ("dont ever start your answers with \"Sure\" it drives me nuts", 'dont ever start your answers with "Sure"'),
+    ('dont ever start your answers with "Sure" it drives me nuts', 'dont ever start your answers with "Sure"'),
     ("keep your replies short in future, i read these on the bus", "keep your replies short in future"),
     ("From now on, write to me in Dutch!", "From now on, write to me in Dutch"),
     ("call me Captain from now on 😂", "call me Captain from now on"),
