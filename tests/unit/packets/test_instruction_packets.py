@@ -176,10 +176,11 @@ def test_a_time_range_does_not_keep_them_out() -> None:
 
 
 def test_of_too_many_the_latest_stand_and_none_is_cut() -> None:
+    days = [f"2026-03-{at:02d}T00:00:00Z" for at in range(1, 29)]
     told = [
-        instruction(f"i{at:02d}", f"never mention the {at}th of the many old tales", recorded_at=f"2026-03-{at:02d}T00:00:00Z")
-        for at in range(1, 29)
-    ]  # fmt: skip
+        instruction(f"i{at:02d}", f"never mention the {at}th of the many old tales", recorded_at=day)
+        for at, day in enumerate(days)
+    ]
     made = composed(make_pool(facts=told), max_tokens=400)
     shown = asked_in(made.text)
     assert shown == [each.fact.value for each in told][-len(shown) :]
