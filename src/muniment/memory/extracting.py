@@ -15,11 +15,13 @@ from muniment.core.scope import Scope
 from muniment.core.text.times.when import resolve
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
+from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
 from muniment.memory.extraction.taken_back import TakenBack, opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
+from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import names_value
 from muniment.memory.patches import Writer, texts_of
@@ -102,6 +104,8 @@ def _read(writer: Writer, entry: LedgerEntry) -> Iterator[Candidate]:
     said = patterns.propose(text, entry.role, entry.ts)
     taken_back = patterns.take_back(text, entry.role)
     taken_back += [back for each in said if (back := opposite_of(each)) is not None]
+    if entry.role == "user" and may_end(text):
+        taken_back += _ended_instructions(writer, text)
     for back in taken_back:
         for value in _ended(writer, back, entry):
             yield propose(writer, _ending(back, value, entry))
@@ -129,6 +133,18 @@ def _ended(writer: Writer, back: TakenBack, entry: LedgerEntry) -> list[Any]:
         writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope, back.key)]
     )
     return [fact.value for fact in standing if _is_taken_back(fact, back, entry)]
+
+
+def _ended_instructions(writer: Writer, text: str) -> list[TakenBack]:
+    """What the words end of what the user asked for before, by key and value."""
+    held = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: read_facts(reader, writer.scope))
+    standing = [
+        Standing(each.fact.key, each.fact.value)
+        for each in held
+        if each.fact.key.startswith(INSTRUCTION_KEYS) and isinstance(each.fact.value, str)
+    ]
+    ended = ended_by(text, list(dict.fromkeys(standing)))
+    return [TakenBack(each.standing.key, each.standing.text, each.quote, each.why) for each in ended]
 
 
 def _is_taken_back(fact: StoredFact, back: TakenBack, entry: LedgerEntry) -> bool:

@@ -6,6 +6,7 @@ import re
 
 from muniment.memory.extraction.chinese import propose_chinese
 from muniment.memory.extraction.english import propose_english
+from muniment.memory.extraction.instructions.reading import propose_instructions
 from muniment.memory.extraction.korean import propose_korean
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.extraction.taken_back import TakenBack
@@ -38,7 +39,10 @@ def propose(text: str, role: str, ts: str) -> list[Proposal]:
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
         if len(found) > PROPOSALS_MAX:
             return []
-    return list(found.values())
+    for proposal in propose_instructions(text):
+        if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
+            found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
+    return list(found.values()) if len(found) <= PROPOSALS_MAX else []
 
 
 def take_back(text: str, role: str) -> list[TakenBack]:
