@@ -7,6 +7,9 @@ import re
 from muniment.memory.extraction.chinese import propose_chinese
 from muniment.memory.extraction.english import propose_english
 from muniment.memory.extraction.korean import propose_korean
+from muniment.memory.extraction.languages.choice import language_of
+from muniment.memory.extraction.languages.reading import Reading, mask_quotes
+from muniment.memory.extraction.languages.tables import table
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.extraction.taken_back import TakenBack
 from muniment.memory.extraction.taken_back import take_back as take_back_of
@@ -28,11 +31,20 @@ def propose(text: str, role: str, ts: str) -> list[Proposal]:
     if role != "user":
         return []
     found: dict[tuple[str, str], Proposal] = {}
+    readings: dict[str, Reading] = {}
+    masked = mask_quotes(text)
+    at = 0
     for sentence in sentences(text):
-        language = _language_of(sentence)
+        language = language_of(sentence.text, text)
         if language is None:
             continue
-        proposals = _READERS[language](sentence, ts)
+        at = text.find(sentence.text, at)
+        if language == "english":
+            proposals = propose_english(sentence, ts)
+        else:
+            if language not in readings:
+                readings[language] = Reading(table(language))
+            proposals = readings[language].propose(masked[at : at + len(sentence.text)], sentence)
         for proposal in proposals:
             if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
