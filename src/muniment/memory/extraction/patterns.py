@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from muniment.memory.extraction.chinese import propose_chinese
-from muniment.memory.extraction.english import propose_english
+from muniment.memory.extraction.english.grammar import ENGLISH
+from muniment.memory.extraction.grammar import Talk
 from muniment.memory.extraction.korean import propose_korean
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.extraction.taken_back import TakenBack
@@ -23,16 +26,17 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _LATIN = re.compile("[A-Za-z]")
 
 
-def propose(text: str, role: str, ts: str) -> list[Proposal]:
-    """What the text says for sure. Only users speak of themselves; contacts and secrets are nobody's fact."""
+def propose(text: str, role: str, ts: str, names: Mapping[str, str] | None = None) -> list[Proposal]:
+    """What the text says for sure. Only users speak of themselves; contacts and secrets are nobody's fact.
+
+    `names` are those of the speaker's people that are known already, in small letters, and what each is to them.
+    """
     if role != "user":
         return []
+    talk = Talk(ts, dict(names or {}))
     found: dict[tuple[str, str], Proposal] = {}
-    for sentence in sentences(text):
-        language = _language_of(sentence)
-        if language is None:
-            continue
-        proposals = _READERS[language](sentence, ts)
+    for language, said in groupby(sentences(text), _language_of):
+        proposals = _READERS[language](text, list(said), talk) if language is not None else ()
         for proposal in proposals:
             if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
@@ -56,7 +60,19 @@ def take_back(text: str, role: str) -> list[TakenBack]:
     return list(found.values())
 
 
-_READERS = {"korean": propose_korean, "chinese": propose_chinese, "english": propose_english}
+Reader = Callable[[str, Sequence[Sentence], Talk], Iterable[Proposal]]
+
+
+def _each(read: Callable[[Sentence, str], Iterator[Proposal]]) -> Reader:
+    """A reader of single sentences as one of messages."""
+    return lambda _text, said, talk: (each for sentence in said for each in read(sentence, talk.ts))
+
+
+_READERS: dict[str, Reader] = {
+    "korean": _each(propose_korean),
+    "chinese": _each(propose_chinese),
+    "english": ENGLISH.propose,
+}
 
 
 def _language_of(sentence: Sentence) -> str | None:

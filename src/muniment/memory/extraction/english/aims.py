@@ -1,0 +1,113 @@
+"""Rules on what somebody aims at, and on dated trips and lasting appointments."""
+
+# ruff: noqa: E501 - a table of patterns reads best with one to a line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, make_rule, told
+from muniment.memory.extraction.english.slots import read_doing, read_name, read_place
+from muniment.memory.extraction.grammar import Place, Rule, Told
+
+__all__ = ["PASSING", "RULES"]
+
+_LASTING = re.compile(
+    r"(?:learn|improve|become|reduce|cut (?:down|back)|lose|save|quit|run (?:a|my|the)|get (?:into|better|fit|healthier|in shape|married|promoted|my|back into|certified|a degree)|start (?:a|my|an|learning|playing|running)|travel|visit|buy (?:a|my|our)|own|"
+    r"read more|eat (?:healthier|less|more|better)|exercise|master|build (?:a|my|up)|move|write (?:a|my|an)|finish|complete|open (?:a|my|an)|pursue|apply|adopt|grow|lead|stay (?:fit|healthy|active|motivated|consistent)|spend more|pay off|retire|graduate|study|"
+    r"publish|launch|increase|develop|explore|create|make a difference|help (?:people|others|kids|the|my)|teach|work (?:in|with|as|on my)|have (?:a family|kids|my own)|give (?:back|kids|my)|attend|earn|climb|hike|compete|volunteer|practice|train|"
+    r"be (?:more|a|an|able|healthier|fluent)|go (?:back to|to (?:college|grad|law|med|culinary))|try (?:to|new|more)|expand|strengthen|maintain|achieve|reach|raise|transition|switch|organize|declutter|incorporate|invest|solve|join|participate|do more|keep (?:up|fit|learning))\b"
+)
+_LASTING_DOING = re.compile(
+    r"(?:learning|improving|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my)|getting (?:into|better|fit|married|a degree|certified|my)|starting (?:a|my|an)|traveling|buying (?:a|my|our)|mastering|building (?:a|my|up)|moving|"
+    r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|becoming|going (?:back to|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|a career|a degree|a master's|law school|med school|grad school)\b"
+)
+
+
+def _aim(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """An aim in so many words: whatever follows is it."""
+    found = read_doing(place.view, match.end(), 16)
+    if (
+        found is not None
+        and len(found.value.split()) > 1
+        and not re.match(
+            r"(?:know|ask|see if|get your|hear|say|share|thank|tell|find out|make sure|check|be sure|use this)\b",
+            found.value.lower(),
+        )
+    ):
+        yield told(place, "goal", found.value, found)
+
+
+def _lasting_aim(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """An aim if what follows is something that lasts."""
+    if _LASTING.match(place.view.text, match.end()):
+        yield from _aim(match, place)
+
+
+def _lasting_doing(match: re.Match[str], place: Place) -> Iterator[Told]:
+    if _LASTING_DOING.match(place.view.text, match.end()):
+        yield from _aim(match, place)
+
+
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_WHEN = re.compile(
+    rf"[a-z' ]{{0,40}}?,? ?(?:in|on|from|this|next|for|over|during|between|around|at the end of|)? ?"
+    rf"(?P<value>(?:early |late |mid-? ?)?{_MONTH}(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?: ?(?:-|–|to|until|and) ?(?:{_MONTH} )?\d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?|\d{{1,2}}(?:st|nd|rd|th)?(?: ?(?:-|–|to) ?\d{{1,2}}(?:st|nd|rd|th)?)? (?:of )?{_MONTH}(?: \d{{4}})?|"
+    r"(?:this|next) (?:summer|winter|spring|fall|autumn|month|year|week|weekend|christmas)|\d{1,2}/\d{1,2}(?: ?- ?\d{1,2}/\d{1,2})?)(?![a-z])"
+)
+_WITH = re.compile(r"[\w' ,-]{0,40}?\b(?:with|w/) (?:my (?:[a-z]+ ){1,2})?(?=[a-z])")
+_LONG = re.compile(
+    r"[a-z' ]{0,30}?for (?:about |around )?(?P<value>(?:\d+|a|one|two|three|four|five|six|seven|ten|a few|a couple of) (?:days|weeks|months|week|month|nights|day))\b"
+)
+
+
+def _trip(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """A trip to a place, with when, how long and with whom."""
+    where = read_place(place.view, match.end())
+    if where is None:
+        return
+    text, name = place.view.text, place.view.text[where.start : where.end].removeprefix("the ").partition(",")[0]
+    trip = f"trip.{name.replace(' ', '_')}"
+    when = _WHEN.match(text, where.end)
+    if when is not None:
+        yield Told(f"{trip}.dates", place.view.verbatim(*when.span("value")), *when.span("value"))
+    lasting = _LONG.match(text, where.end)
+    if lasting is not None:
+        yield Told(f"{trip}.duration", place.view.verbatim(*lasting.span("value")), *lasting.span("value"))
+    company = _WITH.match(text, where.end)
+    named = read_name(place.view, company.end(), most=2) if company is not None else None
+    if named is not None:
+        yield Told(f"{trip}.companion", named.value, named.start, named.end)
+
+
+_HOURS = re.compile(
+    r"(?P<value>(?:from )?\d{1,2}(?::\d{2})? ?(?:am|pm)?\s?(?:-|–|to|till|until)\s?\d{1,2}(?::\d{2})? ?(?:am|pm)?(?: (?:on |every )?[a-z, ]{3,40}?days?)?|(?:the )?(?:night|day|early|late|evening|morning|graveyard) shifts?|nights|weekends|part[- ]time|full[- ]time|(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?: (?:to|through|-|and) (?:mon|tues|wednes|thurs|fri|satur|sun)days?)?)(?![\w-])"
+)
+
+
+def _hours(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = _HOURS.match(place.view.text, match.end())
+    if found is not None:
+        yield told(place, "schedule", place.view.verbatim(*found.span("value")), found.span("value"))
+
+
+_GOING = rf"(?:{BE}|{BE} planning on|{BE} planning)?{ADVERB}\s?(?:going|flying|traveling|travelling|heading|off|driving|visiting|planning a trip|planning a vacation|planning a holiday|taking a trip|have a trip|'ve got a trip|'ve booked a trip|booked a trip|booked flights|planning to (?:go|travel|fly|visit)|planning on (?:going|traveling|visiting)|going on a trip|planning a (?:solo |family |road |business |backpacking |weekend |two-week |\d-day )?(?:trip|vacation|holiday|getaway))(?: back| over| down| up| away)?(?: on [a-z]+)?(?: from [a-z ]{{2,30}}?)? (?:to )?"
+
+RULES: tuple[Rule, ...] = (
+    make_rule("trip", _GOING, _trip, 0.85, of="user", may_doubt=True, may_leave_out=True),
+    make_rule("goal", r" (?:main |ultimate |long-term |big |biggest |current |next |personal |career |fitness |lifelong )?(?:goal|goals|dream|dreams|aim|ambition|objective|plan|new year's resolution|resolution|target)(?:'s| is| are| has always been| for this year is|\s?:)(?: to| of)? ", _aim, 0.9, is_owned=True, may_doubt=True),
+    make_rule("goal", rf"{HAVE}{ADVERB}(?: always)?(?: wanted| dreamed of| dreamt of| dreamed about)(?: to)? ", _aim, 0.85, may_doubt=True, may_leave_out=True),
+    make_rule("goal", rf"{BE}{ADVERB}\s?(?:training|saving(?: up)?|preparing|studying|working toward|working towards|aiming) (?:for|to) ", _aim, 0.85, may_doubt=True, may_leave_out=True),
+    make_rule("goal", rf"{HAVE} set (?:a|myself a|my) (?:goal|target)(?: to| of)? ", _aim, 0.9, may_doubt=True),
+    make_rule("goal", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:trying|hoping|looking|planning|working|aiming|determined|keen|eager|wanting|striving) (?:hard )?(?:to|on) ", _lasting_aim, 0.8, may_doubt=True, may_leave_out=True),
+    make_rule("goal", rf"{ADVERB}(?: want|'d like|'d love| would love| would like| hope| plan| intend| wants| hopes| plans) to ", _lasting_aim, 0.8, may_doubt=True),
+    make_rule("goal", rf"(?:{BE}|{HAVE} been){ADVERB}\s?(?:thinking (?:of|about)|considering|planning on|keen on|interested in|looking into|dreaming of|dreaming about|hoping for) ", _lasting_doing, 0.8, may_doubt=True),
+    make_rule("schedule", rf"{ADVERB}(?: work| works| do|'m on| am on|'m working| am working) ", _hours, 0.85),
+    make_rule("schedule", r" (?:shifts?|working hours|work hours|hours|schedule|work schedule)(?:'s| is| are)(?: mostly| usually| always)? ", _hours, 0.85, is_owned=True),
+)  # fmt: skip
+
+PASSING: tuple[Rule, ...] = (
+    make_rule("trip", r"\bmy (?:upcoming |next |first |solo |family |business |road |\d-day |two-week )*(?:trip|vacation|holiday|honeymoon|flight) to ", _trip, 0.85, may_ask=True, may_doubt=True),
+    make_rule("goal", r"\bmy (?:goal|dream|aim) of ", _aim, 0.85, may_ask=True, may_doubt=True),
+)  # fmt: skip

@@ -1,0 +1,393 @@
+"""Rules on a life: name, age, home, origin, work, study, family, food and health."""
+
+# ruff: noqa: E501 - a table of patterns reads best with one to a line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from muniment.core.text.stated.places import is_no_place
+from muniment.memory.extraction.dates import ENGLISH_DAY, day_of_english
+from muniment.memory.extraction.english.reading import ADVERB, BE, ENDS, HAVE, group, is_we, make_rule, told
+from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_place
+from muniment.memory.extraction.english.words import (
+    CONDITIONS,
+    DIETS,
+    FIELDS,
+    FOODS,
+    HEALTH,
+    JOBS,
+    LANGUAGES,
+    MEDICINES,
+    NATIONALITIES,
+    NO_ALLERGENS,
+    NO_JOBS,
+    RELIGIONS,
+    SCHOOLS,
+)
+from muniment.memory.extraction.grammar import USER, Place, Rule, Told
+
+__all__ = ["RULES"]
+
+_YEAR = re.compile(r"\b((?:19|20)\d{2})\b")
+_THEN = re.compile(
+    r",? (?:and )?then\b| for (?:the (?:weekend|day|night|summer|holidays)|a (?:few|couple|week|day|bit|night)|work|holiday|vacation|\d+ days)\b"
+)
+_NUMBER = r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)"
+
+
+# -- names and days -------------------------------------------------------------------------------------
+
+
+def _own_name(match: re.Match[str], place: Place) -> Iterator[Told]:
+    named = read_name(place.view, match.end(), is_said=True)
+    if named is not None:
+        yield told(place, "name", named.value, named)
+
+
+def _kin_name(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`my brother's name is Tom` is a fact about the user: whose brother he is."""
+    named = read_name(place.view, match.end(), is_said=True)
+    if named is None:
+        return
+    if place.subject.owner == USER:
+        yield told(place, "name", named.value, named)
+        return
+    kin = place.subject.owner.removeprefix("person.")
+    place.talk.names.setdefault(named.value.casefold(), kin)
+    yield Told(f"user.{kin}", named.value, named.start, named.end)
+
+
+def _plain_name(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`I'm Kate`: a first name, or a word written large that is followed by nothing of a sentence."""
+    named = read_name(place.view, match.end())
+    if named is None or not re.compile(ENDS).match(place.view.text, named.end):
+        return
+    yield told(place, "name", named.value, named)
+
+
+def _nickname(match: re.Match[str], place: Place) -> Iterator[Told]:
+    named = read_name(place.view, match.end(), is_said=True, most=2)
+    if named is not None:
+        yield told(place, "nickname", named.value, named)
+
+
+def _day(match: re.Match[str], place: Place) -> Iterator[Told]:
+    day = day_of_english(match["value"])
+    if day is not None:
+        yield told(place, "birthday", day, match.span("value"))
+
+
+def _age(match: re.Match[str], place: Place) -> Iterator[Told]:
+    if 1 <= int(match["value"]) <= 110:
+        yield told(place, "age", match["value"], match.span("value"))
+
+
+# -- places -----------------------------------------------------------------------------------------------
+
+
+def _home(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """A place to live in. `I moved to Slack` names none; a `we` may be a firm, so its place must be well known."""
+    left = match.groupdict().get("left")
+    if left is not None and is_no_place(place.view.verbatim(*match.span("left"))):
+        return
+    found = read_place(place.view, match.end(), must_know=is_we(place) or place.subject.is_left_out)
+    if found is None or _is_past(place, found):
+        return
+    yield told(place, "location", found.value, found)
+
+
+def _is_past(place: Place, found: Slot) -> bool:
+    """A move of years ago, or one that was followed by another, says little about where someone lives."""
+    view, year = place.view, int(place.talk.ts[:4]) if place.talk.ts[:4].isdigit() else 0
+    tail = view.text[found.end : place.clause.end]
+    return _THEN.match(view.text, found.end) is not None or any(int(each) < year - 1 for each in _YEAR.findall(tail))
+
+
+def _origin(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = read_place(place.view, match.end())
+    if found is None:
+        return
+    yield told(place, "origin", found.value, found)
+    if "born" in place.view.text[found.end : found.end + 8]:
+        yield told(place, "birthplace", found.value, found)
+
+
+def _birthplace(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = read_place(place.view, match.end())
+    if found is not None:
+        yield told(place, "birthplace", found.value, found)
+
+
+# -- work and study ---------------------------------------------------------------------------------------
+
+_AT_FIRM = re.compile(r" (?:at|for|with) ")
+_FROM = re.compile(r",? (?:from|based in|living in) ")
+
+
+def _job(match: re.Match[str], place: Place) -> Iterator[Told]:
+    span = match.span("value")
+    words = match["value"].split()
+    if words[-1] in NO_JOBS:
+        return
+    yield told(place, "job", place.view.verbatim(*span), span)
+    firm = _AT_FIRM.match(place.view.text, span[1])
+    found = read_firm(place.view, firm.end()) if firm is not None else None
+    if found is not None and "at heart" not in found.value:
+        yield told(place, "employer", found.value, found)
+        return
+    lives = _FROM.match(place.view.text, span[1])
+    home = read_place(place.view, lives.end()) if lives is not None else None
+    if home is not None and place.subject.owner == USER:
+        yield told(place, "location", home.value, home)
+
+
+def _employer(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = read_firm(place.view, match.end())
+    if found is None:
+        return
+    yield told(place, "employer", found.value, found)
+    job = _AS_JOB.match(place.view.text, found.end)
+    if job is not None:
+        yield told(place, "job", place.view.verbatim(*job.span("value")), job.span("value"))
+
+
+_AS_JOB = re.compile(rf" as (?:a|an|the|their) (?P<value>{JOBS})\b")
+_SCHOOL_NAME = re.compile(r"(?:the )?(?:university|college|school|institute) of ")
+
+
+def _study(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at = place.view.text, match.end()
+    field = re.compile(
+        rf"(?:a |an |my )?(?:(?:bachelor's|master's|masters|bachelors|associate's|phd|doctorate|degree|major|minor|ba|bs|bsc|msc|ma|mba)(?: degree)?(?: in)? )?(?P<value>(?:{FIELDS})(?: and (?:{FIELDS}))?)\b"
+    ).match(text, at)
+    if field is not None:
+        yield told(place, "study", place.view.verbatim(*field.span("value")), field.span("value"))
+        at = field.end()
+        joint = re.compile(r" (?:at|from|in) ").match(text, at)
+        if joint is None:
+            return
+        at = joint.end()
+    else:
+        joint = re.compile(r"(?:at |from )?(?:the )?").match(text, at)
+        at = joint.end() if joint is not None else at
+    school = read_firm(place.view, at)
+    if school is not None:
+        yield told(place, "study", school.value, school)
+
+
+def _school(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`I went to UCLA`: a name of a school."""
+    school = read_firm(place.view, match.end())
+    if school is None:
+        return
+    words = school.value.split()
+    if (
+        words[-1].casefold() in SCHOOLS
+        or words[0].casefold() in SCHOOLS
+        or (len(words) == 1 and words[0].isupper() and len(words[0]) > 2)
+    ):
+        yield told(place, "study", school.value, school)
+
+
+# -- food and health --------------------------------------------------------------------------------------
+
+
+_NO_MORE = re.compile(
+    r" (?:for now|except|for lent|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|this week|today|for a (?:week|month|while)|curious|yet|until|once in)\b|-curious"
+)
+
+
+def _diet(match: re.Match[str], place: Place) -> Iterator[Told]:
+    span = match.span("value")
+    if not _NO_MORE.match(place.view.text, span[1]):
+        yield told(place, "diet", match["value"].lower(), span)
+
+
+_JOINTS = re.compile(r",? (?:and|or|nor)(?: also)? (?:to )?|, (?:to )?|/")
+
+
+def _allergens(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at, count = place.view.text, match.end(), 0
+    while count < 6:
+        found = re.compile(
+            r"(?:all |most |some |any |the )?(?P<value>[a-z]+(?:[- ](?!too\b|as\b|and\b|or\b|so\b|but\b|which\b|btw\b|if\b|in\b|i\b|lol\b|since\b|also\b|that\b|is\b|are\b|can\b|my\b|we\b)[a-z]+)?)"
+        ).match(text, at)
+        if (
+            found is None
+            or any(word in NO_ALLERGENS for word in found["value"].split())
+            or (count and not _is_allergen(found["value"]))
+        ):
+            return
+        count += 1
+        yield told(place, "allergy", place.view.verbatim(*found.span("value")), found.span("value"))
+        joint = _JOINTS.match(text, found.end())
+        if joint is None:
+            return
+        at = joint.end()
+
+
+_ALLERGEN = re.compile(
+    rf"(?:{FOODS}|pollen|dust|dust mites|cats?|dogs?|bees?|bee stings|latex|penicillin|grass|mold|mould|ragweed|aspirin|ibuprofen|nickel|eggs?|nuts?|peanuts?|soy|wheat|fur|hay|feathers|perfume|sulfa|amoxicillin|antibiotics|shellfish|sesame|strawberries|kiwi|animals|horses|insects|wasps?|trees?)"
+)
+
+
+def _is_allergen(text: str) -> bool:
+    return _ALLERGEN.match(text) is not None
+
+
+def _listed_allergens(match: re.Match[str], place: Place) -> Iterator[Told]:
+    for each in _allergens(match, place):
+        if _is_allergen(str(each.value).lower()):
+            yield each
+
+
+def _named_allergy(match: re.Match[str], place: Place) -> Iterator[Told]:
+    if not any(word in NO_ALLERGENS for word in match["value"].split()):
+        yield told(place, "allergy", place.view.verbatim(*match.span("value")), match.span("value"))
+
+
+def _avoided(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at = place.view.text, match.end()
+    for _ in range(6):
+        found = re.compile(rf"(?:any |much |too much |a lot of |anything with )?(?P<value>{FOODS})\b").match(text, at)
+        if found is None or re.compile(
+            r" (?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tonight|this week|yet|right now)\b"
+        ).match(text, found.end()):
+            return
+        yield told(place, "avoids", place.view.verbatim(*found.span("value")), found.span("value"))
+        joint = _JOINTS.match(text, found.end())
+        if joint is None:
+            return
+        at = joint.end()
+
+
+def _conditions(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at = place.view.text, match.end()
+    for _ in range(5):
+        found = re.compile(
+            rf"(?:a |an |the |my |mild |severe |bad |chronic |really bad |some |a bit of |high-functioning )*(?P<value>(?:(?:mild|severe|chronic) )?(?:{CONDITIONS}))(?![\w-])"
+        ).match(text, at)
+        if found is None:
+            return
+        yield told(place, "health", place.view.verbatim(*found.span("value")), found.span("value"))
+        joint = _JOINTS.match(text, found.end())
+        if joint is None:
+            return
+        at = joint.end()
+
+
+def _medicines(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at = place.view.text, match.end()
+    for _ in range(5):
+        found = re.compile(
+            rf"(?:my |the |some |a low dose of |\d+ ?mg of |daily )*(?P<value>(?:{MEDICINES})(?: \d+ ?mg)?|\d+ ?mg [a-z]+|[a-z]+ \d+ ?mg)\b"
+        ).match(text, at)
+        if found is None:
+            return
+        yield told(place, "medication", place.view.verbatim(*found.span("value")), found.span("value"))
+        joint = _JOINTS.match(text, found.end())
+        if joint is None:
+            return
+        at = joint.end()
+
+
+_A = r"(?:a|an|the|one of the|one)"
+_KIDS = r"(?:kids|children|boys|girls|sons|daughters|kid|child|son|daughter|boy|girl|toddlers|teenagers|little ones|grandkids|grandchildren)"
+_WHO_AGED = re.compile(
+    r",? (?:who(?:'s| is| are| just turned| turned)|aged?|age) (?P<value>\d{1,3})\b|, (?P<bare>\d{1,3})(?=,|$| years)|\((?P<in>\d{1,3})\)"
+)
+
+
+def _languages(match: re.Match[str], place: Place) -> Iterator[Told]:
+    text, at = place.view.text, match.end()
+    for _ in range(6):
+        found = re.compile(
+            rf"(?:fluent |some |a little |a bit of |basic |conversational |decent |both )*(?P<value>{LANGUAGES})\b"
+        ).match(text, at)
+        if found is None:
+            return
+        yield told(place, "language", shown_language(place, found), found.span("value"))
+        joint = _JOINTS.match(text, found.end())
+        if joint is None:
+            return
+        at = joint.end()
+
+
+def shown_language(place: Place, found: re.Match[str]) -> str:
+    written = place.view.verbatim(*found.span("value"))
+    return written[:1].upper() + written[1:]
+
+
+_GO = rf"{HAVE}{ADVERB}\s?"
+_DAY_VALUE = rf"(?P<value>{ENGLISH_DAY})(?![\w-])"
+
+RULES: tuple[Rule, ...] = (
+    make_rule("name", r" (?:(?:full|first|real|last|given) )?name(?:'s| is) (?:actually )?", _kin_name, 0.95, is_owned=True),
+    make_rule("name", rf"{BE} (?:called|named) ", _kin_name, 0.9, of="person"),
+    make_rule("name", r"(?:'m| am) (?:called|named) ", _own_name, 0.9, of="user"),
+    make_rule("name", r"(?:'m| am) ", _plain_name, 0.85, of="user"),
+    make_rule("nickname", r" (?:go|goes) by (?:the name )?", _nickname, 0.9),
+    make_rule("nickname", r" (?:friends|family|mates|colleagues|people|everyone|parents|coworkers)(?: all| usually)? calls? me ", _nickname, 0.9, is_owned=True),
+    make_rule("birthday", rf" birthday(?:'s| is|:)(?: on)? {_DAY_VALUE}", _day, 0.95, is_owned=True),
+    make_rule("birthday", rf" was born on {_DAY_VALUE}", _day, 0.95),
+    make_rule("birthday", rf" turns? \d{{1,3}} on {_DAY_VALUE}", _day, 0.9),
+    make_rule("age", rf"(?:{BE}| just turned| turned|{BE} turning)(?: now| only| already| just)? (?P<value>\d{{1,3}})(?: years? old| yrs? old|-years?-old)", _age, 0.95),
+    make_rule("age", r"(?:'m| am)(?: now| only)? (?P<value>\d{2})(?=$|[,.!;)]| (?:and|now|with|but|so|male|female|m\b|f\b|years))", _age, 0.9, of="user"),
+    make_rule("age", rf"{BE}(?: now| only)? (?P<value>\d{{1,3}})(?=$|[,.!;)]| (?:and|now|but|so) (?!minutes|hours|days|percent|km|miles))", _age, 0.85, of="person"),
+    make_rule("age", r"(?:'m| am)? ?an? (?P<value>\d{2})[- ]years?[- ]old\b", _age, 0.9, may_leave_out=True),
+    make_rule("home", rf"{ADVERB}\s?(?:live|lives|reside|resides) (?:over |up |down |out |alone |together |with [a-z ]{{2,20}}? )?(?:in|near|outside|just outside|outside of) ", _home, 0.9, may_leave_out=True),
+    make_rule("home", rf"(?:{BE})?{ADVERB}\s?(?:living|based|residing|located|settled) (?:over |up |down |out )?(?:in|near|outside|outside of|out of) ", _home, 0.9, may_leave_out=True),
+    make_rule("home", rf"{HAVE}(?: been)?{ADVERB} (?:living|lived) in (?=[a-z .']{{2,40}}? (?:for|since)\b)", _home, 0.85),
+    make_rule("home", rf"{HAVE}{ADVERB}\s?(?:moved|relocated) (?:house |back |over |out |here )?(?:from (?P<left>[\w ]{{2,30}}?) )?(?:back )?to ", _home, 0.9, may_leave_out=True),
+    make_rule("home", rf"{HAVE} (?:bought|rented|found|got) (?:a|an|our|my) (?:[a-z]+ ){{0,2}}(?:house|flat|apartment|place|condo|home) in ", _home, 0.85),
+    make_rule("home", rf"{BE}{ADVERB} in (?:the )?(?=[a-z]+(?: [a-z]+){{0,3}} (?:area|these days|now|too|currently|right now)\b)", _home, 0.85, of="user"),
+    make_rule("origin", rf"{BE}{ADVERB}\s?(?:originally )?from ", _origin, 0.85, may_leave_out=True),
+    make_rule("origin", rf"{ADVERB}\s?(?:grew up|come|comes|came|hail|hails|was raised|were raised)(?: originally)? (?:in|from) ", _origin, 0.85, may_leave_out=True),
+    make_rule("born in", r"(?: was| were)? ?born(?: and (?:raised|bred))? in ", _birthplace, 0.9, may_leave_out=True),
+    make_rule("home town", r" (?:hometown|home town)(?:'s| is) ", _origin, 0.9, is_owned=True),
+    make_rule("nationality", rf"{BE}{ADVERB}\s?(?:half |part |proudly |a |an )?(?P<value>{NATIONALITIES})(?=$|[,.!;)]| (?:and|but|so|too|citizen|myself|by birth|btw|living|based))", group("nationality", is_name=True), 0.85),
+    make_rule("language", rf"{ADVERB}\s?(?:speak|speaks|can speak) (?:fluent(?:ly)? |only |mostly )?", _languages, 0.9),
+    make_rule("language", rf"{BE}{ADVERB}\s?(?:fluent|bilingual|a native speaker) (?:in|of) ", _languages, 0.9),
+    make_rule("language", r" (?:native|first|mother|second) (?:language|tongue)(?:'s| is) ", _languages, 0.9, is_owned=True),
+    make_rule("religion", rf"{BE}{ADVERB}\s?(?:a |an )?(?:practicing |devout |lapsed )?(?P<value>{RELIGIONS})(?=$|[,.!;)]| (?:and|but|so|too|myself|btw))", group("religion"), 0.85),
+    make_rule("diet", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:a |an |on a )?(?:strict |lifelong |committed |mostly |fully |100% )?(?P<value>{DIETS})(?![\w-])(?! (?:option|recipe|restaurant|meal|dish|food|friendly|place|cake|cheese|version)s?)", _diet, 0.95, may_leave_out=True),
+    make_rule("diet", rf"{HAVE}{ADVERB}\s?(?:became|become|went|gone|turned|going) (?:a |fully |completely )?(?P<value>{DIETS})(?![\w-])", _diet, 0.9, may_leave_out=True),
+    make_rule("diet", r" (?:only eat|eat only|keep|keeps|eat|follow|follows|eats only|only eats) (?:a |an |strictly )?(?P<value>halal|kosher|vegan|vegetarian|plant-based|keto|paleo|gluten-free|low-carb|mediterranean)(?: food| meat| diet)?(?=$|[,.!])", _diet, 0.9),
+    make_rule("diet", rf"{BE} on (?:a |an |the )?(?P<value>(?:[a-z]+[- ])?(?:keto|paleo|vegan|low-carb|low carb|gluten-free|mediterranean|vegetarian|carnivore|low sodium|low-sodium|diabetic))(?: diet)?(?=$|[,.!]| (?:and|now|since|so|for))", _diet, 0.9),
+    make_rule("avoids", r" (?:don't|do not|doesn't|does not|can't|cannot|never|won't)(?: really| usually)? (?:eat|have|drink|do|touch|tolerate) ", _avoided, 0.9, negates=True),
+    make_rule("avoids", rf"{ADVERB}\s?(?:avoid|avoids|am avoiding|have to avoid) ", _avoided, 0.9),
+    make_rule("avoids", rf"{HAVE}{ADVERB} (?:quit|given up|gave up|cut out|stopped eating|stopped drinking) ", _avoided, 0.85),
+    make_rule("allergy", rf"(?:{BE})?{ADVERB}\s?allergic to ", _allergens, 0.95, may_leave_out=True),
+    make_rule("allergy", rf"{ADVERB}(?: have| has|'ve got| got) (?:a|an) (?:severe |bad |mild |serious |terrible |slight )?(?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _named_allergy, 0.95),
+    make_rule("allergy", r" (?:food )?allergies(?:\s?:| are| include) ", _listed_allergens, 0.9, is_owned=True),
+    make_rule("health", rf"{BE}{ADVERB}\s?(?:a )?(?P<value>{HEALTH})(?![\w-])", group("health"), 0.9),
+    make_rule("health", rf"{ADVERB}(?: have| has|'ve got|'ve had|'ve| live with| suffer from| suffers from| struggle with| struggles with| deal with| was diagnosed with| got diagnosed with|'ve been diagnosed with|'s got| get| gets) ", _conditions, 0.9),
+    make_rule("health", rf"{BE}{ADVERB} (?:living with|dealing with|struggling with|recovering from|managing|diagnosed with) ", _conditions, 0.9),
+    make_rule("health", r"(?:just |recently )?diagnosed with ", _conditions, 0.85, may_leave_out=True),
+    make_rule("health", r"(?P<value>(?:type 1 |type 2 )?diabetic|celiac|coeliac|asthmatic)(?= here)", group("health"), 0.9, may_leave_out=True),
+    make_rule("medication", rf"(?:{BE}(?: on| taking)| take| takes|'ve been taking|'ve been on| use| uses|'ve been prescribed| was prescribed) ", _medicines, 0.9),
+    make_rule("job", rf"{ADVERB}(?: work| works|'m working| am working|'s working| is working|'m employed| freelance| was hired| got hired|'ve been working|'ve worked) (?:[a-z-]+ )?as (?:a|an|the) (?P<value>(?!team\b)[a-z][\w/-]+(?: (?!at\b|for\b|in\b|with\b|on\b|and\b|but\b|so\b|from\b|who\b)[a-z][\w/-]*){{0,3}}?)(?=$|[,.!;)]| (?:at|for|in|with|on|and|but|so|from|by|now|these)\b)", _job, 0.9),
+    make_rule("job", rf"(?:{BE}|{BE}(?: actually| currently| just| still| also)| became| recently became| just became)(?: only| also| currently| now| still| actually)? {_A} (?:\d{{2}}[- ]year[- ]old )?(?P<value>{JOBS})(?=$|[,.!;)\n]| (?:at (?!heart)|for (?=[a-z]+$|[a-z]+,|the |a )(?!halloween)|in (?!training)|with |from |working |and |but |so |by |here|now|who|based|specializ|myself|too|living|since|these|btw|focus|if |which |because |on |during ))", _job, 0.85),
+    make_rule("job", rf"(?:'m| am) [A-Za-z]+, {_A} (?:\d{{2}}[- ]year[- ]old )?(?P<value>{JOBS})\b", _job, 0.85, of="user"),
+    make_rule("job", rf" (?:job|work|profession|occupation|role|career|day job)(?:'s| is)(?: as)? (?:a |an |being a |being an )?(?P<value>{JOBS})(?=$|[,.!;)]| (?:at|for|in|and|but|so))", _job, 0.9, is_owned=True),
+    make_rule("job", rf",? {_A} (?P<value>{JOBS})(?=,)", _job, 0.85, of="person"),
+    make_rule("job", rf" (?:teach|teaches) (?P<value>(?:{FIELDS}|{LANGUAGES})|(?:high school|middle school|elementary school|primary school|kindergarten|preschool|yoga|piano|guitar)(?: [a-z]+)?)(?=$|[,.!;)]| (?:at|in|and|to|for|on))", group("job"), 0.85),
+    make_rule("employer", rf"{ADVERB}\s?(?:work|works|working|worked|intern|interns|interning)(?: [a-z-]+)? (?:at|for) (?!home\b|night\b)", _employer, 0.85, may_leave_out=True),
+    make_rule("employer", rf"{BE}{ADVERB} (?:working|employed|interning|an? intern|a contractor) (?:at|for|by|with) ", _employer, 0.85),
+    make_rule("employer", rf"{HAVE}{ADVERB}\s?(?:got|started|landed|have|start|starting|accepted|began|begun)(?: working)? (?:a|my|the|an) (?:new |great )?(?:job|position|role|gig|internship|offer)?(?: as (?:a|an) [a-z ]{{3,30}}?)? ?(?:at|with|for) ", _employer, 0.85, may_leave_out=True),
+    make_rule("employer", rf"{HAVE}{ADVERB}\s?(?:started|joined|started working|switched) (?:at|to)? ?(?=[a-z])", _employer, 0.85, of="user"),
+    make_rule("study", rf"(?:{BE}| have been|'ve been)?{ADVERB}\s?(?:study|studies|studying|majoring|majored|major|minoring|specializing)(?: in)? ", _study, 0.85, may_leave_out=True),
+    make_rule("study", rf"{HAVE}{ADVERB}\s?(?:graduated|graduating)(?: with| from| in)? ", _study, 0.85, may_leave_out=True),
+    make_rule("study", rf"{HAVE}{ADVERB}\s?(?:earned|got|completed|finished|have|has|hold|holds|did|doing|pursuing|'m doing|'m pursuing|am pursuing)(?: my| a| an) (?=(?:bachelor's|master's|masters|bachelors|associate's|phd|doctorate|degree|mba|ba|bs|bsc|msc|ma)\b)", _study, 0.85),
+    make_rule("study", rf"{ADVERB}\s?(?:attended|attend|attends|went to|go to|goes to|am at|'m at|enrolled at|got into|going to) (?=[a-z])", _school, 0.85, may_leave_out=True),
+    make_rule("study", rf"{BE}{ADVERB} (?:a|an) (?P<value>[a-z ]{{2,30}}? (?:student|major))(?= at| in|$|[,.])", group("study"), 0.8),
+    make_rule("relationship", rf"{HAVE}(?: been)?(?:{BE})?{ADVERB}\s?(?:happily |newly |recently )?(?P<value>married|single|divorced|engaged|widowed|separated|in a relationship|in a long-distance relationship|dating someone)(?=$|[,.!;)]| (?:and|but|so|now|to|with|for|mom|mum|dad|mother|father|parent|since|btw))", group("relationship"), 0.85, may_leave_out=True),
+    make_rule("relationship", rf"(?:{BE}| got| just got)(?: a)? (?P<value>single|married|engaged|divorced)(?= (?:mom|mum|dad|mother|father|parent|man|woman|guy|in |last |this |two|three|\d))", group("relationship"), 0.85),
+    make_rule("children", rf"(?: have|'ve got|'ve| got| has)?(?: a family with| a family of)? ?(?P<value>{_NUMBER} (?:(?:little|young|small|grown|adult|beautiful|lovely|teenage|older|amazing) )?{_KIDS}(?: and {_NUMBER} {_KIDS})?)\b", group("children"), 0.85, may_leave_out=True),
+    make_rule("children", rf"{BE} (?:a )?(?:single )?(?:mom|mum|dad|mother|father|parent) (?:of|to) (?P<value>{_NUMBER})\b", group("children"), 0.9),
+    make_rule("budget", r" (?:[a-z]+ )?(?:budget)(?:'s| is|:) (?:about |around |roughly |only |up to |approximately |under )?(?P<value>[$€£]? ?\d[\d,.]*k?(?: (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp))?(?: (?:a|per) (?:month|week|year|day|person|night)| total| max)?(?: for [a-z ]{3,20})?)", group("budget"), 0.9, is_owned=True),
+    make_rule("budget", rf"{HAVE}(?:'ve)? (?:have )?(?:a |an )?(?:budget of|budgeted|set a budget of|set aside) (?:about |around )?(?P<value>[$€£]? ?\d[\d,.]*k?(?: (?:dollars|euros|pounds|quid|bucks))?(?: (?:a|per) (?:month|week|year|day|person|night))?)", group("budget"), 0.9, of="user"),
+    make_rule("income", r"(?:'m| am| currently)? (?:earning|earn|make|making) (?:about |around |roughly )?(?P<value>[$€£]\d[\d,.]*k?(?: (?:a|per) (?:month|week|year|hour)| annually| monthly)?)", group("income"), 0.9, of="user"),
+)  # fmt: skip
