@@ -11,7 +11,7 @@ How a language plugs in: it is a `grammar.Grammar`, whose fields are small funct
 - `view`: a sentence in one spelling (`views.make_view` keeps the places),
 - `silence`, `quoted`, `clauses`, `denies`: its guards,
 - `subjects`: of whom a clause speaks and where what is said of them begins; `Subject.is_owner` where what follows is theirs,
-  `Subject.is_left_out` where nobody is named,
+  `Subject.left_out` where nobody is named,
 - `rules`, tried where a subject ends, and `passing`, looked for anywhere; a `Rule` reads a match into `Told`: key, value
   and where the value stands in the view,
 

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.views import View
@@ -18,6 +18,7 @@ from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["USER", "Clause", "Grammar", "Place", "Rule", "Silence", "Subject", "Talk", "Told", "owner_of"]
 
+LeftOut = Literal["no", "opening", "terse"]
 USER = "user"
 """Whose the facts about the speaker are."""
 
@@ -44,6 +45,8 @@ class Clause(NamedTuple):
     is_asked: bool = False
     is_doubtful: bool = False
     """Supposed, wished for, reported, past."""
+    is_first: bool = False
+    """The sentence begins with it."""
 
 
 class Subject(NamedTuple):
@@ -51,8 +54,8 @@ class Subject(NamedTuple):
 
     owner: str
     end: int
-    is_left_out: bool = False
-    """Nobody is named: `Just moved to Leeds`."""
+    left_out: LeftOut = "no"
+    """Nobody is named: a sentence opens with what is said (`Just moved to Leeds`), or it is terse (`2 kids, vegan`)."""
     is_owner: bool = False
     """What follows is theirs: `my`, `my brother's`."""
 
@@ -77,6 +80,8 @@ class Talk:
     """Names of the speaker's people, in small letters, and what each is to them: `kim` → `partner`."""
     last: str | None = None
     """Of whom was spoken last, besides the speaker: whom `she` means."""
+    is_own: bool = False
+    """The clause before spoke of the speaker."""
     is_silent: bool = False
     """A story or a role has begun: nothing from here on is the speaker's own word."""
 
@@ -104,8 +109,8 @@ class Rule(NamedTuple):
     """Says no by itself: the words of the rule are not held against it."""
     of: str = "any"
     """`user`: the speaker alone; `person`: others alone."""
-    may_leave_out: bool = False
-    """May be said without a subject."""
+    leaves_out: LeftOut = "no"
+    """May be said with nobody named: where a sentence opens, or in a terse list as well."""
     is_owned: bool = False
     """Stands behind whose it is: `my` name is …"""
     may_doubt: bool = False
@@ -156,6 +161,7 @@ class Grammar:
 
     def _read(self, view: View, sentence: Sentence, talk: Talk, stop: int) -> Iterator[Proposal]:
         quoted = self.quoted(view)
+        talk.is_own = False
         taken: list[tuple[str, int, int]] = []
         clauses = [clause for clause in self.clauses(view, sentence) if clause.start < stop]
         yield from self._passing(view, clauses, talk, taken, quoted)
@@ -163,7 +169,7 @@ class Grammar:
             if _is_inside(clause.start, quoted):
                 continue
             for subject in self.subjects(view, clause, talk):
-                if subject.owner != USER:
+                if subject.owner not in (USER, ""):
                     talk.last = subject.owner
                 yield from self._said(Place(view, clause, subject, talk), taken)
 
@@ -185,7 +191,11 @@ class Grammar:
         is_users = subject.owner == USER
         if (rule.of == "user" and not is_users) or (rule.of == "person" and is_users):
             return False
-        if subject.is_owner != rule.is_owned or (subject.is_left_out and not rule.may_leave_out):
+        if not subject.owner or subject.is_owner != rule.is_owned:
+            return False
+        if subject.left_out == "terse" and rule.leaves_out != "terse":
+            return False
+        if subject.left_out == "opening" and rule.leaves_out == "no":
             return False
         return (not clause.is_doubtful or rule.may_doubt) and (not clause.is_asked or rule.may_ask)
 

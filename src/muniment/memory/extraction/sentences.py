@@ -13,6 +13,8 @@ SENTENCE_CHARS_MAX = 600
 """Longer runs are lists, pasted text and the like: nobody's plain word."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.DOTALL)
+_CAPTION = re.compile(r"\[[^\[\]\n]{0,400}\]")
+"""What stands in brackets is not said: a caption, a mark of what was left out."""
 _CITED_LINE = re.compile(r"^[ \t]{0,8}(?:>|\|).*$", re.MULTILINE)
 _ABBREVIATION = re.compile(r"\b(?:St|Mt|Ft|Mr|Mrs|Ms|Dr|Jr|Sr|vs|etc|No|approx|e\.g|i\.e|[A-Z])\.\Z")
 _END = re.compile(r"[.!?]+(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
@@ -43,7 +45,7 @@ class Sentence(NamedTuple):
 
 def sentences(text: str) -> Iterator[Sentence]:
     """The sentences of a text, in order; code and cited lines are not among them."""
-    plain = _CITED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX]))
+    plain = _CAPTION.sub(_blank, _CITED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX])))
     start, is_first, paragraph = 0, True, 0
     for match in _END.finditer(plain):
         if match[0] == "." and _ABBREVIATION.search(plain[max(0, match.start() - 8) : match.end()]):

@@ -14,15 +14,16 @@ from muniment.memory.extraction.grammar import Place, Rule, Told
 __all__ = ["PASSING", "RULES"]
 
 _LASTING = re.compile(
-    r"(?:learn|improve|become|reduce|cut (?:down|back)|lose|save|quit|run (?:a|my|the)|get (?:into|better|fit|healthier|in shape|married|promoted|my|back into|certified|a degree)|start (?:a|my|an|learning|playing|running)|travel|visit|buy (?:a|my|our)|own|"
-    r"read more|eat (?:healthier|less|more|better)|exercise|master|build (?:a|my|up)|move|write (?:a|my|an)|finish|complete|open (?:a|my|an)|pursue|apply|adopt|grow|lead|stay (?:fit|healthy|active|motivated|consistent)|spend more|pay off|retire|graduate|study|"
-    r"publish|launch|increase|develop|explore|create|make a difference|help (?:people|others|kids|the|my)|teach|work (?:in|with|as|on my)|have (?:a family|kids|my own)|give (?:back|kids|my)|attend|earn|climb|hike|compete|volunteer|practice|train|"
-    r"be (?:more|a|an|able|healthier|fluent)|go (?:back to|to (?:college|grad|law|med|culinary))|try (?:to|new|more)|expand|strengthen|maintain|achieve|reach|raise|transition|switch|organize|declutter|incorporate|invest|solve|join|participate|do more|keep (?:up|fit|learning))\b"
+    r"(?:learn (?:how|to|a |the |[a-z]+(?=$|[,.]| and))|improve my|become|reduce|cut (?:down|back)|lose (?:weight|some|\d)|save|quit|run (?:a|my first|the)|get (?:into|better at|fit|healthier|in shape|married|promoted|back into|certified|a degree)|start (?:a|my|an) (?:business|company|family|blog|career|garden|podcast|channel|youtube)|"
+    r"travel|visit|buy (?:a|my|our) (?:first )?(?:house|home|car|flat|apartment|condo)|read more|eat (?:healthier|less|more|better|cleaner)|exercise more|master|build (?:a|my|up) (?:business|career|muscle|house|home|portfolio|savings|strength)|write (?:a|my|an) (?:book|novel|memoir|screenplay)|open (?:a|my|an)|pursue|adopt|"
+    r"stay (?:fit|healthy|active|consistent|in shape)|spend more|pay off|retire|graduate|publish|launch|make a difference|help (?:people|others|kids|the community|those)|work in|have (?:a family|kids|my own)|give back|earn|climb|compete|volunteer|"
+    r"be (?:more (?:active|organized|productive|mindful|independent)|a better|an?|fluent|healthier)|go (?:back to|to (?:college|grad|law|med|culinary)) |raise|transition|live (?:more|authentically|healthier|a healthier)|continue my|make (?:more|healthier))\b"
 )
 _LASTING_DOING = re.compile(
-    r"(?:learning|improving|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my)|getting (?:into|better|fit|married|a degree|certified|my)|starting (?:a|my|an)|traveling|buying (?:a|my|our)|mastering|building (?:a|my|up)|moving|"
-    r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|becoming|going (?:back to|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|a career|a degree|a master's|law school|med school|grad school)\b"
+    r"(?:learning (?:how|to|a|the)|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my|for)|getting (?:into|better at|fit|married|a degree|certified|a dog|a cat|a pet)|starting (?:a|my|an)|traveling|buying (?:a|my|our)|mastering|building (?:a|my|up)|"
+    r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|going (?:back to|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|helping|a career|a degree|a master's|law school|med school|grad school)\b"
 )
+_BY_DATE = re.compile(r"(?:by|before|on|in) (?:the end of |early |late |mid-?)?(?:january|february|march|april|may|june|july|august|september|october|november|december|next (?:week|month|year|summer)|the end of|\d{4}|christmas|graduation)\b")
 
 
 def _aim(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -41,7 +42,21 @@ def _aim(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _lasting_aim(match: re.Match[str], place: Place) -> Iterator[Told]:
     """An aim if what follows is something that lasts."""
-    if _LASTING.match(place.view.text, match.end()):
+    text = place.view.text
+    stop = re.compile(r"[,;!?]| but | so ").search(text, match.end())
+    is_dated = _BY_DATE.search(text, match.end(), stop.start() if stop is not None else len(text)) is not None
+    if _LASTING.match(text, match.end()) or (is_dated and place.subject.left_out == "no"):
+        yield from _aim(match, place)
+
+
+_WISHED = re.compile(
+    r"(?:become|learn (?:how to|to|[a-z]+(?=$|[,.]))|run a|write a (?:book|novel|memoir)|start (?:a|my own) (?:business|company|family)|own a|travel|buy a (?:house|home)|adopt|open (?:a|my own)|pursue|quit|lose weight|invest|retire|be an?|live authentically|help (?:people|others)|make a difference|give back|have (?:a family|kids))\b"
+)
+
+
+def _wish(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`I want to become a nurse`: a wish that lasts."""
+    if _WISHED.match(place.view.text, match.end()):
         yield from _aim(match, place)
 
 
@@ -95,13 +110,14 @@ def _hours(match: re.Match[str], place: Place) -> Iterator[Told]:
 _GOING = rf"(?:{BE}|{BE} planning on|{BE} planning)?{ADVERB}\s?(?:going|flying|traveling|travelling|heading|off|driving|visiting|planning a trip|planning a vacation|planning a holiday|taking a trip|have a trip|'ve got a trip|'ve booked a trip|booked a trip|booked flights|planning to (?:go|travel|fly|visit)|planning on (?:going|traveling|visiting)|going on a trip|planning a (?:solo |family |road |business |backpacking |weekend |two-week |\d-day )?(?:trip|vacation|holiday|getaway))(?: back| over| down| up| away)?(?: on [a-z]+)?(?: from [a-z ]{{2,30}}?)? (?:to )?"
 
 RULES: tuple[Rule, ...] = (
-    make_rule("trip", _GOING, _trip, 0.85, of="user", may_doubt=True, may_leave_out=True),
+    make_rule("trip", _GOING, _trip, 0.85, of="user", may_doubt=True, leaves_out="opening"),
     make_rule("goal", r" (?:main |ultimate |long-term |big |biggest |current |next |personal |career |fitness |lifelong )?(?:goal|goals|dream|dreams|aim|ambition|objective|plan|new year's resolution|resolution|target)(?:'s| is| are| has always been| for this year is|\s?:)(?: to| of)? ", _aim, 0.9, is_owned=True, may_doubt=True),
-    make_rule("goal", rf"{HAVE}{ADVERB}(?: always)?(?: wanted| dreamed of| dreamt of| dreamed about)(?: to)? ", _aim, 0.85, may_doubt=True, may_leave_out=True),
-    make_rule("goal", rf"{BE}{ADVERB}\s?(?:training|saving(?: up)?|preparing|studying|working toward|working towards|aiming) (?:for|to) ", _aim, 0.85, may_doubt=True, may_leave_out=True),
+    make_rule("goal", rf"{HAVE}{ADVERB}(?: always wanted to| dreamed of| dreamt of| dreamed about|'ve wanted to| have wanted to) ", _aim, 0.85, may_doubt=True),
+    make_rule("goal", r"always wanted to ", _aim, 0.85, may_doubt=True, leaves_out="opening"),
+    make_rule("goal", rf"(?:{BE})?{ADVERB}\s?(?:training|saving(?: up)?|working toward|working towards|aiming) (?:for|to) ", _aim, 0.85, may_doubt=True, leaves_out="opening"),
     make_rule("goal", rf"{HAVE} set (?:a|myself a|my) (?:goal|target)(?: to| of)? ", _aim, 0.9, may_doubt=True),
-    make_rule("goal", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:trying|hoping|looking|planning|working|aiming|determined|keen|eager|wanting|striving) (?:hard )?(?:to|on) ", _lasting_aim, 0.8, may_doubt=True, may_leave_out=True),
-    make_rule("goal", rf"{ADVERB}(?: want|'d like|'d love| would love| would like| hope| plan| intend| wants| hopes| plans) to ", _lasting_aim, 0.8, may_doubt=True),
+    make_rule("goal", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:trying|hoping|looking|planning|working|aiming|determined|keen|striving) (?:hard )?(?:to|on) ", _lasting_aim, 0.8, may_doubt=True, leaves_out="opening"),
+    make_rule("goal", rf"{ADVERB}(?: want|'d love| would love| hope| plan| intend| wants| hopes| plans) to ", _wish, 0.8, may_doubt=True),
     make_rule("goal", rf"(?:{BE}|{HAVE} been){ADVERB}\s?(?:thinking (?:of|about)|considering|planning on|keen on|interested in|looking into|dreaming of|dreaming about|hoping for) ", _lasting_doing, 0.8, may_doubt=True),
     make_rule("schedule", rf"{ADVERB}(?: work| works| do|'m on| am on|'m working| am working) ", _hours, 0.85),
     make_rule("schedule", r" (?:shifts?|working hours|work hours|hours|schedule|work schedule)(?:'s| is| are)(?: mostly| usually| always)? ", _hours, 0.85, is_owned=True),
@@ -109,5 +125,5 @@ RULES: tuple[Rule, ...] = (
 
 PASSING: tuple[Rule, ...] = (
     make_rule("trip", r"\bmy (?:upcoming |next |first |solo |family |business |road |\d-day |two-week )*(?:trip|vacation|holiday|honeymoon|flight) to ", _trip, 0.85, may_ask=True, may_doubt=True),
-    make_rule("goal", r"\bmy (?:goal|dream|aim) of ", _aim, 0.85, may_ask=True, may_doubt=True),
+    make_rule("goal", r"\b(?:it's been a dream|it's (?:always been )?my dream|a deadline|(?:first )?steps? towards?|my (?:main |ultimate )?(?:goal|dream|aim) (?:of|is)) (?:to )?", _aim, 0.85, may_ask=True, may_doubt=True),
 )  # fmt: skip

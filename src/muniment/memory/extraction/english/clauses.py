@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.grammar import Clause, Silence
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.views import View
@@ -16,171 +17,21 @@ __all__ = ["clauses", "denies", "quoted", "silence"]
 _SUBJECT = r"(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our|he|he's|she|she's|they|they're|it|it's|you|you're|there's|there|that|that's|this|his|her|their|your)"
 _BOUNDARY = re.compile(
     r"[;:()\[\]…•|*~=<>{}\"“”]+|[^\w\s,.'’&/%$€£#@+-]|\s-+\s|-\s|(?<=\s)-(?=[a-z])|[—–]|,|(?<=[a-z])\.(?=\s)"
-    r"|\s(?:but|because|although|though|whereas|except|plus|while|since|yet)(?=\s)"
+    r"|\s(?:but|because|although|though|whereas|except|plus|while|since|yet|considering|given that|given)(?=\s)"
     rf"|\s(?:and|so|or|then)(?=\s(?:also\s|now\s|currently\s|just\s)?{_SUBJECT}\b)"
     r"|(?P<run>\b[a-z0-9']+)(?P<on>\s)(?=(?:i'm|i've|i|my)\s)"
 )
-_BINDS = frozenset(
-    [
-        "if",
-        "that",
-        "where",
-        "when",
-        "what",
-        "how",
-        "who",
-        "which",
-        "things",
-        "thing",
-        "and",
-        "or",
-        "so",
-        "as",
-        "wish",
-        "think",
-        "know",
-        "knows",
-        "say",
-        "said",
-        "me",
-        "hope",
-        "guess",
-        "suppose",
-        "imagine",
-        "pretend",
-        "may",
-        "might",
-        "do",
-        "did",
-        "am",
-        "can",
-        "could",
-        "should",
-        "would",
-        "will",
-        "have",
-        "says",
-        "the",
-        "before",
-        "once",
-        "after",
-        "until",
-        "than",
-        "like",
-        "feel",
-        "sure",
-        "ever",
-        "whenever",
-        "while",
-        "unless",
-        "whether",
-        "why",
-        "only",
-        "were",
-        "was",
-        "of",
-        "with",
-        "for",
-        "to",
-        "in",
-        "on",
-        "at",
-        "from",
-        "about",
-        "by",
-        "into",
-        "all",
-        "because",
-        "everything",
-        "something",
-        "anything",
-        "place",
-        "places",
-        "people",
-        "person",
-        "way",
-        "reason",
-        "time",
-        "times",
-        "day",
-        "year",
-        "love",
-        "hate",
-        "like",
-        "enjoy",
-        "take",
-        "took",
-        "is",
-        "are",
-        "'s",
-        "told",
-        "tell",
-        "does",
-        "doesn't",
-        "don't",
-        "not",
-        "lost",
-        "left",
-        "sold",
-        "bought",
-        "got",
-        "get",
-        "use",
-        "used",
-        "using",
-        "ride",
-        "riding",
-        "playing",
-        "play",
-        "wear",
-        "wearing",
-        "wore",
-        "meet",
-        "met",
-        "visit",
-        "visited",
-        "see",
-        "saw",
-        "call",
-        "called",
-        "bring",
-        "brought",
-        "give",
-        "gave",
-        "ask",
-        "asked",
-        "help",
-        "helped",
-        "keep",
-        "kept",
-        "make",
-        "made",
-        "makes",
-        "change",
-        "changed",
-        "improve",
-        "clean",
-        "cleaned",
-        "walk",
-        "walked",
-        "feed",
-        "fed",
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-    ]
-)
-"""Words behind which "i" or "my" begins no clause of its own; in a chat it often does, with no mark before it."""
+_WORDS = WordList(__package__, "clauses.txt")
+_BINDS = frozenset(_WORDS.words("binds"))
 
 _OPENS_QUESTION = re.compile(
     r"\s*(?:(?:so|and|but|ok|okay|well|hey|hi|oh|also|now|btw|please|then|just|or|hmm|um|like|wait|plus),?\s)*"
     r"(?:who|who's|whom|whose|what|what's|which|where|where's|why|how|how's|can|could|do|does|did|is|are|am|was|were|will|would|should|shall|"
     r"may|might|has|have you|have we|have they|had|isn't|aren't|don't you|doesn't|didn't|won't|wouldn't|couldn't|can't you|shouldn't|any|anything|"
     r"got any|know any|ever|wanna|what about|how about|thoughts|suggestions|recommendations|when (?:is|are|do|does|did|will|was|were|can|should)|"
-    r"tell me|remind me|do i|am i)\b"
+    r"tell me|remind me|do i|am i)(?![\w'])"
 )
+_STATES = re.compile(r"\s*(?:(?:and|but|so|also|since|because|as)\s)?(?:i'm (?!not sure|wondering|curious)|i am |i've |i have |i live |i work |i love |i like |i hate |my |i usually |i always |i prefer |i don't )")
 _WONDERS = re.compile(
     r"\b(?:i (?:was |am |'m )?wonder(?:ing)?|i'm wondering|i'm curious|not sure|i don't know|i forgot|do you know|can you)\b"
 )
@@ -188,7 +39,7 @@ _DOUBT = re.compile(
     r"""(?x) \b (?:
     if|unless|wish(?:es|ed)?|would|could|might|should|maybe|perhaps|probably|possibly|supposedly|allegedly|suppose
     |imagine|pretend(?:ing)?|hypothetical(?:ly)?|almost|nearly|dream(?:s|t|ed|ing)?|hop(?:e|es|ing)|plan(?:s|ning|ned)?
-    |want(?:s|ed|ing)?|going\sto|thinking|guess|consider(?:ing)?|used\sto|kidding|jok(?:e|ing)|sarcasm
+    |want(?:s|ed|ing)?|going\sto(?!\s(?:the|a|an|my|concerts|museums|church|school|work)\b)|thinking|guess|consider(?:ing)?|used\sto|kidding|jok(?:e|ing)|sarcasm
     |formerly|previously|back\sthen|at\sthe\stime|when\si\swas|as\sa\s(?:child|kid|teen|teenager)
     |whether|someday|one\sday|next\s(?:week|month|year|summer)|tomorrow|will|shall|act\sas|let's|more\sthan|less\sthan
     |for\snow|temporarily|until|till|as\sif|as\sthough|in\sanother\slife|may\s(?:be|have|move|live|start|get)|think\si|lookalike
@@ -223,6 +74,20 @@ _QUOTE = re.compile(
 _NOT = re.compile(
     r"\b(?:not|never|no longer|hardly|barely|scarcely|neither|nor|without|cannot|nobody|no|ain't)\b|n't\b"
 )
+
+
+_OPENINGS = frozenset(_WORDS.entries("openings"))
+
+
+def _is_opening(before: str) -> bool:
+    """Is all that stands before a clause a greeting or a word that leads to it?"""
+    parts = [part.strip() for part in _PARTS.split(before)]
+    return all(not part or part in _OPENINGS or (" " not in part and part.isalpha()) for part in parts)
+
+
+_PARTS = re.compile(r"[,.:!-]")
+_NEXT_THING = re.compile(r"\s(?:so|and)\s")
+"""What is said behind it is another thing, and doubts itself alone."""
 
 
 def denies(view: View, start: int, end: int) -> bool:
@@ -268,12 +133,15 @@ def clauses(view: View, sentence: Sentence) -> list[Clause]:
     if start < len(text):
         spans.append((start, len(text)))
     asked = _asked_from(text, spans, is_question=sentence.is_question)
-    found, is_doubtful = [], False
+    found: list[Clause] = []
+    is_doubtful = False
     for number, (begin, end) in enumerate(spans):
-        own = _DOUBT.search(text, begin, end) is not None
+        cut = _NEXT_THING.search(text, begin + 8, end)
+        own = _DOUBT.search(text, begin, cut.start() if cut is not None else end) is not None
         reported = _REPORT.search(text, begin, end) is not None or _WONDERS.search(text, begin, end) is not None
         is_doubtful = is_doubtful or reported or _CONDITION.search(text, begin, end) is not None
-        found.append(Clause(begin, end, number >= asked, own or is_doubtful))
+        is_asked = number >= asked and not (number > asked and _STATES.match(text, begin, end))
+        found.append(Clause(begin, end, is_asked, own or is_doubtful, is_first=_is_opening(text[:begin])))
     return found
 
 

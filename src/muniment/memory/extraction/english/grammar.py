@@ -19,5 +19,5 @@ ENGLISH = Grammar(
     subjects=subjects,
     denies=denies,
     rules=(*life.RULES, *aims.RULES, *people.RULES, *tastes.RULES),
-    passing=(*people.PASSING, *tastes.PASSING, *aims.PASSING),
+    passing=(*people.PASSING, *life.PASSING, *tastes.PASSING, *aims.PASSING),
 )

@@ -11,13 +11,14 @@ from typing import NamedTuple
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import is_everyday_word, is_name
 from muniment.core.text.stated.places import is_known_place, is_no_place
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.words import GENERAL, NO_LIKES, NO_NAMES, VAGUE, known_things
 from muniment.memory.extraction.views import View
 
 __all__ = ["Slot", "read_doing", "read_firm", "read_name", "read_names", "read_place", "read_things", "shown"]
 
-_WORD = re.compile(r"[^\W_](?:[\w'&+#./-]*[\w+#])?")
-_JOINT = re.compile(r"(?:,? (?:and|or|as well as)(?: also)?|,|/| /| \+) ?(?=\w)")
+_WORD = re.compile(r"\"?[^\W_](?:[\w'&+#./-]*[\w+#])?\"?")
+_JOINT = re.compile(r"(?:,? (?:and|or|as well as)(?: also)?|,? (?:especially|particularly|mainly|mostly|including|such as)|,|/) ?(?=[\w\"])")
 _LINKS = frozenset(("of", "the", "de", "da", "del", "la", "le", "van", "von", "der", "bin", "al", "and", "for", "in"))
 
 
@@ -198,157 +199,24 @@ def read_firm(view: View, at: int) -> Slot | None:
     return Slot(view.verbatim(at, end), at, end)
 
 
-_STOPS = frozenset(
-    [
-        "but",
-        "because",
-        "since",
-        "so",
-        "when",
-        "while",
-        "if",
-        "although",
-        "though",
-        "which",
-        "who",
-        "whom",
-        "where",
-        "whose",
-        "as",
-        "than",
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "we",
-        "we're",
-        "we've",
-        "it",
-        "it's",
-        "that's",
-        "he",
-        "he's",
-        "she",
-        "she's",
-        "they",
-        "they're",
-        "you",
-        "you're",
-        "lately",
-        "recently",
-        "now",
-        "tho",
-        "too",
-        "lol",
-        "haha",
-        "btw",
-        "anymore",
-        "again",
-        "though",
-        "unless",
-        "until",
-        "after",
-        "before",
-        "whenever",
-        "every",
-        "these",
-        "right",
-        "due",
-        "especially",
-        "particularly",
-        "mostly",
-        "thanks",
-        "thank",
-        "yet",
-        "hence",
-        "except",
-        "can",
-        "could",
-        "would",
-        "should",
-        "will",
-        "is",
-        "are",
-        "was",
-        "were",
-        "has",
-        "have",
-        "had",
-        "do",
-        "does",
-        "did",
-        "isn't",
-        "aren't",
-        "keeps",
-        "makes",
-        "helps",
-        "has",
-        "also",
-        "instead",
-        "either",
-        "anyways",
-        "anyway",
-        "then",
-        "hopefully",
-        "and",
-        "or",
-        "whether",
-        "however",
-        "plus",
-        "even",
-        "actually",
-        "honestly",
-        "since",
-        "rn",
-        "atm",
-        "ever",
-        "once",
-        "here",
-        "there",
-        "today",
-        "yesterday",
-        "tomorrow",
-        "tonight",
-        "last",
-        "next",
-        "this",
-    ]
-)
-_SPLIT_STOPS = _STOPS | frozenset(
-    [
-        "with",
-        "in",
-        "on",
-        "at",
-        "for",
-        "from",
-        "by",
-        "about",
-        "to",
-        "during",
-        "over",
-        "under",
-        "after",
-        "into",
-        "near",
-        "around",
-        "like",
-        "among",
-        "between",
-        "within",
-        "without",
-        "through",
-        "of",
-    ]
-)
+_CLAUSES = WordList(__package__, "clauses.txt")
+_STOPS = frozenset(_CLAUSES.words("value ends"))
+_CUT = frozenset(_CLAUSES.words("cut objects"))
+_DOING_STOPS = frozenset(_CLAUSES.words("doing ends"))
+_OPENS = frozenset(_CLAUSES.words("opens"))
+_DEICTIC = frozenset(("this", "that", "these", "those", "it", "you", "your", "him", "them", "yours", "u"))
+_NO_OF = frozenset(("idea", "way", "sound", "look", "rest", "part", "one", "kind", "color", "colors", "thought", "fact", "rest", "concept"))
 
 
-def _phrase(view: View, at: int, stops: Container[str], most: int) -> tuple[int, int] | None:
-    """Where the words end that stand before a mark or a stop."""
+def _phrase(view: View, at: int, stops: Container[str], most: int, *, may_lack: bool = False) -> tuple[int, int] | None:
+    """Where the words end that stand before a mark or a stop; None where nothing does, or what does lacks its object."""
     end, count = at, 0
     for match in _words(view, at):
-        if match[0] in stops and not (count == 0 and match[0] in ("being",)):
+        word = match[0].strip('"')
+        is_within = word in ("my", "our", "your", "his", "her", "their", "that", "this", "me") and count > 0 and not may_lack
+        if word in stops and not (word == "my" and count):
+            if count and word in _CUT and not may_lack and not (is_within and word == "her"):
+                return None
             break
         end, count = match.end(), count + 1
         if count == most:
@@ -356,9 +224,10 @@ def _phrase(view: View, at: int, stops: Container[str], most: int) -> tuple[int,
     return (at, end) if count else None
 
 
-def read_things(view: View, at: int, *, most: int = 6) -> list[Slot]:
+def read_things(view: View, at: int) -> list[Slot]:
     """What somebody likes or does, one or a list: `tea, jazz and long walks by the sea`."""
-    found: list[Slot] = []
+    found: list[tuple[Slot, bool]] = []
+    is_loose = False
     while len(found) < 8:
         span = _phrase(view, at, _STOPS, 9)
         if span is None:
@@ -366,93 +235,70 @@ def read_things(view: View, at: int, *, most: int = 6) -> list[Slot]:
         start, end = _without_article(view.text, *span)
         if start >= end or not _is_thing(view, start, end, is_first=not found):
             break
-        found.append(Slot(view.verbatim(start, end), start, end))
+        value = view.verbatim(start, end).strip("\"“”'’ ")
+        found.append((Slot(value, start, end), is_loose))
         joint = _JOINT.match(view.text, span[1])
         if joint is None or _opens_clause(view.text, joint.end()):
             break
-        at = joint.end()
-    return found
+        is_last = "and" in joint[0] or "or" in joint[0]
+        if is_last:
+            found = [(slot, False) for slot, _ in found]
+        elif len(found) > 1 and not found[-1][1] and not is_loose and _had_and(view.text, found[0][0].start, span[1]):
+            break
+        is_loose, at = not is_last, joint.end()
+    return [slot for slot, loose in found if not loose or is_pastime(slot.value.lower()) or view.is_capital(slot.start)]
 
 
-_ARTICLES = re.compile(
-    r"(?:a|an|some|any|lots of|a lot of|all kinds of|all sorts of|all things|both|my|our|doing|the) (?=\w)"
-)
-_PRONOUNS = re.compile(
-    r"(?:to |not |the |i|i'm|we|you|he|she|it|it's|they|that|this|these|those|my|your|his|her|their|what|how|why|who|when|where|just|also|then|so|too|been|am|is|are|was|have|had|has|do|don't|can|can't|will|would|could|should|maybe|all|any|some|one|if|because|for|with|in|on|at|as|of|from|got|get|going|trying|want|need|think|hope|please|thanks|currently|recently|always|never|usually|often|even|especially|though|but|and|or|not|especially)\b"
-)
+def _had_and(text: str, start: int, end: int) -> bool:
+    """A list is over behind its `and`."""
+    return " and " in text[start:end] or " or " in text[start:end]
+
+
+_ARTICLES = re.compile(r"(?:a|an|some|any|lots of|a lot of|all kinds of|all sorts of|all things|both|all) (?=\w)")
 
 
 def _opens_clause(text: str, at: int) -> bool:
-    return _PRONOUNS.match(text, at) is not None
+    match = _WORD.match(text, at)
+    return match is None or match[0] in _OPENS
 
 
 def _without_article(text: str, start: int, end: int) -> tuple[int, int]:
     while True:
         match = _ARTICLES.match(text, start, end)
-        if match is None or match[0] in ("the ", "my ", "our ", "doing "):
+        if match is None:
             return start, end
         start = match.end()
 
 
 def _is_thing(view: View, start: int, end: int, *, is_first: bool) -> bool:
     """Is it something that one can like, told in so many words?"""
-    words = view.text[start:end].split()
-    if words[0] in NO_LIKES and not (words[0] in ("hearing",) and len(words) > 1 and words[1] == "about"):
+    words = [word.strip('"') for word in view.text[start:end].split()]
+    is_titled = '"' in view.text[start:end]
+    if not words or not words[0]:
+        return False
+    if words[0] in NO_LIKES and not (words[0] in ("hearing", "getting", "being", "knowing") and len(words) > 2 and not is_titled):
         return False
     if len(words) == 1 and (words[0] in VAGUE or len(words[0]) < 2 or words[0].isdigit()):
         return False
-    if any(
-        word in ("this", "that", "these", "those", "it", "you", "your", "him", "them", "yours", "u") for word in words
-    ):
+    if _DEICTIC.intersection(words) or words[-1] in ("better", "more", "most", "best", "too", "much", "so"):
         return False
-    if any(char.isdigit() for char in view.text[start:end]) and not any(view.is_capital(start) for _ in (0,)):
+    if any(char.isdigit() for char in words[0]) and not is_titled:
         return False
-    if words[-1] in ("better", "more", "most", "best", "too", "much", "so"):
+    if words[0] in ("my", "our"):
         return False
-    if words[0] in ("the", "my", "our"):
+    if words[0] == "the":
         rest = words[1:]
-        if words[0] != "the" or not rest:
+        if not rest:
             return False
-        is_named = view.is_capital(start + 4)
-        return (
-            is_named
-            or rest[0] in GENERAL
-            or (
-                len(rest) > 2
-                and ("of" in rest[1:3])
-                and rest[0]
-                not in ("idea", "way", "sound", "look", "rest", "part", "one", "kind", "color", "colors", "thought")
-            )
-        )
+        is_of = len(rest) > 2 and "of" in rest[1:3] and rest[0] not in _NO_OF
+        return view.is_capital(start + 4) or rest[0] in GENERAL or rest[-1] in GENERAL or is_of or is_titled
     return is_first or len(words) <= 6
 
 
 def read_doing(view: View, at: int, most: int = 12) -> Slot | None:
     """What somebody does or wants to do, up to the next mark or turn of the sentence."""
-    stops = frozenset(
-        (
-            "but",
-            "because",
-            "so",
-            "although",
-            "though",
-            "which",
-            "since",
-            "while",
-            "i",
-            "i'm",
-            "i've",
-            "lol",
-            "haha",
-            "thanks",
-            "whereas",
-        )
-    )
-    span = _phrase(view, at, stops, most)
-    if span is None:
-        return None
-    start, end = span
-    return Slot(view.verbatim(start, end), start, end)
+    span = _phrase(view, at, _DOING_STOPS, most, may_lack=True)
+    return None if span is None else Slot(view.verbatim(*span), *span)
 
 
 def is_pastime(text: str) -> bool:

@@ -14,8 +14,7 @@ __all__ = ["view_english"]
 _LIST = WordList(__package__, "spelling.txt")
 _PART = re.compile(r"[^\W_]+(?:['’‘/-][^\W_]+)*|\s+|[^\w\s]|_")
 _LONG = re.compile(r"(.)\1{2,}")
-_APOSTROPHES = str.maketrans("’‘`´", "''''")
-_CHATTED = {"w/": "with", "&": "and", "+": "and"}
+_MARKS = str.maketrans("’‘`´“”„«»", "''''\"\"\"\"\"")
 _MENDED_MIN = 6
 """Letters of a word that may be a slip: shorter ones are too near to other words."""
 
@@ -77,10 +76,12 @@ def view_english(text: str, sentence: Sentence) -> View:
         if typed.isspace():
             parts.append((" ", start, end))
             continue
-        spelled = typed.lower().translate(_APOSTROPHES)
+        spelled = typed.lower().translate(_MARKS)
         if _LONG.search(spelled) and spelled.isalpha():
             spelled = _LONG.sub(r"\1", spelled)
         known = forms.get(spelled)
+        if known is None and spelled.endswith("'s") and spelled[:-2] in forms:
+            known = f"{forms[spelled[:-2]]}'s"
         if known is not None and not (typed.isupper() and len(typed) > 1):
             spelled = known
         elif spelled == typed or not typed[:1].isupper() or sentence.text.startswith(typed):

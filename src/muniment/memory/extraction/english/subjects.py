@@ -1,5 +1,7 @@
 """Of whom an English clause speaks: the speaker, one of theirs by kin or name, or whoever `she` means."""
 
+# ruff: noqa: E501 - a table of words reads best with one to a line
+
 from __future__ import annotations
 
 import re
@@ -17,30 +19,36 @@ _INTRO = re.compile(
     r"anyways|for your information|just so you know|for the record|for context|for reference|now|currently|these days|nowadays|lately|recently|personally|honestly|to be honest|"
     r"sure|great|cool|nice|thanks|thank you|good morning|good evening|morning|as of this week|as of today|quick update|update|note|remember|please note|"
     r"turns out|it turns out|good news|bad news|sadly|unfortunately|luckily|fortunately|finally|because|since|as|that|though|although|while|plus|then|"
-    r"haha|hahaha|lol|lmao|omg|hmm|um|uh|me too|same|same here|as for me|for me|as you know|you know|like i said|in case you|myself|i mean|i think|i guess|"
+    r"haha|hahaha|lol|lmao|omg|hmm|um|uh|ugh|me too|same|same here|as for me|for me|me however|as you know|you know|like i said|in case you|myself|i mean|considering|given|"
     r"growing up|in fact|basically|obviously|of course|besides|yet|right now|at the moment|today|this year|this month|this week|here|there|absolutely|definitely|totally|"
-    r"exactly|true|agreed|sorry|guess what|fun fact|random fact|one thing|first|second|third|lastly|overall|anyhow|whereas|background|about me|a bit about me|"
-    r"some background|intro|context|correction|edit|ps|p\.s|all|everyone|there|everybody|guys|folks)"
+    r"exactly|true|agreed|sorry|guess what|fun fact|random fact|one thing|first|second|third|lastly|overall|anyhow|whereas|background|about me|a bit about me|quick context|quick one|"
+    r"some background|intro|context|correction|edit|ps|p\.s|all|everyone|everybody|guys|folks|me|sometimes|some weekends|in my free time|in my spare time|on weekends|most days|every day|every morning|every weekend|every night|-|•|\*|\d\.)"
     r"(?:\s|,|!|:|\.|-|$)+)*"
 )
 _I = re.compile(
-    r"(?P<i>i)(?=['\s])|(?P<we>we|(?:my (?:wife|husband|partner|girlfriend|boyfriend|family|kids|sister|brother|friend) and i)|me and my [a-z]+)(?=['\s])"
+    r"i(?=['\s])|(?:we|my (?:[a-z]+ )?[a-z]+ and i|me and my [a-z]+(?: [a-z]+)?|me and the (?:kids|family|wife|husband))(?=['\s])"
 )
 _MY = re.compile(r"(?:my|our)(?=\s)")
 _KIN = re.compile(rf"(?:my|our) (?:{KIN}|{KINS})(?![\w-])")
+_BARE_KIN = re.compile(
+    r"(?:the )?(?P<kin>dad|mom|mother|father|grandma|grandpa|wife|husband|son|daughter|sister|brother|other half|girlfriend|boyfriend|partner|uncle|aunt|auntie)"
+    r"(?=(?:'s)?\s)(?! and | or | of )(?P<kins>)"
+)
 _HAVE_KIN = re.compile(
-    rf"i(?:'ve got|'ve| have| got)(?: also)?(?: got)? (?:a|an|one|two|three|four|\d) (?:{KIN}|{KINS})(?P<who> who's| who is| who are| who| that)(?=\s)"
+    rf"i(?:'ve got|'ve| have| got)(?: also)?(?: got)? (?:(?:a|an|one|two|three|four|\d|some) )?(?:{KIN}|{KINS})(?P<who> who's| who is| who are| who| that)(?=\s)"
 )
-_THIRD = re.compile(r"(?P<sex>he|she|they)(?=['\s])")
+_THIRD = re.compile(r"(?:he|she|they)(?=['\s])")
 _HIS = re.compile(r"(?:his|her|their)(?=\s)")
-_SAID_OF_THIRD = re.compile(r"(?:lives|works|loves|likes|hates|studies|enjoys|moved|speaks|plays)\b")
-_BARE = re.compile(
-    r"(?:just |recently |finally |currently |still |also |really |absolutely |been |always |never |originally |usually |mostly |not |only |now )*"
-    r"(?:live|living|based|moved|relocated|love|loving|like|hate|enjoy|prefer|work|working|study|studying|majoring|major|graduated|allergic|vegan|vegetarian|"
-    r"married|single|divorced|engaged|born|from|got|have|had|started|adopted|own|play|playing|speak|can't|don't|diabetic|diagnosed|grew|raised|into|"
-    r"interested|trying|hoping|training|learning|aiming|planning|saving|looking|doing|volunteering|attended|attend|collect|teach|celiac|coeliac|lactose|"
-    r"gluten|pescatarian|keto|a |an |\d)"
+_SAID_OF_THIRD = re.compile(r"(?:lives|works|loves|likes|hates|studies|enjoys|speaks|plays)\b")
+_OPENING = re.compile(
+    r"(?:just |recently |finally |currently |still |also |really |absolutely |been |always |originally |usually |mostly |only |now |busy )*"
+    r"(?:live|living|based|moved|relocated|love|loving|hate|enjoy|prefer|work|working|study|studying|majoring|graduated|allergic|"
+    r"married|divorced|engaged|born|was born|from|got|have|had|started|adopted|own|play|playing|speak|can't stand|don't (?:like|eat|drink)|diagnosed|grew up|raised|into|"
+    r"trying|hoping|training|learning|aiming|saving|doing|volunteering|attended|collect|teach|favorite|allergies|no|busy|running|joined|gave up|quit)(?=[\s:])"
 )
+"""A sentence may begin so with nobody named: it is the speaker who does."""
+_WORD = re.compile(r"[\w\d]")
+_SELF_LIST = re.compile(r"\s*(?:about )?(?:me|myself)\s?[:-]|\s*(?:quick )?(?:intro|background|profile|bio)\s?[:-]")
 
 
 def subjects(view: View, clause: Clause, talk: Talk) -> Iterator[Subject]:
@@ -48,46 +56,49 @@ def subjects(view: View, clause: Clause, talk: Talk) -> Iterator[Subject]:
     text = view.text
     match = _INTRO.match(text, clause.start, clause.end)
     at = match.end() if match is not None else clause.start
-    yield from _subjects_at(view, at, clause, talk)
-
-
-def _subjects_at(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]:
-    text, end = view.text, clause.end
-    kin = _KIN.match(text, at, end)
-    if kin is not None:
-        yield from _kin_subjects(view, kin, talk)
+    if _SELF_LIST.match(text):
+        talk.is_own = True
+    if at >= clause.end:
         return
+    found = list(_named(view, at, clause, talk))
+    if found:
+        talk.is_own = any(subject.owner == USER for subject in found)
+        yield from found
+        return
+    if talk.last is not None and _SAID_OF_THIRD.match(text, at, clause.end):
+        yield Subject(talk.last, at, left_out="opening")
+    elif clause.is_first and _OPENING.match(text, at, clause.end):
+        talk.is_own = True
+        yield Subject(USER, at, left_out="opening", is_owner=text.startswith(("favorite", "allergies"), at))
+    elif (talk.is_own or clause.is_first) and _WORD.match(text, at):
+        yield Subject(USER, at, left_out="terse")
+
+
+def _named(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]:
+    """Whom a clause names before it says something."""
+    text, end = view.text, clause.end
     own = _I.match(text, at, end)
     if own is not None:
         having = _HAVE_KIN.match(text, at, end)
         if having is not None:
             word = having["kin"] or having["kins"]
-            yield Subject(owner_of(KIN_KEYS[word]), having.end() - (2 if having["who"] == " who's" else 0))
+            owner = owner_of(KIN_KEYS[word] if having["kin"] else word)
+            yield Subject(owner, having.end() - (2 if having["who"] == " who's" else 0))
         yield Subject(USER, own.end())
         return
-    mine = _MY.match(text, at, end)
-    if mine is not None:
+    kin = _KIN.match(text, at, end) or _BARE_KIN.match(text, at, end)
+    if kin is not None:
+        yield from _kin_subjects(view, kin, talk)
+    elif (mine := _MY.match(text, at, end)) is not None:
         yield Subject(USER, mine.end(), is_owner=True)
-        return
-    third = _THIRD.match(text, at, end)
-    if third is not None:
-        if talk.last is not None:
-            yield Subject(talk.last, third.end())
-        return
-    his = _HIS.match(text, at, end)
-    if his is not None:
-        if talk.last is not None:
-            yield Subject(talk.last, his.end(), is_owner=True)
-        return
-    named = read_name(view, at, known=talk.names)
-    if named is not None and named.value.casefold() in talk.names:
-        yield from _owners(view, owner_of(named.value), named.end)
-        return
-    if talk.last is not None and _SAID_OF_THIRD.match(text, at, end):
-        yield Subject(talk.last, at - 1 if at else 0, is_left_out=True)
-        return
-    if _BARE.match(text, at, end):
-        yield Subject(USER, at, is_left_out=True)
+    elif (third := _THIRD.match(text, at, end)) is not None:
+        yield Subject(talk.last or "", third.end())
+    elif (his := _HIS.match(text, at, end)) is not None:
+        yield Subject(talk.last or "", his.end(), is_owner=True)
+    else:
+        named = read_name(view, at, known=talk.names)
+        if named is not None and named.value.casefold() in talk.names:
+            yield from _owners(view, owner_of(named.value), named.end)
 
 
 def _kin_subjects(view: View, kin: re.Match[str], talk: Talk) -> Iterator[Subject]:
