@@ -226,9 +226,10 @@ class Grammar:
         self, rule: Rule, told: Iterable[Told], place: Place, taken: list[tuple[str, int, int]], span: tuple[int, int]
     ) -> Iterator[Proposal]:
         for each in told:
-            if any(each.key == key and each.start < end and begin < each.end for key, begin, end in taken):
+            about = ".".join(each.key.split(".")[:2])
+            if any(about == key and each.start < end and begin < each.end for key, begin, end in taken):
                 continue
-            taken.append((each.key, each.start, each.end))
+            taken.append((about, each.start, each.end))
             begin, end = min(span[0], each.start), max(span[1], each.end)
             confidence = rule.confidence if each.confidence is None else each.confidence
             yield Proposal(

@@ -8,27 +8,43 @@ import re
 from collections.abc import Iterator
 
 from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, make_rule, told
-from muniment.memory.extraction.english.slots import read_doing, read_name, read_place
+from muniment.memory.extraction.english.slots import Slot, read_doing, read_name, read_place
 from muniment.memory.extraction.grammar import Place, Rule, Told
 
 __all__ = ["PASSING", "RULES"]
 
 _LASTING = re.compile(
     r"(?:learn (?:how|to|a |the |[a-z]+(?=$|[,.]| and))|improve my|become|reduce|cut (?:down|back)|lose (?:weight|some|\d)|save|quit|run (?:a|my first|the)|get (?:into|better at|fit|healthier|in shape|married|promoted|back into|certified|a degree)|start (?:a|my|an) (?:business|company|family|blog|career|garden|podcast|channel|youtube)|"
-    r"travel|visit|buy (?:a|my|our) (?:first )?(?:house|home|car|flat|apartment|condo)|read more|eat (?:healthier|less|more|better|cleaner)|exercise more|master|build (?:a|my|up) (?:business|career|muscle|house|home|portfolio|savings|strength)|write (?:a|my|an) (?:book|novel|memoir|screenplay)|open (?:a|my|an)|pursue|adopt|"
+    r"travel|buy (?:a|my|our) (?:first )?(?:house|home|car|flat|apartment|condo)|read more|eat (?:healthier|less|more|better|cleaner)|exercise more|master|build (?:a|my|up) (?:business|career|muscle|house|home|portfolio|savings|strength)|write (?:a|my|an) (?:book|novel|memoir|screenplay)|open (?:a|my|an)|pursue|adopt|"
     r"stay (?:fit|healthy|active|consistent|in shape)|spend more|pay off|retire|graduate|publish|launch|make a difference|help (?:people|others|kids|the community|those)|work in|have (?:a family|kids|my own)|give back|earn|climb|compete|volunteer|"
-    r"be (?:more (?:active|organized|productive|mindful|independent)|a better|an?|fluent|healthier)|go (?:back to|to (?:college|grad|law|med|culinary)) |raise|transition|live (?:more|authentically|healthier|a healthier)|continue my|make (?:more|healthier))\b"
+    r"be (?:more (?:active|organized|productive|mindful|independent)|a better|an?|fluent|healthier)|go (?:back to (?:school|college|university|work)|to (?:college|grad|law|med|culinary)) |raise|transition|live (?:more|authentically|healthier|a healthier)|continue my|make (?:more|healthier))\b"
 )
 _LASTING_DOING = re.compile(
-    r"(?:learning (?:how|to|a|the)|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my|for)|getting (?:into|better at|fit|married|a degree|certified|a dog|a cat|a pet)|starting (?:a|my|an)|traveling|buying (?:a|my|our)|mastering|building (?:a|my|up)|"
-    r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|going (?:back to|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|helping|a career|a degree|a master's|law school|med school|grad school)\b"
+    r"(?:learning (?:how|to|a|the)|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my|for)|getting (?:into|better at|fit|married|a degree|certified|a dog|a cat|a pet)|starting (?:a|my|an)|traveling|buying (?:a|my|our) (?:first |new )?(?:house|home|car|flat|apartment|condo|place)|mastering|building (?:a|my|up)|"
+    r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|going (?:back to (?:school|college|university|work)|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|helping|a career|a degree|a master's|law school|med school|grad school)\b"
 )
-_BY_DATE = re.compile(r"(?:by|before|on|in) (?:the end of |early |late |mid-?)?(?:january|february|march|april|may|june|july|august|september|october|november|december|next (?:week|month|year|summer)|the end of|\d{4}|christmas|graduation)\b")
+_BY_DATE = re.compile(r"by (?:the end of |early |late |mid-?)?(?:january|february|march|april|may|june|july|august|september|october|november|december|next (?:week|month|year|summer)|the end of|\d{4}|christmas|graduation)\b")
+
+
+_CUT = re.compile(r" and (?:was|were|wondering|i|i'm|would|need|am)\b")
+
+
+def _aimed_at(place: Place, at: int) -> Slot | None:
+    """What follows, without what another verb says behind it."""
+    found = read_doing(place.view, at, 16)
+    if found is None:
+        return None
+    cut = _CUT.search(place.view.text, found.start, found.end)
+    end = cut.start() if cut is not None else found.end
+    for last in (" and", " to", " of", " for", " the", " a"):
+        if place.view.text[found.start : end].endswith(last):
+            end -= len(last)
+    return Slot(place.view.verbatim(found.start, end), found.start, end)
 
 
 def _aim(match: re.Match[str], place: Place) -> Iterator[Told]:
     """An aim in so many words: whatever follows is it."""
-    found = read_doing(place.view, match.end(), 16)
+    found = _aimed_at(place, match.end())
     if (
         found is not None
         and len(found.value.split()) > 1
@@ -125,5 +141,5 @@ RULES: tuple[Rule, ...] = (
 
 PASSING: tuple[Rule, ...] = (
     make_rule("trip", r"\bmy (?:upcoming |next |first |solo |family |business |road |\d-day |two-week )*(?:trip|vacation|holiday|honeymoon|flight) to ", _trip, 0.85, may_ask=True, may_doubt=True),
-    make_rule("goal", r"\b(?:it's been a dream|it's (?:always been )?my dream|a deadline|(?:first )?steps? towards?|my (?:main |ultimate )?(?:goal|dream|aim) (?:of|is)) (?:to )?", _aim, 0.85, may_ask=True, may_doubt=True),
+    make_rule("goal", r"\b(?:it's been a dream|it's (?:always been )?my dream|a deadline(?= to)|(?:first )?steps? towards?|my (?:main |ultimate )?(?:goal|dream|aim) (?:of|is)) (?:to )?", _aim, 0.85, may_ask=True, may_doubt=True),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.memory.extraction.english import aims, life, people, tastes
+from muniment.memory.extraction.english import aims, fragments, life, people, tastes
 from muniment.memory.extraction.english.clauses import clauses, denies, quoted, silence
 from muniment.memory.extraction.english.spelling import view_english
 from muniment.memory.extraction.english.subjects import subjects
@@ -19,5 +19,5 @@ ENGLISH = Grammar(
     subjects=subjects,
     denies=denies,
     rules=(*life.RULES, *aims.RULES, *people.RULES, *tastes.RULES),
-    passing=(*people.PASSING, *life.PASSING, *tastes.PASSING, *aims.PASSING),
+    passing=(*people.PASSING, *life.PASSING, *tastes.PASSING, *aims.PASSING, *fragments.PASSING),
 )

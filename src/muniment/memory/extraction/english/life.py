@@ -286,8 +286,14 @@ _NO_MORE = re.compile(
 )
 
 
+_BARE_DIET = re.compile(r"(?:vegan|vegetarian|pescatarian)(?: here| btw|$|[,.!] (?:so|any|what|can))")
+
+
 def _diet(match: re.Match[str], place: Place) -> Iterator[Told]:
     span = match.span("value")
+    is_bare = place.subject.left_out == "terse" and not place.talk.is_own
+    if is_bare and not _BARE_DIET.match(place.view.text, span[0]):
+        return
     if not _NO_MORE.match(place.view.text, span[1]):
         yield told(place, "diet", match["value"].lower(), span)
 
@@ -503,9 +509,9 @@ RULES: tuple[Rule, ...] = (
     make_rule("relationship", rf"(?:{BE}| got| just got)(?: a)? (?P<value>single|married|engaged|divorced)(?= (?:mom|mum|dad|mother|father|parent|man|woman|guy|in |last |this |two|three|\d))", group("relationship"), 0.85),
     make_rule("children", rf"(?: have|'ve got|'ve| got| has)?(?: a family with| a family of)? ?(?P<value>{_NUMBER} (?:(?:little|young|small|grown|adult|beautiful|lovely|teenage|older|amazing) )?{_KIDS}(?: and {_NUMBER} {_KIDS})?)\b", group("children"), 0.85, leaves_out="terse"),
     make_rule("children", rf"{BE} (?:a )?(?:single )?(?:mom|mum|dad|mother|father|parent) (?:of|to) (?P<value>{_NUMBER})\b", group("children"), 0.9),
-    make_rule("budget", r" (?:[a-z]+ )?(?:budget)(?:'s| is|:) (?:about |around |roughly |only |up to |approximately |under )?(?P<value>[$€£]? ?\d[\d,.]*k?(?: (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp))?(?: (?:a|per) (?:month|week|year|day|person|night)| total| max)?(?: for [a-z ]{3,20})?)", group("budget"), 0.9, is_owned=True),
-    make_rule("budget", rf"{HAVE}(?:'ve)? (?:have )?(?:a |an )?(?:budget of|budgeted|set a budget of|set aside) (?:about |around )?(?P<value>[$€£]? ?\d[\d,.]*k?(?: (?:dollars|euros|pounds|quid|bucks))?(?: (?:a|per) (?:month|week|year|day|person|night))?)", group("budget"), 0.9, of="user"),
-    make_rule("income", r"(?:'m| am| currently)? (?:earning|earn|make|making) (?:about |around |roughly )?(?P<value>[$€£]\d[\d,.]*k?(?: (?:a|per) (?:month|week|year|hour)| annually| monthly)?)", group("income"), 0.9, of="user"),
+    make_rule("budget", r" (?:[a-z]+ )?(?:budget)(?:'s| is|:) (?:about |around |roughly |only |up to |approximately |under )?(?P<value>[$€£]? ?\d(?:[\d,.]*\d)?k?(?: (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp))?(?: (?:a|per) (?:month|week|year|day|person|night)| total| max)?(?: for [a-z ]{3,20})?)", group("budget"), 0.9, is_owned=True),
+    make_rule("budget", rf"{HAVE}(?:'ve)? (?:have )?(?:a |an )?(?:budget of|budgeted|set a budget of|set aside) (?:about |around )?(?P<value>[$€£]? ?\d(?:[\d,.]*\d)?k?(?: (?:dollars|euros|pounds|quid|bucks))?(?: (?:a|per) (?:month|week|year|day|person|night))?)", group("budget"), 0.9, of="user"),
+    make_rule("income", r"(?:'m| am| currently)? (?:earning|earn|make|making) (?:about |around |roughly )?(?P<value>[$€£]\d(?:[\d,.]*\d)?k?(?: (?:a|per) (?:month|week|year|hour)| annually| monthly)?)", group("income"), 0.9, of="user"),
 )  # fmt: skip
 
 PASSING: tuple[Rule, ...] = (
@@ -515,6 +521,6 @@ PASSING: tuple[Rule, ...] = (
     make_rule("age", r"\b(?:being|now that i'm|feeling) in my (?P<value>(?:early|mid|late)?-? ?(?:20|30|40|50|60|70|80)s)", _own("age"), 0.85),
     make_rule("home", r"\b(?:here in|living (?:here )?in|life in|winters? in|back here in) ", _known_place, 0.85),
     make_rule("origin", r"\bback home in ", _known_origin, 0.85),
-    make_rule("budget", r"\bmy (?P<value>[$€£]\d[\d,.]*k?) (?:[a-z]+ )?budget\b", _own("budget"), 0.85, may_ask=True, may_doubt=True),
-    make_rule("budget", r"\b(?:my|our|the|a) (?:[a-z]+ )?budget (?:is|of) (?:about |around |roughly |only )?(?P<value>(?:under |up to )?[$€£] ?\d[\d,.]*k?(?: ?/ ?month| (?:a|per) (?:month|week|year|day|person|night))?)", _own("budget"), 0.85, may_ask=True, may_doubt=True),
+    make_rule("budget", r"\bmy (?P<value>[$€£]\d(?:[\d,.]*\d)?k?) (?:[a-z]+ )?budget\b", _own("budget"), 0.85, may_ask=True, may_doubt=True),
+    make_rule("budget", r"\b(?:my|our|the|a) (?:[a-z]+ )?budget (?:is|of) (?:about |around |roughly |only )?(?P<value>(?:under |up to )?[$€£] ?\d(?:[\d,.]*\d)?k?(?: ?/ ?month| (?:a|per) (?:month|week|year|day|person|night))?)", _own("budget"), 0.85, may_ask=True, may_doubt=True),
 )  # fmt: skip

@@ -59,7 +59,7 @@ def _relative(match: re.Match[str], place: Place) -> Iterator[Told]:
         if slot is None or _is_kin(slot.value):
             return
         place.talk.names.setdefault(slot.value.casefold(), KIN_KEYS[word])
-        place.talk.last = owner_of(slot.value)
+        place.talk.last = owner_of(slot.value if match.groupdict().get("kin") else word)
         yield Told(f"user.{KIN_KEYS[word]}", slot.value, slot.start, slot.end)
         yield from _aged(text, slot)
 
@@ -262,7 +262,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?![\w-])(?=$|[,.!?;:)(—–]|'s\b| -| (?:is|was|has|had|and|or|to|for|from|in|on|at|with|who|that|loves?|likes?|just|got|are|were|sleeps|keeps|will|can|does|doesn't|out|while|when|but|so|named|called|too|because|since|as|needs|hates|every|a|the|up|down|around|after|lately|always|often|usually|runs|jumps|barks|also|gets|seems|eats|plays|recently|would|i)\b| (?=[a-z]+(?:$|[,.!?]| (?:is|was|has|and|loves|who))))", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("owns", r"\bmy ", _possession, 0.8, may_ask=True, may_doubt=True, negates=True),
     make_rule("employer", r"\bmy (?:new |old |current )?(?:boss|manager|job|work|colleagues?|coworkers?|co-workers?|team|role|position|internship|shift|desk|office)(?: here)? (?:at|with) ", _employer_of, 0.85, may_ask=True),
-    make_rule("job", rf"\b(?:my (?:job|work|role|career|position)|i work|working|speaking) as (?:a|an|the) (?P<value>{JOBS})\b", _job_of, 0.85, may_ask=True),
+    make_rule("job", rf"\b(?:my (?:job|work|role|career|position)|i work|i'm working|i've been working) as (?:a|an|the) (?P<value>{JOBS})\b", _job_of, 0.85, may_ask=True),
     make_rule("job", rf"(?<!work )(?<!working )(?<!serve )(?<!see )(?<!seen )(?<!him )(?<!her )(?<!such )(?:\bbeing|\bas) (?:a|an) (?P<value>(?!guide\b|model\b|server\b|principal\b|cook\b|coach\b|judge\b){JOBS})(?=,| (?:i\b|my\b|in\b|at\b|myself|i'm|i've|with\b)|$)", _job_of, 0.8, may_ask=True),
     make_rule("person", r"(?<![\w'])(?P<name>[a-z]+)(?:, who(?:'s| is) (?P<age>\d{1,3})\b|, (?:aged )?(?P<age2>\d{1,3})(?=,| and|$| years))", _aged_person, 0.85, may_ask=True, may_doubt=True),
     make_rule("person", rf"(?<![\w'])(?P<name>[a-z]+), (?:who(?:'s| is) )?an? (?:fellow |retired |local |young |senior )?(?P<job>{JOBS})(?=,| who| at| from|$)", _aged_person, 0.85, may_ask=True, may_doubt=True),

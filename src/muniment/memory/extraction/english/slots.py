@@ -204,8 +204,9 @@ _STOPS = frozenset(_CLAUSES.words("value ends"))
 _CUT = frozenset(_CLAUSES.words("cut objects"))
 _DOING_STOPS = frozenset(_CLAUSES.words("doing ends"))
 _OPENS = frozenset(_CLAUSES.words("opens"))
-_DEICTIC = frozenset(("this", "that", "these", "those", "it", "you", "your", "him", "them", "yours", "u"))
-_NO_OF = frozenset(("idea", "way", "sound", "look", "rest", "part", "one", "kind", "color", "colors", "thought", "fact", "rest", "concept"))
+_DEICTIC = frozenset(("this", "that", "these", "those", "it", "you", "your", "him", "them", "yours", "u", "you've", "you're", "you'd", "you'll"))
+_OF = frozenset(("challenge", "thrill", "feeling", "smell", "taste", "freedom", "flexibility", "independence", "sense", "energy", "peace", "beauty", "works", "music", "art", "history", "simplicity"))
+_TRAILING = re.compile(r"(?: (?:a lot|so much|very much|in general|from time to time|for|with|in|on|at|during|to|of|such|like|and|by|from|about|over|the|a|all|as well|more than anything))+$")
 
 
 def _phrase(view: View, at: int, stops: Container[str], most: int, *, may_lack: bool = False) -> tuple[int, int] | None:
@@ -233,6 +234,8 @@ def read_things(view: View, at: int) -> list[Slot]:
         if span is None:
             break
         start, end = _without_article(view.text, *span)
+        trailing = _TRAILING.search(view.text, start, end)
+        end = trailing.start() if trailing is not None and trailing.start() > start else end
         if start >= end or not _is_thing(view, start, end, is_first=not found):
             break
         value = view.verbatim(start, end).strip("\"“”'’ ")
@@ -254,7 +257,7 @@ def _had_and(text: str, start: int, end: int) -> bool:
     return " and " in text[start:end] or " or " in text[start:end]
 
 
-_ARTICLES = re.compile(r"(?:a|an|some|any|lots of|a lot of|all kinds of|all sorts of|all things|both|all) (?=\w)")
+_ARTICLES = re.compile(r"(?:lots of|a lot of|all kinds of|all sorts of|all things|a mix of|a bit of|a|an|some|any|both|all) (?=\w)")
 
 
 def _opens_clause(text: str, at: int) -> bool:
@@ -290,8 +293,9 @@ def _is_thing(view: View, start: int, end: int, *, is_first: bool) -> bool:
         rest = words[1:]
         if not rest:
             return False
-        is_of = len(rest) > 2 and "of" in rest[1:3] and rest[0] not in _NO_OF
-        return view.is_capital(start + 4) or rest[0] in GENERAL or rest[-1] in GENERAL or is_of or is_titled
+        is_of = len(rest) > 2 and rest[1] == "of" and rest[0] in _OF
+        is_title = is_titled and rest[1:2] != ["of"]
+        return view.is_capital(start + 4) or rest[0] in GENERAL or rest[-1] in GENERAL or is_of or is_title
     return is_first or len(words) <= 6
 
 

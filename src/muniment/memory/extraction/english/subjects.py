@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.slots import read_name
 from muniment.memory.extraction.english.words import KIN, KIN_KEYS, KINS
 from muniment.memory.extraction.grammar import USER, Clause, Subject, Talk, owner_of
@@ -37,6 +38,7 @@ _BARE_KIN = re.compile(
 _HAVE_KIN = re.compile(
     rf"i(?:'ve got|'ve| have| got)(?: also)?(?: got)? (?:(?:a|an|one|two|three|four|\d|some) )?(?:{KIN}|{KINS})(?P<who> who's| who is| who are| who| that)(?=\s)"
 )
+_SEVERAL = frozenset(word for word, _ in WordList(__package__, "people.txt").pairs("kin in plural"))
 _THIRD = re.compile(r"(?:he|she|they)(?=['\s])")
 _HIS = re.compile(r"(?:his|her|their)(?=\s)")
 _SAID_OF_THIRD = re.compile(r"(?:lives|works|loves|likes|hates|studies|enjoys|speaks|plays)\b")
@@ -92,7 +94,8 @@ def _named(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]
     elif (mine := _MY.match(text, at, end)) is not None:
         yield Subject(USER, mine.end(), is_owner=True)
     elif (third := _THIRD.match(text, at, end)) is not None:
-        yield Subject(talk.last or "", third.end())
+        is_fit = talk.last is not None and (third[0] == "they") == (talk.last.removeprefix("person.") in _SEVERAL)
+        yield Subject(talk.last or "" if is_fit else "", third.end())
     elif (his := _HIS.match(text, at, end)) is not None:
         yield Subject(talk.last or "", his.end(), is_owner=True)
     else:
