@@ -18,7 +18,8 @@ from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
 from muniment.memory.extraction.model import Model
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
-from muniment.memory.extraction.taken_back import TakenBack, opposite_of
+from muniment.memory.extraction.grammar import TakenBack
+from muniment.memory.extraction.taken_back import opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard

@@ -35,6 +35,7 @@ POSITIVE: list[tuple[str, str, object]] = [
     ("I really enjoy Thai food.", "user.likes", "Thai food"),
     ("I like jazz, and I hate mushrooms.", "user.dislikes", "mushrooms"),
     ("I like jazz, and I hate mushrooms.", "user.likes", "jazz"),
+    ("I like jazz, rock, and pop.", "user.likes", "pop"),
     ("I don't like cilantro.", "user.dislikes", "cilantro"),
     ("I can't stand loud music.", "user.dislikes", "loud music"),
     ("My favorite color is green.", "user.favorite.color", "green"),
@@ -168,7 +169,6 @@ NEGATIVE: list[str] = [
     "```\nI live in Berlin.\n```",
     "`my name is Ana`",
     "My sister I love.",
-    "I like jazz, rock, and pop.",
     "My favorite bookstore is closing down.",
     "I like 10 percent.",
     "I love Einaudi too.",
@@ -275,7 +275,7 @@ def test_several_sentences_and_languages_at_once() -> None:
 
 
 def test_a_form_full_of_statements_is_no_statement() -> None:
-    text = " ".join(f"I like thing{chr(97 + index)}." for index in range(PROPOSALS_MAX + 1))
+    text = " ".join(f"I like thing{chr(97 + index)}." for index in range(PROPOSALS_MAX + 5))
     assert propose(text, "user", TS) == []
 
 

@@ -16,7 +16,7 @@ from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.views import View
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["USER", "Clause", "Grammar", "Place", "Rule", "Silence", "Subject", "Talk", "Told", "owner_of"]
+__all__ = ["USER", "Clause", "Grammar", "Place", "Rule", "Silence", "Subject", "TakenBack", "Talk", "Told", "owner_of"]
 
 LeftOut = Literal["no", "opening", "terse"]
 USER = "user"
@@ -86,6 +86,16 @@ class Talk:
     """A story or a role has begun: nothing from here on is the speaker's own word."""
 
 
+class TakenBack(NamedTuple):
+    """A key and the value that no longer holds; None is whichever stands."""
+
+    key: str
+    value: str | None
+    quote: str
+    why: str
+    confidence: float = 0.9
+
+
 class Place(NamedTuple):
     """Where a rule is tried."""
 
@@ -138,6 +148,8 @@ class Grammar:
     """Tried where a subject ends; the first that reads something is the one."""
     passing: tuple[Rule, ...] = ()
     """Looked for anywhere in a sentence: what is told by the way."""
+    endings: tuple[Rule, ...] = ()
+    """Tried where the speaker is the subject: what they say no longer holds of them."""
     mend: Callable[[Sequence[Proposal], Sentence, View], Sequence[Proposal] | None] | None = None
     """What a sentence that corrects makes of what was said before in the same message; None: it corrects nothing."""
 
@@ -158,6 +170,35 @@ class Grammar:
             talk.is_silent = silence is not None and silence.is_lasting
             found.extend(self._read(view, sentence, talk, stop))
         return found
+
+    def take_back(self, text: str, said: Iterable[Sentence], talk: Talk) -> list[TakenBack]:
+        """What the sentences of a message say no longer holds of the speaker."""
+        found: list[TakenBack] = []
+        for sentence in said:
+            view = self.view(text, sentence)
+            silence = self.silence(view, sentence)
+            if silence is not None:
+                if silence.is_lasting:
+                    break
+                continue
+            quoted = self.quoted(view)
+            for clause in self.clauses(view, sentence):
+                if not (clause.is_asked or clause.is_doubtful or _is_inside(clause.start, quoted)):
+                    found.extend(self._ended(view, clause, talk))
+        return found
+
+    def _ended(self, view: View, clause: Clause, talk: Talk) -> Iterator[TakenBack]:
+        for subject in self.subjects(view, clause, talk):
+            if subject.owner != USER or subject.is_owner or subject.left_out != "no":
+                continue
+            for rule in self.endings:
+                match = rule.pattern.match(view.text, subject.end)
+                told = list(rule.read(match, Place(view, clause, subject, talk))) if match is not None else []
+                for each in told:
+                    quote = view.verbatim(clause.start, max(clause.end, each.end)).strip()
+                    yield TakenBack(each.key, each.value, quote, f"{self.language}: {rule.name}")
+                if told:
+                    break
 
     def _read(self, view: View, sentence: Sentence, talk: Talk, stop: int) -> Iterator[Proposal]:
         quoted = self.quoted(view)

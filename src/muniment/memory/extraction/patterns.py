@@ -8,10 +8,9 @@ from itertools import groupby
 
 from muniment.memory.extraction.chinese import propose_chinese
 from muniment.memory.extraction.english.grammar import ENGLISH
-from muniment.memory.extraction.grammar import Talk
+from muniment.memory.extraction.grammar import TakenBack, Talk
 from muniment.memory.extraction.korean import propose_korean
 from muniment.memory.extraction.sentences import Sentence, sentences
-from muniment.memory.extraction.taken_back import TakenBack
 from muniment.memory.extraction.taken_back import take_back as take_back_of
 from muniment.memory.facts.candidate_records import Proposal
 
@@ -50,9 +49,9 @@ def take_back(text: str, role: str) -> list[TakenBack]:
     if role != "user":
         return []
     found: dict[tuple[str, str | None], TakenBack] = {}
-    for sentence in sentences(text):
-        language = _language_of(sentence)
-        for back in take_back_of(sentence, language) if language is not None else ():
+    talk = Talk("")
+    for language, said in groupby(sentences(text), _language_of):
+        for back in _TAKERS[language](text, list(said), talk) if language is not None else ():
             if back.quote in text:
                 found.setdefault((back.key, back.value), back)
         if len(found) > PROPOSALS_MAX:
@@ -72,6 +71,20 @@ _READERS: dict[str, Reader] = {
     "korean": _each(propose_korean),
     "chinese": _each(propose_chinese),
     "english": ENGLISH.propose,
+}
+
+
+Taker = Callable[[str, Sequence[Sentence], Talk], Iterable[TakenBack]]
+
+
+def _each_back(language: str) -> Taker:
+    return lambda _text, said, _talk: (back for sentence in said for back in take_back_of(sentence, language))
+
+
+_TAKERS: dict[str, Taker] = {
+    "korean": _each_back("korean"),
+    "chinese": _each_back("chinese"),
+    "english": ENGLISH.take_back,
 }
 
 

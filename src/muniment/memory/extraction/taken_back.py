@@ -1,4 +1,4 @@
-"""What someone takes back of what they said of themselves, in so many words: `I don't live in Rome anymore`.
+"""What someone takes back of what they said of themselves, in so many words: `我不住在北京了`. English has its own, `english.endings`.
 
 It says no more than that: which fact falls is seen where facts are, and where none stands nothing comes of it.
 """
@@ -12,24 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from muniment.memory.extraction import chinese, korean
-from muniment.memory.extraction.english_words import CAP, CLAUSE, DOUBTFUL, FOODS, INTRO, JOBS, ORG, PLACE, THING
+from muniment.memory.extraction.grammar import TakenBack
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["TakenBack", "opposite_of", "take_back"]
 
-CONFIDENCE = 0.9
 _OPPOSITE = {"user.likes": "user.dislikes", "user.dislikes": "user.likes"}
-
-
-class TakenBack(NamedTuple):
-    """A key and the value that no longer holds; None is whichever stands."""
-
-    key: str
-    value: str | None
-    quote: str
-    why: str
-    confidence: float = CONFIDENCE
 
 
 class _Rule(NamedTuple):
@@ -38,39 +27,6 @@ class _Rule(NamedTuple):
     key: str
     value: str | None = None
     """In its stead, where the words of the pattern are not those of the fact."""
-
-
-_NOT = r"(?:don['’]t|do not|no longer)"
-_AM_NOT = r"(?:I['’]m not|I am not|I['’]m no longer|I am no longer)"
-_MORE = r"(?: any ?more| any longer| now| after all)?"
-_AGO = (
-    rf"(?: (?:today|yesterday|recently|last \w+|this \w+|in {CAP}|on {CAP}|(?:a|two|three|four|five|six|\d+) \w+ ago))?"
-)
-_HAVE = r"I(?:['’]ve| have)? ?(?:just |recently |finally )?"
-
-_ENGLISH = tuple(
-    _Rule(name, re.compile(rf"(?i:{INTRO}){pattern}$"), key)
-    for name, pattern, key in (
-        ("no longer lives in", rf"(?:I|[Ww]e) {_NOT} (?:actually )?live in {PLACE}{_MORE}", "user.location"),
-        ("no longer lives in", rf"{_AM_NOT} (?:living|based) in {PLACE}{_MORE}", "user.location"),
-        ("moved away from", rf"(?:{_HAVE}|[Ww]e(?:['’]ve| have)? ?(?:just |recently |finally )?)moved (?:away from|out of) {PLACE}{_AGO}", "user.location"),
-        ("no longer works for", rf"I {_NOT} work (?:at|for) {ORG}{_MORE}", "user.employer"),
-        ("left a job", rf"{_HAVE}(?:quit|left|resigned from|lost) my (?:job|position|role|post)(?: (?:at|with) {ORG})?{_AGO}", "user.employer"),
-        ("left a job", rf"{_HAVE}(?:quit|resigned from|retired from) {ORG}{_AGO}", "user.employer"),
-        ("left a job", rf"(?:I was|I got|I['’]ve been|I have been) (?:just )?(?:laid off|fired|let go)(?: (?:from|by) (?:my job at )?{ORG})?{_AGO}", "user.employer"),
-        ("no longer eats so", rf"{_AM_NOT} (?:a |an )?(?:strict )?(?P<value>vegetarian|vegan|pescatarian){_MORE}", "user.diet"),
-        ("no longer eats so", rf"{_HAVE}(?:stopped|quit|gave up|given up) being (?:a |an )?(?P<value>vegetarian|vegan|pescatarian){_AGO}", "user.diet"),
-        ("eats again", rf"I eat (?P<value>{FOODS}) again", "user.avoids"),
-        ("no allergy", rf"{_AM_NOT} (?:actually |really )?allergic to (?P<value>[a-z]+(?: [a-z]+)?){_MORE}", "user.allergy"),
-        ("no allergy", r"I (?:don['’]t|do not|no longer) have (?:a|an|my) (?P<value>[a-z]+(?: [a-z]+)?) allergy(?: any ?more| after all)?", "user.allergy"),
-        ("no allergy", rf"{_HAVE}outgrew my (?P<value>[a-z]+(?: [a-z]+)?) allergy{_AGO}", "user.allergy"),
-        ("no longer likes", rf"I {_NOT} (?:really )?(?:like|love|enjoy) {THING}(?: any ?more| any longer)", "user.likes"),
-        ("no longer likes", rf"I no longer (?:like|love|enjoy) {THING}", "user.likes"),
-        ("no longer dislikes", rf"I {_NOT} (?:hate|dislike) {THING}(?: any ?more| any longer)", "user.dislikes"),
-        ("no longer works as", rf"{_AM_NOT} (?:a|an) (?P<value>{JOBS})(?: any ?more| any longer)?", "user.job"),
-        ("no longer works as", rf"I {_NOT} work as (?:a|an) (?P<value>{JOBS}){_MORE}", "user.job"),
-    )
-)  # fmt: skip
 
 
 _CHINESE = tuple(
@@ -124,7 +80,6 @@ def take_back(sentence: Sentence, language: str) -> Iterator[TakenBack]:
 
 
 _LANGUAGES = {
-    "english": (_ENGLISH, DOUBTFUL, CLAUSE),
     "chinese": (_CHINESE, chinese.DOUBTFUL, chinese.CLAUSE),
     "korean": (_KOREAN, korean.DOUBTFUL, korean.CLAUSE),
 }

@@ -14,7 +14,7 @@ from muniment.memory.extraction.grammar import Place, Rule, Told
 __all__ = ["PASSING", "RULES"]
 
 _LASTING = re.compile(
-    r"(?:learn (?:how|to|a |the |[a-z]+(?=$|[,.]| and))|improve my|become|reduce|cut (?:down|back)|lose (?:weight|some|\d)|save|quit|run (?:a|my first|the)|get (?:into|better at|fit|healthier|in shape|married|promoted|back into|certified|a degree)|start (?:a|my|an) (?:business|company|family|blog|career|garden|podcast|channel|youtube)|"
+    r"(?:learn (?:how|to|a |the |[a-z]+(?=$|[,.]| and))|improve my|become|reduce|cut (?:down|back)|lose (?:weight|some|\d)|save|quit (?:smoking|drinking|vaping|sugar|coffee|caffeine|social)|run (?:a|my first|the)|get (?:into|better at|fit|healthier|in shape|married|promoted|back into|certified|a degree)|start (?:a|my|an) (?:business|company|family|blog|career|garden|podcast|channel|youtube)|"
     r"travel|buy (?:a|my|our) (?:first )?(?:house|home|car|flat|apartment|condo)|read more|eat (?:healthier|less|more|better|cleaner)|exercise more|master|build (?:a|my|up) (?:business|career|muscle|house|home|portfolio|savings|strength)|write (?:a|my|an) (?:book|novel|memoir|screenplay)|open (?:a|my|an)|pursue|adopt|"
     r"stay (?:fit|healthy|active|consistent|in shape)|spend more|pay off|retire|graduate|publish|launch|make a difference|help (?:people|others|kids|the community|those)|work in|have (?:a family|kids|my own)|give back|earn|climb|compete|volunteer|"
     r"be (?:more (?:active|organized|productive|mindful|independent)|a better|an?|fluent|healthier)|go (?:back to (?:school|college|university|work)|to (?:college|grad|law|med|culinary)) |raise|transition|live (?:more|authentically|healthier|a healthier)|continue my|make (?:more|healthier))\b"
@@ -66,7 +66,7 @@ def _lasting_aim(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 
 _WISHED = re.compile(
-    r"(?:become|learn (?:how to|to|[a-z]+(?=$|[,.]))|run a|write a (?:book|novel|memoir)|start (?:a|my own) (?:business|company|family)|own a|travel|buy a (?:house|home)|adopt|open (?:a|my own)|pursue|quit|lose weight|invest|retire|be an?|live authentically|help (?:people|others)|make a difference|give back|have (?:a family|kids))\b"
+    r"(?:become|learn (?:how to|to|[a-z]+(?=$|[,.]))|run a|write a (?:book|novel|memoir)|start (?:a|my own) (?:business|company|family)|own a|travel|buy a (?:house|home)|adopt|open (?:a|my own)|pursue|lose weight|invest|retire|be an?|live authentically|help (?:people|others)|make a difference|give back|have (?:a family|kids))\b"
 )
 
 

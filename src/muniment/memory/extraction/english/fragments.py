@@ -39,7 +39,7 @@ def _user(attribute: str, name: str = "value") -> Reader:
     def read(match: re.Match[str], place: Place) -> Iterator[Told]:
         for group in (name, "other", "third", "fourth"):
             start, end = match.span(group) if group in match.re.groupindex else (0, 0)
-            if start < end:
+            if start < end and not _ENDED.search(place.view.text, max(0, start - 40), start):
                 yield Told(f"user.{attribute}", place.view.verbatim(start, end).strip(), start, end)
 
     return read
@@ -49,6 +49,8 @@ def _slot(attribute: str, read_slot: Callable[..., Slot | None], **how: object) 
     """What stands where the pattern ends, of the speaker."""
 
     def read(match: re.Match[str], place: Place) -> Iterator[Told]:
+        if _ENDED.search(place.view.text, max(0, match.start() - 40), match.start()):
+            return
         found = read_slot(place.view, match.end(), **how)
         if found is not None:
             yield Told(f"user.{attribute}", found.value, found.start, found.end)
@@ -136,6 +138,8 @@ def _living(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _firm_years(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`20 years at Boeing`."""
+    if re.compile(r"\b(?:quit|left|after|lost|worked|spent|previous|former)\b").search(place.view.text, place.clause.start, match.start()):
+        return
     firm = read_firm(place.view, match.end())
     if firm is not None:
         yield Told("user.employer", firm.value, firm.start, firm.end)
@@ -156,6 +160,7 @@ def _mileage(match: re.Match[str], place: Place) -> Iterator[Told]:
     yield Told(f"thing.{match['noun']}.mileage", place.view.verbatim(*match.span("value")), *match.span("value"))
 
 
+_ENDED = re.compile(r"\b(?:outgrew|used to|no longer|quit|left|lost|stopped|ex|former)\b")
 _KIN_NP = rf"\b(?:my|our|the) {KIN}(?![\w-])"
 _BARE_KIN = r"(?:^|(?<=[,.!] )|(?<=and )|(?<=but ))(?P<kin>dad|mom|grandma|grandpa|wife|husband|hubby|partner|sister|brother|son|daughter|boyfriend|girlfriend)(?![\w-])"
 _END = r"(?=$|\s*[,.!?;:)(—–-]|\s(?:and|so|but|here|since|because|for|with|now|lol|btw|which|who|i|on|in|at|as|if|my|any|what|can|then|too|by|though|myself|trying|looking)\b|[^\w\s'])"

@@ -96,9 +96,14 @@ def _spouse(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _employer_of(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`my boss at Acme`: where the speaker works."""
+    if _ENDED.search(place.view.text, max(0, match.start() - 40), match.end()):
+        return
     firm = read_firm(place.view, match.end())
     if firm is not None:
         yield Told("user.employer", firm.value, firm.start, firm.end)
+
+
+_ENDED = re.compile(r"\b(?:quit|quitting|left|leaving|lost|losing|resigned|fired|laid off|let go|old|former|previous|ex|outgrew|used to)\b")
 
 
 def _job_of(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -163,7 +168,7 @@ def _possession(match: re.Match[str], place: Place) -> Iterator[Told]:
     at, end, words = start, 0, []
     for word in _THING_WORD.finditer(text, start, min(len(text), start + 70)):
         bare = word[0].removesuffix("'s")
-        if word.start() != at or len(words) == 6 or bare in _ENDS_THING or bare in _NOT_NOW or (word[0] != bare and not end and bare not in THINGS):
+        if word.start() != at or len(words) == 6 or bare in _ENDS_THING or bare in _NOT_NOW or bare in KIN_KEYS or (word[0] != bare and not end and bare not in THINGS):
             break
         if bare in THINGS or bare in CAR_MAKES:
             end = word.start() + len(bare)

@@ -17,6 +17,7 @@ from muniment.memory.extraction.views import View
 
 __all__ = ["Slot", "read_doing", "read_firm", "read_name", "read_names", "read_place", "read_things", "shown"]
 
+PLACE_CHARS_MAX = 60
 _WORD = re.compile(r"\"?[^\W_](?:[\w'&+#./-]*[\w+#])?\"?")
 _JOINT = re.compile(r"(?:,? (?:and|or|as well as)(?: also)?|,? (?:especially|particularly|mainly|mostly|including|such as)|,|/) ?(?=[\w\"])")
 _LINKS = frozenset(("of", "the", "de", "da", "del", "la", "le", "van", "von", "der", "bin", "al", "and", "for", "in"))
@@ -120,7 +121,8 @@ def read_place(view: View, at: int, *, must_know: bool = False) -> Slot | None:
         if text.startswith(article, at) and not view.is_capital(at):
             at += len(article)
     words: list[tuple[int, int, bool]] = []
-    for match in _words(view, at):
+    saint = 4 if text.startswith("st. ", at) else 0
+    for match in _words(view, at + saint):
         words.append((match.start(), match.start() + len(_bare(match[0])), view.is_capital(match.start())))
         if len(words) == 5 or match[0].endswith("'s"):
             break
@@ -145,7 +147,8 @@ def read_place(view: View, at: int, *, must_know: bool = False) -> Slot | None:
         name = view.verbatim(at, end)
         if must_know and not is_known_place(value):
             return None
-        if is_no_place(name) or any(word in NO_NAMES for word in re.split(r"[ ,]+", value)):
+        is_word = value.split()[0].strip(",") in NO_NAMES or value.split()[-1] in NO_NAMES
+        if is_no_place(name) or len(name) > PLACE_CHARS_MAX or (is_word and not is_known_place(value)):
             return None
         with_article = begin if text.startswith("the ", begin) else at
         return Slot(view.verbatim(with_article, end), with_article, end)
@@ -236,7 +239,7 @@ def read_things(view: View, at: int) -> list[Slot]:
         start, end = _without_article(view.text, *span)
         trailing = _TRAILING.search(view.text, start, end)
         end = trailing.start() if trailing is not None and trailing.start() > start else end
-        if start >= end or not _is_thing(view, start, end, is_first=not found):
+        if start >= end or view.text.startswith("@", end) or not _is_thing(view, start, end, is_first=not found):
             break
         value = view.verbatim(start, end).strip("\"“”'’ ")
         found.append((Slot(value, start, end), is_loose))

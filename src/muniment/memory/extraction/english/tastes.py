@@ -45,6 +45,16 @@ def _interest(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield told(place, "likes", found.value, found)
 
 
+_NO_MORE = (" anymore", " any more", " any longer")
+
+
+def _dislikes(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """What one does not like; what one likes no more is another thing."""
+    for found in read_things(place.view, match.end()):
+        if not place.view.text.startswith(_NO_MORE, found.end):
+            yield told(place, "dislikes", found.value, found)
+
+
 def _likes_to(match: re.Match[str], place: Place) -> Iterator[Told]:
     if _VAGUE_DOINGS.match(place.view.text, match.end()):
         return
@@ -57,7 +67,7 @@ def _likes_to(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _favorite(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`My favorite shop is closing` says what it does, not which it is."""
-    noun = match["noun"].strip()
+    noun = (match["noun"] or "thing").strip()
     if noun.split()[-1] in ("part", "one", "ones", "thing about", "bit", "moment", "memory"):
         return
     for found in read_things(place.view, match.end()):
@@ -198,12 +208,12 @@ def _passing_favorite(match: re.Match[str], place: Place) -> Iterator[Told]:
 _THINGY = r"(?P<value>(?:[a-z][\w'-]*)(?: [\w'&-]+){0,5}?)"
 
 RULES: tuple[Rule, ...] = (
-    make_rule("favorite", r" (?:all[- ]time |absolute |personal |very |current )?favorites? (?P<noun>[a-z]+(?: (?!is\b|are\b|was\b|has\b|to\b|of\b|in\b)[a-z]+)?)(?: (?:of all time|to [a-z ]{3,20}?|in [a-z ]{3,20}?))?(?: is| are|\s?:| has to be| would be| would have to be| was always| has always been) (?:definitely |probably |always |called |the )?", _favorite, 0.9, is_owned=True, may_doubt=True),
-    make_rule("dislikes", rf"{ADVERB} (?:don't|do not|can't|cannot|doesn't|does not|never|didn't)(?: really| particularly| even)? (?:like|enjoy|stand|care for|handle|liked) (?!to\b)", things("dislikes"), 0.85, negates=True, leaves_out="opening"),
-    make_rule("dislikes", r"\s?(?:can't|cannot|don't|do not) (?:stand|like) ", things("dislikes"), 0.85, negates=True, leaves_out="opening"),
-    make_rule("dislikes", rf"{ADVERB}\s?(?:hate|hates|dislike|dislikes|despise|detest|loathe) (?!to\b)", things("dislikes"), 0.85, leaves_out="opening"),
-    make_rule("dislikes", rf"{BE} not(?: really| too much| much| exactly)?(?: of)? (?:a |an )?(?:big |huge )?(?:fan of|into|keen on|fond of) ", things("dislikes"), 0.85, negates=True),
-    make_rule("dislikes", rf"{BE}{ADVERB} (?:scared|afraid|terrified) of ", things("dislikes"), 0.8),
+    make_rule("favorite", r"\s?(?:all[- ]time |absolute |personal |very |current )?favorites?(?: (?P<noun>(?!is\b|are\b|its\b|has\b|would\b)[a-z]+(?: (?!is\b|are\b|was\b|has\b|to\b|of\b|in\b)[a-z]+)?))?(?: (?:of all time|to [a-z ]{3,20}?|in [a-z ]{3,20}?))?(?: is| are|\s?:| has to be| would be| would have to be| was always| has always been) (?:definitely |probably |always |called |the )?", _favorite, 0.9, is_owned=True, may_doubt=True, leaves_out="opening"),
+    make_rule("dislikes", rf"{ADVERB} (?:don't|do not|can't|cannot|doesn't|does not|never|didn't)(?: really| particularly| even)? (?:like|enjoy|stand|care for|handle|liked) (?!to\b)", _dislikes, 0.85, negates=True, leaves_out="opening"),
+    make_rule("dislikes", r"\s?(?:can't|cannot|don't|do not) (?:stand|like) ", _dislikes, 0.85, negates=True, leaves_out="opening"),
+    make_rule("dislikes", rf"{ADVERB}\s?(?:hate|hates|dislike|dislikes|despise|detest|loathe) (?!to\b)", _dislikes, 0.85, leaves_out="opening"),
+    make_rule("dislikes", rf"{BE} not(?: really| too much| much| exactly)?(?: of)? (?:a |an )?(?:big |huge )?(?:fan of|into|keen on|fond of) ", _dislikes, 0.85, negates=True),
+    make_rule("dislikes", rf"{BE}{ADVERB} (?:scared|afraid|terrified) of ", _dislikes, 0.8),
     make_rule("likes", rf"{HAVE}{ADVERB}\s?(?:like|likes|love|loves|enjoy|enjoys|adore|adores|cherish|treasure|appreciate) (?:to )(?=[a-z])", _likes_to, 0.85, leaves_out="opening"),
     make_rule("likes", rf"{HAVE}(?: been| always| do)?{ADVERB}\s?(?:like|likes|love|loves|enjoy|enjoys|adore|adores|cherish|loving|enjoying|fancy|dig) (?!to\b)", _likes, 0.85, leaves_out="opening"),
     make_rule("likes", rf"(?:{BE}|{HAVE} been|{HAVE} become|{HAVE} gotten| got| was)?{ADVERB}\s?(?:a )?(?:huge |big |massive |avid |die-hard |diehard |lifelong |real |total |long-time |great )*(?:fan of|lover of|into|fond of|keen on|obsessed with|passionate about|addicted to|crazy about|enthusiastic about|hooked on|fascinated by|fascinated with|a sucker for) (?!to\b|you|your)", things("likes"), 0.85, leaves_out="opening"),
@@ -233,6 +243,6 @@ PASSING: tuple[Rule, ...] = (
     make_rule("likes", rf"(?:^|(?<=, )|(?<=! )|(?<=\band )){_THINGY}(?:'s| is| are|, it's| has been)(?: also| definitely| still| always| such)? (?:my|one of my|a|a real) (?:(?:biggest|main|new|favorite|true|great|real|big) )?(?:favorites?|passions?|hobby|hobbies|thing|jam|go-to|love|guilty pleasure|happy place|passion of mine|hobby of mine|favorite of mine)(?=$|[,.!;)]| (?:and|but|so|of mine|too|for))", _is_favorite, 0.8),
     make_rule("likes", r"(?:^|, |\. |! )(?P<value>[a-z]+(?: [a-z'-]+){0,5}?)(?:'s| is| has|) ?(?:helps me|relaxes me|keeps me (?:sane|grounded|going|calm|fit|motivated)|makes me (?:happy|feel)|fascinates me|brings me (?:joy|peace)|gives me (?:a sense|joy|energy|peace)|(?:is |'s )?(?:so |very |really |super |always |definitely )*(?:therapeutic|relaxing|my passion|my escape|so much fun|always fun|my outlet)|(?:is |'s )?(?:such )?a (?:great|fun|good|perfect|wonderful|nice) (?:way|outlet) (?:to|for) (?:me |express|relax|unwind|de-?stress|clear|stay|get)|great for expressing|(?:has )?caught my (?:interest|eye))", _helps, 0.8),
     make_rule("likes", r"\bmy (?:own |new |newfound |big |biggest |deep |lifelong )*(?:love|passion|interest|obsession|preference|fascination|enthusiasm|weakness|appreciation)(?: of| for| in| with) (?!you|your|this|that|it)", _passing_things, 0.85, may_doubt=True),
-    make_rule("favorite", r"\b(?:one of my|some of my|another(?: one)? of my|my)(?: all-time| absolute| personal)? favorites?(?: (?P<noun>(?!is\b|are\b|its\b|for\b|in\b|of\b)[a-z]+(?: (?!is\b|are\b|for\b|in\b|of\b|to\b)[a-z]+)?))?(?: (?:for|in|of|to) [a-z ]{3,30}?)?(?: is| are|:| its| it's| has to be| would be)(?: definitely| probably| called| also| always)? (?:the (?:amazing |classic )?)?(?=[a-z\"])", _passing_favorite, 0.85),
+    make_rule("favorite", r"\b(?:one of my|some of my|another(?: one)? of my)(?: all-time| absolute| personal)? favorites?(?: (?P<noun>(?!is\b|are\b|its\b|for\b|in\b|of\b)[a-z]+(?: (?!is\b|are\b|for\b|in\b|of\b|to\b)[a-z]+)?))?(?: (?:for|in|of|to) [a-z ]{3,30}?)?(?: is| are|:| its| it's| has to be| would be)(?: definitely| probably| called| also| always)? (?:the (?:amazing |classic )?)?(?=[a-z\"])", _passing_favorite, 0.85),
     make_rule("likes", r"\b(?:another|one|a)(?: [a-z]+)?(?: favorite)? (?:one |thing |place |spot |show |book |movie )?(?:i (?:really |also |absolutely )?(?:like|love|enjoy)|for me|of mine)(?: is| are|'s)(?: called| also)? (?=[a-z\"])", _passing_things, 0.8),
 )  # fmt: skip

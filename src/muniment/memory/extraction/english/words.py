@@ -63,7 +63,7 @@ ANIMALS = either(tuple(ANIMAL_KEYS))
 
 _JOB_WORDS = tuple(_WORK.entries("jobs"))
 _JOB_BEFORE = either(tuple(_WORK.entries("job adjectives")))
-JOBS = rf"(?:(?:{_JOB_BEFORE}) ){{0,3}}(?:{either(_JOB_WORDS)})(?: in training)?"
+JOBS = rf"(?:(?:{_JOB_BEFORE}) ){{0,3}}(?:{either(_JOB_WORDS)})"
 NO_JOBS = frozenset(_WORK.words("no jobs"))
 FIELDS = either(tuple(_WORK.entries("fields")))
 LANGUAGES = either(tuple(_WORK.entries("languages")))
