@@ -16,7 +16,7 @@ from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.views import View
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["USER", "Clause", "Grammar", "Place", "Rule", "Silence", "Subject", "TakenBack", "Talk", "Told", "owner_of"]
+__all__ = ["USER", "Clause", "Correction", "Grammar", "Place", "Rule", "Silence", "Subject", "TakenBack", "Talk", "Told", "owner_of"]
 
 LeftOut = Literal["no", "opening", "terse"]
 USER = "user"
@@ -96,6 +96,29 @@ class TakenBack(NamedTuple):
     confidence: float = 0.9
 
 
+class Correction(NamedTuple):
+    """Words that put right what was said before."""
+
+    new: str
+    old: str | None
+    """What they put right, where it is said."""
+    quote: str
+
+    def put_right(self, value: str) -> str | None:
+        """A value with the old words replaced; None where they are no part of it."""
+        if self.old is None:
+            return None
+        pattern = re.compile(rf"(?i)(?<!\w){re.escape(self.old)}(?!\w)")
+        return pattern.sub(lambda _match: self.new, value, count=1) if pattern.search(value) else None
+
+    def of(self, proposal: Proposal) -> Proposal | None:
+        """A proposal put right; None where it is not meant."""
+        value = self.put_right(proposal.value) if isinstance(proposal.value, str) else None
+        if value is None:
+            return None
+        return proposal.model_copy(update={"value": value, "quote": self.quote, "why": f"{proposal.why}, corrected"})
+
+
 class Place(NamedTuple):
     """Where a rule is tried."""
 
@@ -150,6 +173,8 @@ class Grammar:
     """Looked for anywhere in a sentence: what is told by the way."""
     endings: tuple[Rule, ...] = ()
     """Tried where the speaker is the subject: what they say no longer holds of them."""
+    correct: Callable[[View, Sentence], Correction | None] | None = None
+    """What a sentence puts right of what was said before."""
     mend: Callable[[Sequence[Proposal], Sentence, View], Sequence[Proposal] | None] | None = None
     """What a sentence that corrects makes of what was said before in the same message; None: it corrects nothing."""
 
@@ -170,6 +195,13 @@ class Grammar:
             talk.is_silent = silence is not None and silence.is_lasting
             found.extend(self._read(view, sentence, talk, stop))
         return found
+
+    def corrections(self, text: str, said: Iterable[Sentence]) -> list[Correction]:
+        """What the sentences of a message put right."""
+        if self.correct is None:
+            return []
+        found = [self.correct(self.view(text, sentence), sentence) for sentence in said]
+        return [each for each in found if each is not None]
 
     def take_back(self, text: str, said: Iterable[Sentence], talk: Talk) -> list[TakenBack]:
         """What the sentences of a message say no longer holds of the speaker."""

@@ -8,16 +8,20 @@ from itertools import groupby
 
 from muniment.memory.extraction.chinese import propose_chinese
 from muniment.memory.extraction.english.grammar import ENGLISH
-from muniment.memory.extraction.grammar import TakenBack, Talk
+from muniment.memory.extraction.english.words import KIN_KEYS
+from muniment.memory.extraction.grammar import Correction, Grammar, TakenBack, Talk
 from muniment.memory.extraction.korean import propose_korean
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.extraction.taken_back import take_back as take_back_of
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["PROPOSALS_MAX", "propose", "take_back"]
+__all__ = ["KIN", "PROPOSALS_MAX", "corrections", "propose", "take_back"]
 
 PROPOSALS_MAX = 20
 """In one message. More than that is a form or a list of examples, and nothing in it is sure."""
+
+KIN = frozenset(KIN_KEYS.values())
+"""The second parts of keys whose values are names: `user.partner` is Kim."""
 
 _CONTACT = re.compile(r"@|://|www\.|\d{5}|\d{3}[ -]\d{3,4}|\[redacted")
 _HANGUL = re.compile("[가-힣]")
@@ -44,6 +48,17 @@ def propose(text: str, role: str, ts: str, names: Mapping[str, str] | None = Non
     return list(found.values())
 
 
+def corrections(text: str, role: str) -> list[Correction]:
+    """What the text puts right of what its speaker said before it."""
+    if role != "user":
+        return []
+    found: list[Correction] = []
+    for language, said in groupby(sentences(text), _language_of):
+        grammar = _GRAMMARS.get(language or "")
+        found += grammar.corrections(text, said) if grammar is not None else []
+    return [each for each in found if each.quote in text]
+
+
 def take_back(text: str, role: str) -> list[TakenBack]:
     """What the text takes back for sure, of what its speaker said before."""
     if role != "user":
@@ -58,6 +73,8 @@ def take_back(text: str, role: str) -> list[TakenBack]:
             return []
     return list(found.values())
 
+
+_GRAMMARS: dict[str, Grammar] = {"english": ENGLISH}
 
 Reader = Callable[[str, Sequence[Sentence], Talk], Iterable[Proposal]]
 

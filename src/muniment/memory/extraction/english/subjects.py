@@ -109,6 +109,9 @@ def _kin_subjects(view: View, kin: re.Match[str], talk: Talk) -> Iterator[Subjec
     owner, end = owner_of(KIN_KEYS[word] if kin["kin"] else word), kin.end()
     after = re.compile(r",? ").match(view.text, end)
     named = read_name(view, after.end()) if after is not None and kin["kin"] else None
+    known = [name for name, kin_key in talk.names.items() if kin_key == KIN_KEYS[word]]
+    if named is None and kin["kin"] and len(known) == 1:
+        owner = owner_of(known[0])
     if named is not None:
         talk.names.setdefault(named.value.casefold(), KIN_KEYS[word])
         owner, end = owner_of(named.value), named.end
