@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from muniment.core.text.characters import plain_letters
 from muniment.core.text.text_language import text_language
@@ -12,12 +12,17 @@ from muniment.memory.extraction.languages.tables import LANGUAGES, LATIN, signs_
 
 __all__ = ["language_of"]
 
+MESSAGE_CHARS_MAX = 2_000
+"""Of a message, to tell the language of a sentence that does not tell its own."""
+
 _HANGUL = re.compile("[가-힣]")
 _KANA = re.compile("[\u3041-\u309f\u30a1-\u30fa]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
-_STOP_WORDS = WordList("muniment.core.text", "stopwords.txt")
 _WORD = re.compile(r"[^\W\d_]+")
+_STOP_WORDS = WordList("muniment.core.text", "stopwords.txt")
+_ENGLISH_ALONE = frozenset({"i", "the", "my", "and", "said", "says", "say", "you", "called", "with", "of", "how"})
+"""Words of no other of these languages: a sentence with them is an English one that holds foreign words."""
 
 
 def language_of(text: str, message: str) -> str | None:
@@ -27,14 +32,21 @@ def language_of(text: str, message: str) -> str | None:
     if _KANA.search(text):
         return "japanese"
     if _HAN.search(text):
-        return "japanese" if _KANA.search(message) else "chinese"
+        return "japanese" if _has_kana(message) else "chinese"
     if not _LATIN.search(text):
         return None
-    for stretch in (text, message):
-        found = _by_words(stretch)
-        if found is not None:
-            return found if found in LANGUAGES else None
-    return "english"
+    found = _by_words(text) or _of_message(message[:MESSAGE_CHARS_MAX])
+    return found if found is None or found in LANGUAGES or found == "english" else None
+
+
+@lru_cache(maxsize=8)
+def _has_kana(message: str) -> bool:
+    return _KANA.search(message) is not None
+
+
+@lru_cache(maxsize=8)
+def _of_message(message: str) -> str:
+    return _by_words(message) or "english"
 
 
 def _by_words(text: str) -> str | None:
@@ -42,14 +54,14 @@ def _by_words(text: str) -> str | None:
     words = frozenset(_WORD.findall(text.casefold()))
     told = sorted(((len(words & signs), language) for language, signs in _signs().items()), reverse=True)
     most = told[0][0]
+    if 2 * len(words & _ENGLISH_ALONE) > most:
+        return "english"
     if most > told[1][0] and most > len(words & _english()):
         return told[0][1]
     found = text_language(text, [plain_letters(word) for word in words])
-    return found if found is None or found not in LANGUAGES or most == 0 or found in _best(told) else told[0][1]
-
-
-def _best(told: list[tuple[int, str]]) -> set[str]:
-    return {language for count, language in told if count == told[0][0]}
+    if found is None or found not in LANGUAGES or most == 0:
+        return found
+    return found if found in {language for count, language in told if count == most} else told[0][1]
 
 
 @cache

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from muniment.memory.extraction.grammar import USER, owner_of
 from muniment.memory.extraction.languages.tables import Table
 from muniment.memory.extraction.languages.values import key_part
 
-__all__ = ["USER", "Mention", "mentions_in", "owner_at"]
+__all__ = ["Mention", "mentions_in", "owner_at", "owner_of_name"]
 
-USER = "user"
 _NAMED_BY_KIN = frozenset({"mother", "father", "grandmother", "grandfather"})
 """People of whom there is one: what is told of them is kept by what they are, whatever their name."""
 
@@ -26,6 +26,11 @@ class Mention(NamedTuple):
     kin: str | None = None
 
 
+def owner_of_name(name: str, kin: str) -> str:
+    """Under whom what is told of somebody stands."""
+    return owner_of(kin if kin in _NAMED_BY_KIN else name)
+
+
 def mentions_in(table: Table, text: str, names: Mapping[str, str]) -> list[Mention]:
     """Who is spoken of in a sentence, in order. `names` are known ones and what is kept of them."""
     found: list[Mention] = []
@@ -38,7 +43,7 @@ def mentions_in(table: Table, text: str, names: Mapping[str, str]) -> list[Menti
         kin = key_part(table, "kin", kin)
         if name is not None and (table.form("no name").search(name) or name.casefold() in table.pairs["kin"]):
             name = None
-        owner = f"person.{kin}" if name is None or kin in _NAMED_BY_KIN else f"person.{key_part(table, 'name', name)}"
+        owner = owner_of(kin) if name is None else owner_of_name(name, kin)
         end = match.end() if name is not None or groups.get(group) is None else match.start(group)
         found.append(Mention(owner, match.start(), end, name, kin))
     for name, owner in names.items():

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
-from muniment.memory.extraction.languages.mentions import USER, Mention, mentions_in, owner_at
-from muniment.memory.extraction.languages.tables import Rule, Table
+from muniment.memory.extraction.grammar import USER, TakenBack, Talk
+from muniment.memory.extraction.languages.mentions import Mention, mentions_in, owner_at, owner_of_name
+from muniment.memory.extraction.languages.tables import Rule, Table, table
 from muniment.memory.extraction.languages.values import Value, key_part, read_values
 from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["Reading", "mask_quotes"]
+__all__ = ["read_statements", "read_taken_back"]
 
 CONFIDENCE = 0.9
 MASK = "\ufffc"
+NOTHING = "-"
+"""In the place of a value that is taken back: whichever stands."""
+PETS = ("dog", "cat", "pet")
 _QUOTES = re.compile(
     "[\"“”„][^\"“”„\n]{0,400}[\"“”]|«[^»\n]{0,400}»|「[^」\n]{0,400}」|『[^』\n]{0,400}』|(?<!\\w)'[^'\n]{2,300}'(?!\\w)|‘[^’\n]{0,300}’"
 )
@@ -25,9 +30,26 @@ _FAMILIES = dict.fromkeys(("user.schedule", "user.habit", "user.medication"), "u
 _KEY_SLOT = re.compile(r"<([a-z]+)>")
 
 
-def mask_quotes(text: str) -> str:
+@lru_cache(maxsize=8)
+def _mask_quotes(text: str) -> str:
     """A text with what stands in quotation marks blotted out, sign by sign."""
     return _QUOTES.sub(lambda match: MASK * len(match[0]), text)
+
+
+def read_statements(language: str, text: str, said: Sequence[Sentence], talk: Talk) -> Iterator[Proposal]:
+    """What sentences of a message that are in one language say."""
+    reading = Reading(table(language), {name: owner_of_name(name, kin) for name, kin in talk.names.items()})
+    masked = _mask_quotes(text)
+    for sentence in said:
+        yield from reading.propose(masked[sentence.start : sentence.start + len(sentence.text)], sentence, talk)
+
+
+def read_taken_back(language: str, text: str, said: Sequence[Sentence], talk: Talk) -> Iterator[TakenBack]:
+    """What sentences of a message that are in one language take back of their speaker."""
+    reading = Reading(table(language))
+    masked = _mask_quotes(text)
+    for sentence in said:
+        yield from reading.taken_back(masked[sentence.start : sentence.start + len(sentence.text)], sentence, talk)
 
 
 class _Clause(NamedTuple):
@@ -59,27 +81,33 @@ class Reading:
     table: Table
     names: dict[str, str] = field(default_factory=dict)
     last: str | None = USER
-    is_silent: bool = False
     is_greeted: bool = False
     has_children: bool = False
 
-    def propose(self, masked: str, sentence: Sentence) -> Iterator[Proposal]:
+    def propose(self, masked: str, sentence: Sentence, talk: Talk) -> Iterator[Proposal]:
         """What a sentence says; `masked` is its text without what is quoted."""
-        if self.is_silent or self.table.form("silence").search(masked):
-            self.is_silent = True
+        if talk.is_silent or self.table.form("silence").search(masked):
+            talk.is_silent = True
             return
         self.is_greeted = self.is_greeted or self.table.form("greeting").search(masked) is not None
         self.has_children = self.has_children or self.table.form("children").search(masked) is not None
         said = _Said(masked, self._clauses(masked, sentence), mentions_in(self.table, masked, self.names), self.last)
         for rule in self.table.rules:
-            yield from self._apply(rule, said, sentence)
+            for proposal in self._apply(rule, said, sentence):
+                self._remember(proposal.key, str(proposal.value), talk)
+                yield proposal
         if said.mentions:
-            self.last = said.mentions[-1].owner
+            self.last = self._spoken_of(said.mentions[-1].owner)
 
-    def taken_back(self, masked: str, sentence: Sentence) -> Iterator[tuple[Rule, str | None, str]]:
-        """What a sentence takes back of its speaker: the rule, the value, and the words."""
-        if self.is_silent or self.table.form("silence").search(masked):
-            self.is_silent = True
+    def _spoken_of(self, owner: str | None) -> str | None:
+        """Of whom the next sentence speaks if it names nobody: where verbs do not tell, of nobody for sure."""
+        is_sure = self.table.is_inflected or owner is None or owner == USER or owner.startswith("pet.")
+        return owner if is_sure else None
+
+    def taken_back(self, masked: str, sentence: Sentence, talk: Talk) -> Iterator[TakenBack]:
+        """What a sentence takes back of its speaker."""
+        if talk.is_silent or self.table.form("silence").search(masked):
+            talk.is_silent = True
             return
         said = _Said(masked, self._clauses(masked, sentence), mentions_in(self.table, masked, {}), self.last)
         for rule in self.table.taken_back:
@@ -89,13 +117,14 @@ class Reading:
             clause = said.clause_at(match.start())
             if clause.is_asked or clause.is_doubtful:
                 continue
-            value = rule.value
+            value = None if rule.value == NOTHING else rule.value
             if rule.slot is not None and match[rule.slot] is not None:
                 read = next(read_values(self.table, rule.slot, masked, *match.span(rule.slot)), None)
                 if read is None:
                     continue
                 value = read.value
-            yield rule, value, sentence.text[match.start() : match.end()].strip()
+            quote = sentence.text[match.start() : match.end()].strip()
+            yield TakenBack(f"{USER}.{rule.key}", value, quote, f"{self.table.language}: no longer {rule.key}")
             return
 
     def _clauses(self, text: str, sentence: Sentence) -> list[_Clause]:
@@ -137,7 +166,8 @@ class Reading:
             yield from self._proposals(rule, said, match, owner, sentence)
 
     def _holds(self, rule: Rule, said: _Said, match: re.Match[str]) -> bool:
-        clause, last = said.clause_at(match.start()), said.clause_at(max(match.start(), match.end() - 1))
+        end = match.end(rule.slot) if rule.slot is not None else match.end()
+        clause, last = said.clause_at(match.start()), said.clause_at(max(match.start(), end - 1))
         if "^" in rule.signs and said.text[clause.start : match.start()].strip():
             return False
         if "?" not in rule.signs and (clause.is_asked or (last.is_asked and rule.slot not in ("things", "allergen"))):
@@ -147,7 +177,8 @@ class Reading:
         return "!" in rule.signs or not clause.denies
 
     def _owner(self, rule: Rule, said: _Said, match: re.Match[str]) -> str | None:
-        owner = owner_at(said.mentions, match.start(), said.default)
+        at = match.start() if self.table.is_inflected or rule.slot is None else match.start(rule.slot)
+        owner = owner_at(said.mentions, at, said.default)
         if rule.is_owned:
             return "" if self.table.is_inflected or owner is not None else None
         if self.table.is_inflected and not rule.is_of_others:
@@ -173,7 +204,6 @@ class Reading:
             if any(family == other and value.start < end and start < value.end for other, start, end in said.taken):
                 continue
             said.taken.append((family, value.start, value.end))
-            self._remember(key, value.value)
             begin, end = min(match.start(), value.start), max(value.end, match.start() + 1)
             yield Proposal(
                 key=key,
@@ -183,11 +213,12 @@ class Reading:
                 why=f"{self.table.language}: {rule.key}",
             )
 
-    def _remember(self, key: str, name: str) -> None:
+    def _remember(self, key: str, name: str, talk: Talk) -> None:
         """A name that was told is known from here on."""
         first, _, kin = key.partition(".")
-        if first == USER and kin in set(self.table.pairs["kin"].values()):
-            known = "mother father grandmother grandfather".split()
-            self.names[name.casefold()] = f"person.{kin}" if kin in known else f"person.{'_'.join(name.casefold().split())}"
-        elif first == USER and kin in ("dog", "cat", "pet") and len(name.split()) == 1:
+        if first == USER and kin in self.table.kin:
+            talk.names.setdefault(name.casefold(), kin)
+            self.names[name.casefold()] = owner_of_name(name, kin)
+        elif first == USER and kin in PETS and len(name.split()) == 1:
             self.names[name.casefold()] = f"pet.{name.casefold()}"
+            self.last = f"pet.{name.casefold()}"

@@ -30,6 +30,7 @@ _NAMED = re.compile(r"\{([a-z][a-z ]*)\}")
 _SLOT = re.compile(r"<([a-z]+)>")
 _HEAD = re.compile(r"(?P<signs>[!?~@*^+&]*)(?P<key>[a-z.<>]+)(?:=(?P<value>[^:]+))?: (?P<pattern>.+)", re.DOTALL)
 _PAIR = re.compile(r"([^=()]+)=(\w+)")
+_PICTURE = "[\u2600-\u27bf\U0001f300-\U0001faff]+"
 _NEVER = re.compile(r"(?!)")
 _OTHERS = " of others"
 OWNED = ("user.", "person.", "pet.", "trip.", "thing.")
@@ -65,6 +66,11 @@ class Table:
     """Guards and the like by the name of their section; one that is not there matches nothing."""
     pairs: dict[str, dict[str, str]] = field(default_factory=dict)
     """Words of closed slots, in small letters, and what they stand for; where nothing, the word itself."""
+
+    @property
+    def kin(self) -> frozenset[str]:
+        """What people may be to the speaker, as keys have it."""
+        return frozenset(self.pairs["kin"].values())
 
     def form(self, section: str) -> re.Pattern[str]:
         return self.forms.get(section, _NEVER)
@@ -170,15 +176,21 @@ class _Maker:
 
     def _rule(self, head: re.Match[str], *, is_of_others: bool) -> Rule:
         in_key = set(_SLOT.findall(head["key"]))
-        slots = [name for name in _SLOT.findall(self.expand(head["pattern"], is_of_others=is_of_others)) if name not in in_key]
+        slots = [
+            name
+            for name in _SLOT.findall(self.expand(head["pattern"], is_of_others=is_of_others))
+            if name not in in_key
+        ]
         assert head["value"] is not None or len(slots) == 1, f"one value a rule: {head[0]}"
         pattern = self.pattern(head["pattern"], is_of_others=is_of_others)
-        return Rule(head["key"], pattern, None if head["value"] else slots[0], head["value"], head["signs"], is_of_others)
+        return Rule(
+            head["key"], pattern, None if head["value"] else slots[0], head["value"], head["signs"], is_of_others
+        )
 
 
 _GUARDS = (
     "silence", "doubt", "past", "question", "negation", "self", "person", "others", "introduction",
-    "greeting", "begins", "children",
+    "greeting", "begins", "children", "whole",
 )  # fmt: skip
 _REFUSALS = ("name", "place", "org", "things", "allergen", "thing", "field", "time", "first")
 
@@ -191,7 +203,8 @@ def table(language: str) -> Table:
     forms = {guard: maker.either(guard) for guard in _GUARDS}
     forms |= {f"no {name}": maker.either(f"no {name}") for name in _REFUSALS}
     forms["cut"] = maker.either("cut")
-    forms |= {name: maker.pattern("|".join(source.items(name)), whole=False) for name in ("joins", "ands", "clause")}
+    forms |= {name: maker.pattern("|".join(source.items(name)), whole=False) for name in ("joins", "ands")}
+    forms["clause"] = maker.pattern("|".join((*source.items("clause"), _PICTURE)), whole=False)
     rules, back = maker.rules("rules"), maker.rules("taken back")
     closed = maker.closed | {"kin": source.pairs("kin"), "months": source.pairs("months")}
     return Table(language, maker.is_latin, rules, back, forms, closed)

@@ -83,7 +83,10 @@ def _cut(table: Table, text: str, start: int, end: int) -> int:
 
 def _list(table: Table, slot: str, text: str, start: int, end: int) -> Iterator[Value]:
     """The things of a list. What stands behind a comma is of it where an `and` follows, or where all is a list."""
-    for number, (begin, stop, is_sure) in enumerate(_pieces(table, slot, text, start, end)):
+    pieces = _pieces(table, slot, text, start, end)
+    if len(pieces) > 1 and table.form("whole").search(text, *pieces[-1][:2]):
+        return
+    for number, (begin, stop, is_sure) in enumerate(pieces):
         cut = _cut(table, text, begin, stop)
         value = _value(table, slot, text, begin, cut)
         if value is None or (number and not is_sure) or (number and _is_other(table, value)):
