@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, group, make_rule, things, told
 from muniment.memory.extraction.english.slots import Slot, is_pastime, read_doing, read_things
-from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.words import DOINGS, GAMES, INSTRUMENTS, NO_FAVORITES, PASTIME, PASTIMES, VAGUE
 from muniment.memory.extraction.grammar import Place, Rule, Told
 
@@ -40,7 +40,11 @@ def _interest(match: re.Match[str], place: Place) -> Iterator[Told]:
         return
     for found in read_things(place.view, match.end()):
         first = place.view.text[found.start : found.end].split()[0]
-        if first.endswith("ing") and not is_pastime(place.view.text[found.start : found.end]) and first not in ("learning",):
+        if (
+            first.endswith("ing")
+            and not is_pastime(place.view.text[found.start : found.end])
+            and first not in ("learning",)
+        ):
             return
         yield told(place, "likes", found.value, found)
 
@@ -94,7 +98,35 @@ def _is_favorite(match: re.Match[str], place: Place) -> Iterator[Told]:
     yield told(place, attribute, place.view.verbatim(*span), span)
 
 
-_DEGREES = frozenset(("huge", "big", "massive", "real", "total", "good", "great", "true", "people", "nice", "bad", "morning", "night", "different", "private", "busy", "kind", "new", "happy", "strong", "young", "old", "creative", "sensitive", "introverted"))
+_DEGREES = frozenset(
+    (
+        "huge",
+        "big",
+        "massive",
+        "real",
+        "total",
+        "good",
+        "great",
+        "true",
+        "people",
+        "nice",
+        "bad",
+        "morning",
+        "night",
+        "different",
+        "private",
+        "busy",
+        "kind",
+        "new",
+        "happy",
+        "strong",
+        "young",
+        "old",
+        "creative",
+        "sensitive",
+        "introverted",
+    )
+)
 
 
 def _fan(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -114,7 +146,29 @@ _NO_HABIT = frozenset(_WORDS.words("not lasting"))
 _PAST = frozenset(_WORDS.words("past"))
 
 
-_NO_TRIES = frozenset(("be", "get", "find", "understand", "figure", "make", "see", "avoid", "do", "think", "remember", "explain", "not", "solve", "decide", "keep", "focus", "stay", "limit"))
+_NO_TRIES = frozenset(
+    (
+        "be",
+        "get",
+        "find",
+        "understand",
+        "figure",
+        "make",
+        "see",
+        "avoid",
+        "do",
+        "think",
+        "remember",
+        "explain",
+        "not",
+        "solve",
+        "decide",
+        "keep",
+        "focus",
+        "stay",
+        "limit",
+    )
+)
 
 
 def _tries(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -156,7 +210,9 @@ def _habit(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield told(place, "habit", found.value, found)
 
 
-_PASSES = frozenset(("it", "this", "that", "you", "your", "today", "tomorrow", "tonight", "yesterday", "them", "these", "those"))
+_PASSES = frozenset(
+    ("it", "this", "that", "you", "your", "today", "tomorrow", "tonight", "yesterday", "them", "these", "those")
+)
 
 
 def _is_routine(found: Slot) -> bool:
@@ -229,10 +285,10 @@ RULES: tuple[Rule, ...] = (
     make_rule("habit", rf"{HAVE}{ADVERB}\s?(?:started|begun) (?P<verb>going|volunteering|attending|taking|coaching|mentoring|training|meditating)(?= )", _habit_any, 0.8, leaves_out="opening"),
     make_rule("habit", rf"(?:{HAVE} been|been){ADVERB}\s?(?:busy )?(?P<verb>volunteering|mentoring|coaching|tutoring|fostering)(?= )", _habit_any, 0.85, leaves_out="opening"),
     make_rule("habit", rf"{HAVE}{ADVERB}\s?(?:joined) (?:a|an|my|the|this) (?P<value>(?:[\w-]+ ){{0,4}}?(?:group|club|program|programme|class|team|gym|choir|band|orchestra|league|community|society|studio|circle|church)(?: for [a-z]+(?: [a-z]+)?)?)\b", group("habit"), 0.85, leaves_out="opening"),
-    make_rule("habit", rf"(?: also| primarily| mostly| mainly| casually)? (?P<verb>mentor|volunteer|coach|tutor|ski|snowboard|surf|hike|swim|cycle|jog|meditate|journal|garden|bake|paint|draw|knit|crochet|sew|climb|dance|sing|box|row|fish|camp|foster|blog|vlog|stretch|work out|lift|kayak)(?=$|[,.!;)]| (?!for you|you))", _habit_any, 0.8, of="user"),
-    make_rule("habit", rf" (?:try to|always try to|make sure to|also make sure to|make sure i|make it a point to|tend to|like to always|have to always) (?P<verb>[a-z]+)(?= )", _tries, 0.8, of="user"),
+    make_rule("habit", r"(?: also| primarily| mostly| mainly| casually)? (?P<verb>mentor|volunteer|coach|tutor|ski|snowboard|surf|hike|swim|cycle|jog|meditate|journal|garden|bake|paint|draw|knit|crochet|sew|climb|dance|sing|box|row|fish|camp|foster|blog|vlog|stretch|work out|lift|kayak)(?=$|[,.!;)]| (?!for you|you))", _habit_any, 0.8, of="user"),
+    make_rule("habit", r" (?:try to|always try to|make sure to|also make sure to|make sure i|make it a point to|tend to|like to always|have to always) (?P<verb>[a-z]+)(?= )", _tries, 0.8, of="user"),
     make_rule("likes", r" (?:loved|adored|really loved|absolutely loved) (?P<value>\"[^\"]{2,60}\")", group("likes"), 0.8),
-    make_rule("likes", rf" find (?P<value>(?:[\w'-]+ ){{1,8}}?)(?:to be )?(?:really |very |quite |so |super |absolutely |pretty |incredibly )?(?:relaxing|fascinating|great|amazing|therapeutic|interesting|refreshing|calming|enjoyable|fun|intriguing|exciting|inspiring|helps me)(?=$|[,.!;)]| (?:and|too|as|because|unwind|relax))", _found_fine, 0.8, of="user"),
+    make_rule("likes", r" find (?P<value>(?:[\w'-]+ ){1,8}?)(?:to be )?(?:really |very |quite |so |super |absolutely |pretty |incredibly )?(?:relaxing|fascinating|great|amazing|therapeutic|interesting|refreshing|calming|enjoyable|fun|intriguing|exciting|inspiring|helps me)(?=$|[,.!;)]| (?:and|too|as|because|unwind|relax))", _found_fine, 0.8, of="user"),
     make_rule("habit", rf" (?:always|usually|often|typically|normally|generally|regularly|frequently|mostly|tend to|make sure to|make it a point to|primarily|occasionally|sometimes) {_VERB}", _habit, 0.85, of="user"),
     make_rule("habit", r"(?:'ve| have) been (?P<verb>[a-z]+ing)(?=[a-z ,']{3,60}?(?:for (?:about |over |almost |nearly |the (?:past|last) )?(?:\d+|a few|several|two|three|four|five|six|ten|many|a couple of|some) (?:years|months)|since (?:\d{4}|i was|high school|college|childhood|january|february|march|april|may|june|july|august|september|october|november|december)|every|daily|regularly|weekly|twice a|once a|times a))", _habit, 0.8, of="user"),
     make_rule("habit", rf"{ADVERB}\s?{_VERB}(?= )", _regular, 0.85, leaves_out="opening"),
