@@ -226,7 +226,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("medication", r"\b(?:my|on|taking|take|popped my|off my|started) (?P<value>(?:[a-z]+(?:pril|tan|statin|mab|formin|xetine|aline|pram|zepam|olol|thyroxine|prazole|cillin|profen|lukast)))\b", _user("medication"), 0.85, may_ask=True),
     # -- tastes
     make_rule("likes", rf"{_OPEN}(?:huge |big |massive |total |lifelong |avid |diehard )+(?P<value>[a-z0-9]+(?: [a-z]+)?) (?:fan|nerd|lover|guy|girl|person|geek)(?= here|$|[,.!]| so| btw)", _user("likes"), 0.85),
-    make_rule("likes", rf"{_OPEN}(?:so |really |super |totally |completely |kinda |big )?(?:obsessed with|addicted to|hooked on|crazy about|mad about|big into|really into|in love with|can't get enough of|can't live without|can't beat|nothing beats) (?!you|this|that|it\b|these|your)", _things("likes"), 0.8, negates=True),
+    make_rule("likes", rf"(?:^|(?<=[.!?;(] )|(?<=btw )|(?<=i'm ))(?:so |really |super |totally |completely |kinda |big )?(?:obsessed with|addicted to|hooked on|crazy about|mad about|big into|really into|in love with|can't get enough of|can't live without|can't beat|nothing beats) (?!you|this|that|it\b|these|your)", _things("likes"), 0.8, negates=True),
     make_rule("likes", r"\b(?:i'm |i am )?more of an? (?P<value>[a-z]+(?: [a-z]+)?) (?:person|guy|girl|gal|drinker|lover|fan)\b", _user("likes"), 0.8),
     make_rule("dislikes", rf"{_OPEN}(?:really |so |definitely )?not (?:a |really a |much of a |a huge |a big )?(?:fan of|into|keen on) (?!you|this|that|it\b|these|your)", _things("dislikes"), 0.8, negates=True),
     make_rule("dislikes", r"\b(?P<value>[a-z]+(?: [a-z]+)?) (?:isn't|aren't|is not|are not|is really not|just isn't) (?:really )?my (?:thing|cup of tea|jam)\b", _user("dislikes"), 0.8, negates=True),
@@ -238,5 +238,5 @@ PASSING: tuple[Rule, ...] = (
     make_rule("trip", r"\b(?:off to|flying (?:out )?to|landing in|heading to|driving to|going to) ", _flight, 0.8, may_ask=True, may_doubt=True),
     make_rule("thing", r"\bmy (?:[a-z0-9-]+ ){0,2}?(?P<noun>car|truck|van|bike|motorcycle|suv|jeep|honda|toyota|ford|tesla) (?:has|is at|just hit|hit|'s at) (?P<value>\d[\d,.]*k?(?: miles| km| kilometers)?)", _mileage, 0.85, may_ask=True),
     make_rule("budget", r"\b(?:(?:i|we) can (?:only )?(?:spend|afford)|max(?:imum)?(?: budget)?(?: is)?|budget(?:'s| is|:)?|no more than|looking to spend|willing to spend|spend up to)(?: about| around| max| up to| under)? (?P<value>[$€£] ?\d(?:[\d,.]*\d)?k?|\d(?:[\d,.]*\d)?k? (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp)(?: (?:a|per) (?:month|week|year|day|person|night))?)", _user("budget"), 0.8, may_ask=True, negates=True, may_doubt=True),
-    make_rule("goal", r"\b(?:saving up for|saving for|training for|studying for|working towards?|my new year's resolution is to|on a mission to|determined to) (?=[a-z])", _slot("goal", read_doing, most=10), 0.8, may_doubt=True),
+    make_rule("goal", r"\b(?:saving up for|saving for|training for|working towards?|my new year's resolution is to|on a mission to|determined to) (?=[a-z])", _slot("goal", read_doing, most=10), 0.8, may_doubt=True),
 )  # fmt: skip

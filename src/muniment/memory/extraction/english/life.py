@@ -54,7 +54,8 @@ def _kin_name(match: re.Match[str], place: Place) -> Iterator[Told]:
     if place.subject.owner == USER:
         yield told(place, "name", named.value, named)
         return
-    kin = place.subject.owner.removeprefix("person.")
+    person = place.subject.owner.removeprefix("person.")
+    kin = place.talk.names.get(person.replace("_", " "), person)
     place.talk.names.setdefault(named.value.casefold(), kin)
     place.talk.last = owner_of(named.value)
     yield Told(f"user.{kin}", named.value, named.start, named.end)
@@ -531,7 +532,7 @@ RULES: tuple[Rule, ...] = (
     make_rule("study", rf"{HAVE}{ADVERB}\s?(?:graduated|graduating)(?: with| from| in)? ", _study, 0.85, leaves_out="opening"),
     make_rule("study", rf"{HAVE}{ADVERB}\s?(?:earned|got|completed|finished|have|has|hold|holds|did|doing|pursuing|'m doing|'m pursuing|am pursuing)(?: my| a| an) (?=(?:bachelor's|master's|masters|bachelors|associate's|phd|doctorate|degree|mba|ba|bs|bsc|msc|ma)\b)", _study, 0.85),
     make_rule("study", rf"{ADVERB}\s?(?:attended|attend|attends|went to|go to|goes to|am at|'m at|enrolled at|got into|going to) (?=[a-z])", _school, 0.85, leaves_out="opening"),
-    make_rule("study", rf"(?:{BE}|{HAVE} been|{HAVE})?{ADVERB}\s?(?:also )?(?:started )?(?:taking|took|take|enrolled in|signed up for|doing|completed) (?:a |an |some |my |several )?(?P<value>(?:[a-z]+ ){{0,2}}(?:course|courses|class|classes|lessons|degree|bootcamp|specialization|certification)(?: (?:on|in|at|about|from) [a-z]+(?: [a-z]+)?)?)\b", group("study"), 0.8),
+    make_rule("study", rf"(?:{BE}|{HAVE} been|{HAVE})?{ADVERB}\s?(?:also )?(?:started )?(?:taking|take|enrolled in|signed up for|doing|completed) (?:a |an |some |my |several )?(?P<value>(?:(?!that\b|this\b)[a-z]+ ){{0,2}}(?:course|courses|class|classes|lessons|degree|bootcamp|specialization|certification)(?: (?:on|in|at|about|from) (?!that\b|this\b|the\b)[a-z]+(?: [a-z]+)?)?)\b", group("study"), 0.8),
     make_rule("study", rf"(?:{BE}|{HAVE} been){ADVERB} (?:studying|learning) (?:about )?", _topic, 0.8),
     make_rule("study", rf"{BE}{ADVERB} (?:a|an) (?P<value>[a-z ]{{2,30}}? (?:student|major))(?= at| in|$|[,.])", group("study"), 0.8),
     make_rule("relationship", rf"{HAVE}(?:\s?been)?(?:{BE})?{ADVERB}\s?(?:happily |newly |recently )?(?P<value>married|single|divorced|engaged|widowed|separated|in a relationship|in a long-distance relationship|dating someone)(?=$|[,.!;)]| (?:and|but|so|now|to|with|for|again|mom|mum|dad|mother|father|parent|since|btw|\d+ years|two|three|ten))", group("relationship"), 0.85, leaves_out="terse"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.stated.places import is_known_place
 from muniment.memory.extraction.english.reading import ADVERB, HAVE, make_rule, told
 from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_names
 from muniment.memory.extraction.english.words import (
@@ -292,6 +293,9 @@ def _aged_person(match: re.Match[str], place: Place) -> Iterator[Told]:
     named = read_name(place.view, match.start("name"), most=1)
     if named is None or not place.view.is_capital(match.start("name")) or named.end != match.end("name"):
         return
+    before = place.view.text[: match.start("name")]
+    if is_known_place(named.value) or before.endswith(("i'm ", "i am ", "name is ", "it's ", "in ", "from ", "at ")):
+        return
     place.talk.names.setdefault(named.value.casefold(), "acquaintance")
     if match.groupdict().get("job"):
         yield Told(f"{owner_of(named.value)}.job", place.view.verbatim(*match.span("job")), *match.span("job"))
@@ -337,6 +341,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("relationship", rf"\b(?:my|our) (?P<kin>{'|'.join(sorted(SPOUSES, key=len, reverse=True))})\b(?!-)", _spouse, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?![\w-])", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("owns", r"\bmy ", _possession, 0.8, may_ask=True, may_doubt=True, negates=True),
+    make_rule("owns", r"\b(?:the|some|these|a|an|this|those) (?=(?:[\w'-]+ ){1,5}(?:that )?i (?:just |recently |already |finally )?(?:bought|got|own|have|wear|wore|ordered|purchased|picked up|use)\b)", _possession, 0.8, may_ask=True, may_doubt=True),
     make_rule("employer", r"\bmy (?:new |old |current )?(?:boss|manager|job|work|colleagues?|coworkers?|co-workers?|team|role|position|internship|shift|desk|office)(?: here)? (?:at|with) ", _employer_of, 0.85, may_ask=True),
     make_rule("job", rf"\b(?:my (?:job|work|role|career|position)|i work|i'm working|i've been working) as (?:a|an|the) (?P<value>{JOBS})\b", _job_of, 0.85, may_ask=True),
     make_rule("job", rf"(?<!work )(?<!working )(?<!serve )(?<!see )(?<!seen )(?<!him )(?<!her )(?<!such )(?:\bbeing|\bas) (?:a|an) (?P<value>(?!guide\b|model\b|server\b|principal\b|cook\b|coach\b|judge\b){JOBS})(?=,| (?:i\b|my\b|in\b|at\b|myself|i'm|i've|with\b)|$)", _job_of, 0.8, may_ask=True),
