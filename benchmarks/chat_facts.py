@@ -1,16 +1,17 @@
 """Facts out of real chats, with no model: recall and precision of `patterns.propose` on turns that people labelled.
 
-    python -m benchmarks.chat_facts                 # every set and part, beside the patterns of a single statement
-    python -m benchmarks.chat_facts --misses 40     # what is missed and what is wrongly taken, of the part to develop on
+    python -m benchmarks.chat_facts                 # every set and part
+    python -m benchmarks.chat_facts --misses 40     # what is missed and wrongly taken, of the part to develop on
 
-Labels are offsets and keys alone (`benchmarks/data/chat_facts`); the texts are the shared sets, which are not kept here. A
-turn that was read has all its statements labelled, so a proposal that fits none counts as wrong. The part `judge` is
-of other people's chats, or of other sessions, and was not read while patterns were written: of it nothing but counts is printed.
+Labels are offsets and keys alone (`benchmarks/data/chat_facts`); the texts are the shared sets, which are not kept
+here. A turn that was read has all its statements labelled, so a proposal that fits none counts as wrong. The part
+`judge` is of other people's chats, or of other sessions, and was not read while patterns were written: of it nothing
+but counts is printed.
 
 A proposal is right if a label of its turn is of the same family of keys and shares words with its value, and a label
-is found if a proposal of its turn is right by it. Families, openly: what is liked, done regularly, played, favoured
-is one (`taste`), aims are `goal`, a person's name under any kin is one (`kin`), and facts of one person may stand under their name or
-their kin.
+is found if a proposal of its turn is right by it. Families, openly (`FAMILIES`): what is liked, done regularly, played,
+favoured or aimed at is one (`taste`), a person's name under any kin is one (`kin`). Facts of one person may stand under
+their name or their kin, and a name that a label's key holds (`person.kim.job`) is told by whoever names Kim.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ FAMILIES = {
     "work": "job employer occupation income schedule study",
     "study": "study job goal skill",
     "own": "owns car phone pet dog cat animal",
-    "kin": "partner wife husband girlfriend boyfriend fiance friend best_friend sister brother mother father mom dad son daughter "
-    "child children parents colleague boss manager cousin uncle aunt niece nephew grandmother grandfather roommate neighbor "
-    "mentor teacher coach teammate classmate sibling stepmother stepfather name nickname kin relation",
+    "kin": "partner wife husband girlfriend boyfriend fiance friend best_friend sister brother mother father mom dad "
+    "son daughter child children parents colleague boss manager cousin uncle aunt niece nephew grandmother grandfather "
+    "roommate neighbor mentor teacher coach teammate classmate sibling stepmother stepfather name nickname relation",
     "family": "relationship children partner husband wife",
     "money": "budget income debt price balance payment rate",
     "when": "birthday age dates duration schedule since departure",
@@ -149,6 +150,15 @@ def fits(label: Label, key: str, value: object) -> bool:
     return bool(_content(label.value) & _content(str(value))) or _is_word_for(label, str(value))
 
 
+def is_right(labels: list[Label], key: str, value: object) -> bool:
+    """Is a proposal what one of the labels tells, or a name or a spouse that the key of one holds?"""
+    held = {part for label in labels for part in label.key.casefold().split(".")[1:2]}
+    is_kin = key.startswith("user.") and key.split(".")[1] in _MEMBERS["kin"]
+    names_key = is_kin and bool(set(str(value).casefold().split()) & held)
+    tells_spouse = key == "user.relationship" and not held.isdisjoint(("husband", "wife", "spouse", "fiance"))
+    return names_key or tells_spouse or any(fits(label, key, value) for label in labels)
+
+
 def _is_kin(one: str, two: str) -> bool:
     return one in _MEMBERS["kin"] or two in _MEMBERS["kin"] or "pet" in (one, two)
 
@@ -205,7 +215,7 @@ def judge(turn: Read) -> tuple[Counts, list[Label], list[Any]]:
     labels = [label for label in turn.labels if not label.key.startswith("instruction")]
     proposals = propose(turn.text, "user", turn.ts)
     found = [label for label in labels if any(fits(label, each.key, each.value) for each in proposals)]
-    right = [each for each in proposals if any(fits(label, each.key, each.value) for label in labels)]
+    right = [each for each in proposals if is_right(labels, each.key, each.value)]
     counts = Counts(len(labels), len(found), len(proposals), len(right))
     return counts, [each for each in labels if each not in found], [each for each in proposals if each not in right]
 
@@ -264,7 +274,7 @@ def main() -> None:
     kept = {name: counts for name, counts in sorted(families.items()) if counts.labels >= 5}
     table = {name: counts.row() for name, counts in sorted(rows.items())}
     table |= {name: {"statements": c.labels, "recall": _share(c.found, c.labels)} for name, c in kept.items()}
-    report("chat_facts", table, {"sets": sorted({name for name in rows})})
+    report("chat_facts", table, {"sets": sorted(rows)})
 
 
 def _all(turn: Read) -> str:

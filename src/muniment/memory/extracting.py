@@ -16,9 +16,9 @@ from muniment.core.text.times.when import resolve
 from muniment.errors import InvalidInput
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
+from muniment.memory.extraction.grammar import Correction, TakenBack
 from muniment.memory.extraction.model import Model
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
-from muniment.memory.extraction.grammar import Correction, TakenBack
 from muniment.memory.extraction.taken_back import opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
@@ -84,7 +84,8 @@ def extract_from(writer: Writer, entries: Iterable[LedgerEntry], model: Model | 
     found: dict[str, list[Candidate]] = {}
     names = _people(writer) if said else {}
     for entry in sorted(said, key=lambda entry: entry.ts):
-        found[entry.id] = list(_read(writer, entry, model, names))
+        read = {each.candidate_id: each for each in _read(writer, entry, model, names)}
+        found[entry.id] = list(read.values())
     return [candidate for id_ in dict.fromkeys(entry.id for entry in said) for candidate in found[id_]]
 
 
@@ -108,7 +109,9 @@ def _read(writer: Writer, entry: LedgerEntry, model: Model | None, names: dict[s
         lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
     )
     said = [(each, BY_PATTERNS) for each in patterns.propose(text, entry.role, entry.ts, names)]
-    names |= {str(each.value).casefold(): kin for each, _ in said if (kin := each.key.removeprefix("user.")) in patterns.KIN}
+    names |= {
+        str(each.value).casefold(): kin for each, _ in said if (kin := each.key.removeprefix("user.")) in patterns.KIN
+    }
     for correction in patterns.corrections(text, entry.role):
         yield from _put_right(writer, correction, entry)
     taken_back = patterns.take_back(text, entry.role)
@@ -146,13 +149,13 @@ def _put_right(writer: Writer, correction: Correction, entry: LedgerEntry) -> It
         return [fact for fact in meant if _is_of_session(reader, fact, entry)]
 
     for fact in writer.ctx.engine.read(writer.scope.tenant_id, standing):
-        why = "corrected in the same session"
-        back = TakenBack(fact.key, fact.value, correction.quote, why)
+        why, said = "corrected in the same session", str(fact.value)
+        back = TakenBack(fact.key, said, correction.quote, why)
         if is_many_valued(fact.key, writer.ctx.policy.memory.facts):
             yield propose(writer, _ending(back, fact.value, entry))
         proposal = Proposal(
             key=fact.key,
-            value=correction.put_right(fact.value),
+            value=correction.put_right(said),
             quote=correction.quote,
             confidence=back.confidence,
             why=why,
@@ -165,7 +168,9 @@ def _is_of_session(reader: Reader, fact: StoredFact, entry: LedgerEntry) -> bool
     sources = tuple(sorted({id_ for assertion in fact.assertions for id_ in assertion.sources}))
     rows = select(reader, ENTRIES, (("id", "in", sources),), order=("id",))
     told = [entry_of_row(entry.scope.tenant_id, row) for row in rows]
-    return any(each.scope.session_id == entry.scope.session_id and each.ts <= entry.ts for each in told if each.id != entry.id)
+    return any(
+        each.scope.session_id == entry.scope.session_id and each.ts <= entry.ts for each in told if each.id != entry.id
+    )
 
 
 # -- what is taken back -------------------------------------------------------------------------------

@@ -16,7 +16,20 @@ from muniment.memory.extraction.sentences import Sentence
 from muniment.memory.extraction.views import View
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["USER", "Clause", "Correction", "Grammar", "Place", "Rule", "Silence", "Subject", "TakenBack", "Talk", "Told", "owner_of"]
+__all__ = [
+    "USER",
+    "Clause",
+    "Correction",
+    "Grammar",
+    "Place",
+    "Rule",
+    "Silence",
+    "Subject",
+    "TakenBack",
+    "Talk",
+    "Told",
+    "owner_of",
+]
 
 LeftOut = Literal["no", "opening", "terse"]
 USER = "user"

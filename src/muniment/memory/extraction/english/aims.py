@@ -23,7 +23,9 @@ _LASTING_DOING = re.compile(
     r"(?:learning (?:how|to|a|the)|becoming|reducing|cutting (?:down|back)|losing|saving|quitting|running (?:a|my|for)|getting (?:into|better at|fit|married|a degree|certified|a dog|a cat|a pet)|starting (?:a|my|an)|traveling|buying (?:a|my|our) (?:first |new )?(?:house|home|car|flat|apartment|condo|place)|mastering|building (?:a|my|up)|"
     r"writing (?:a|my|an)|opening (?:a|my|an)|pursuing|adopting|publishing|launching|going (?:back to (?:school|college|university|work)|to (?:college|grad|law|med))|volunteering|working in|counseling|teaching|helping|a career|a degree|a master's|law school|med school|grad school)\b"
 )
-_BY_DATE = re.compile(r"by (?:the end of |early |late |mid-?)?(?:january|february|march|april|may|june|july|august|september|october|november|december|next (?:week|month|year|summer)|the end of|\d{4}|christmas|graduation)\b")
+_BY_DATE = re.compile(
+    r"by (?:the end of |early |late |mid-?)?(?:january|february|march|april|may|june|july|august|september|october|november|december|next (?:week|month|year|summer)|the end of|\d{4}|christmas|graduation)\b"
+)
 
 
 _CUT = re.compile(r" and (?:was|were|wondering|i|i'm|would|need|am)\b")

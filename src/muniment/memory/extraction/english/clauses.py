@@ -31,7 +31,9 @@ _OPENS_QUESTION = re.compile(
     r"got any|know any|ever|wanna|what about|how about|thoughts|suggestions|recommendations|when (?:is|are|do|does|did|will|was|were|can|should)|"
     r"tell me|remind me|do i|am i)(?![\w'])"
 )
-_STATES = re.compile(r"\s*(?:(?:and|but|so|also|since|because|as)\s)?(?:i'm (?!not sure|wondering|curious)|i am |i've |i have |i live |i work |i love |i like |i hate |my |i usually |i always |i prefer |i don't )")
+_STATES = re.compile(
+    r"\s*(?:(?:and|but|so|also|since|because|as)\s)?(?:i'm (?!not sure|wondering|curious)|i am |i've |i have |i live |i work |i love |i like |i hate |my |i usually |i always |i prefer |i don't )"
+)
 _WONDERS = re.compile(
     r"\b(?:i (?:was |am |'m )?wonder(?:ing)?|i'm wondering|i'm curious|not sure|i don't know|i forgot|do you know|can you)\b"
 )

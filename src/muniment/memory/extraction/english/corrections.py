@@ -19,9 +19,36 @@ _LEAD = r"(?:it's |its |i meant |i mean |that's |that should be |that should've 
 _NEW = r"(?P<new>[\w'&.:/-]+(?: [\w'&.:/-]+){0,3}?)"
 _OLD = r"(?P<old>[\w'&.:/-]+(?: [\w'&.:/-]+){0,3}?)"
 _END = r"(?=$|[,.!;)]| (?:anymore|that's|thats|lol|haha|btw|obviously|of course|as i said|like i said)\b)"
-_FIX = re.compile(rf"(?:^|\b){_SORRY}[\s,:;!.—-]+(?:[a-z]+, )?{_LEAD}{_NEW},? (?:and )?not (?:in |on |at |a |an |the )?{_OLD}{_END}")
-_PLAIN = re.compile(rf"(?:^|\b){_SORRY}[\s,:;!.—-]+(?:i meant|i mean|make that|that should be|should be|it's|its) (?:in |on |at |a |an |the )?{_NEW}{_END}")
-_NO_VALUE = frozenset(["it", "that", "this", "you", "to", "so", "and", "but", "the", "a", "an", "no", "yes", "sure", "fine", "ok", "okay", "what", "how", "why"])
+_FIX = re.compile(
+    rf"(?:^|\b){_SORRY}[\s,:;!.—-]+(?:[a-z]+, )?{_LEAD}{_NEW},? (?:and )?not (?:in |on |at |a |an |the )?{_OLD}{_END}"
+)
+_PLAIN = re.compile(
+    rf"(?:^|\b){_SORRY}[\s,:;!.—-]+(?:i meant|i mean|make that|that should be|should be|it's|its) (?:in |on |at |a |an |the )?{_NEW}{_END}"
+)
+_NO_VALUE = frozenset(
+    [
+        "it",
+        "that",
+        "this",
+        "you",
+        "to",
+        "so",
+        "and",
+        "but",
+        "the",
+        "a",
+        "an",
+        "no",
+        "yes",
+        "sure",
+        "fine",
+        "ok",
+        "okay",
+        "what",
+        "how",
+        "why",
+    ]
+)
 
 
 def correct(view: View, sentence: Sentence) -> Correction | None:

@@ -56,7 +56,9 @@ def _no_more(key: str) -> Reader:
 
     def read(match: re.Match[str], place: Place) -> Iterator[Told]:
         for found in read_things(place.view, match.end()):
-            is_over = "longer" in match[0] or re.compile(r" any ?more\b| any longer\b").match(place.view.text, found.end)
+            is_over = "longer" in match[0] or re.compile(r" any ?more\b| any longer\b").match(
+                place.view.text, found.end
+            )
             if is_over:
                 yield Told(key, found.value, found.start, found.end)
 

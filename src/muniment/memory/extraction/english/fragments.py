@@ -79,7 +79,9 @@ def _owner(match: re.Match[str], place: Place, at: int) -> tuple[str, int]:
 def _kin_place(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`my sister in Oslo`, `mum's in Leeds`."""
     owner, at = _owner(match, place, match.end())
-    joint = re.compile(r"(?:'s| is)?(?: still| back| over| up| down| out| who lives| living| who's| currently| now)* in ").match(place.view.text, at)
+    joint = re.compile(
+        r"(?:'s| is)?(?: still| back| over| up| down| out| who lives| living| who's| currently| now)* in "
+    ).match(place.view.text, at)
     found = read_place(place.view, joint.end(), must_know=True) if joint is not None else None
     if found is not None:
         yield Told(f"{owner}.location", found.value, found.start, found.end)
@@ -88,12 +90,14 @@ def _kin_place(match: re.Match[str], place: Place) -> Iterator[Told]:
 def _kin_job(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`my uncle the plumber`, `my dad, a retired cop`."""
     owner, at = _owner(match, place, match.end())
-    job = re.compile(rf",? \(?(?:who's |who is |is |'s )?(?:a|an|the) (?P<job>{JOBS})(?=$|[,.)!?]| (?:and|in|at|who|so|but|from))").match(place.view.text, at)
+    job = re.compile(
+        rf",? \(?(?:who's |who is |is |'s )?(?:a|an|the) (?P<job>{JOBS})(?=$|[,.)!?]| (?:and|in|at|who|so|but|from))"
+    ).match(place.view.text, at)
     if job is not None:
         yield Told(f"{owner}.job", place.view.verbatim(*job.span("job")), *job.span("job"))
 
 
-def _kin_age(match: re.Match[str], place: Place) -> Iterator[Told]:
+def _kin_age(match: re.Match[str], _place: Place) -> Iterator[Told]:
     """`my 5 year old son`, `my daughter (7)`."""
     yield Told(f"{owner_of(KIN_KEYS[match['kin']])}.age", match["age"], *match.span("age"))
 
@@ -138,7 +142,9 @@ def _living(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _firm_years(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`20 years at Boeing`."""
-    if re.compile(r"\b(?:quit|left|after|lost|worked|spent|previous|former)\b").search(place.view.text, place.clause.start, match.start()):
+    if re.compile(r"\b(?:quit|left|after|lost|worked|spent|previous|former)\b").search(
+        place.view.text, place.clause.start, match.start()
+    ):
         return
     firm = read_firm(place.view, match.end())
     if firm is not None:
@@ -150,7 +156,11 @@ def _flight(match: re.Match[str], place: Place) -> Iterator[Told]:
     where = read_place(place.view, match.end()) or read_firm(place.view, match.end())
     if where is None:
         return
-    when = re.compile(r"[a-z' ]{0,20}? (?:on |from |in )?(?P<value>(?:the )?\d{1,2}(?:st|nd|rd|th)(?: of [a-z]+)?|\d{1,2}(?:-| to )\d{1,2} [a-z]{3,9}|[a-z]{3,9} \d{1,2}(?:st|nd|rd|th)?|(?:next |this )?" + _DAY + r")\b").match(place.view.text, where.end)
+    when = re.compile(
+        r"[a-z' ]{0,20}? (?:on |from |in )?(?P<value>(?:the )?\d{1,2}(?:st|nd|rd|th)(?: of [a-z]+)?|\d{1,2}(?:-| to )\d{1,2} [a-z]{3,9}|[a-z]{3,9} \d{1,2}(?:st|nd|rd|th)?|(?:next |this )?"
+        + _DAY
+        + r")\b"
+    ).match(place.view.text, where.end)
     if when is not None:
         name = place.view.text[where.start : where.end].partition(",")[0].replace(" ", "_")
         yield Told(f"trip.{name}.dates", place.view.verbatim(*when.span("value")), *when.span("value"))
@@ -216,7 +226,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("medication", r"\b(?:my|on|taking|take|popped my|off my|started) (?P<value>(?:[a-z]+(?:pril|tan|statin|mab|formin|xetine|aline|pram|zepam|olol|thyroxine|prazole|cillin|profen|lukast)))\b", _user("medication"), 0.85, may_ask=True),
     # -- tastes
     make_rule("likes", rf"{_OPEN}(?:huge |big |massive |total |lifelong |avid |diehard )+(?P<value>[a-z0-9]+(?: [a-z]+)?) (?:fan|nerd|lover|guy|girl|person|geek)(?= here|$|[,.!]| so| btw)", _user("likes"), 0.85),
-    make_rule("likes", rf"{_OPEN}(?:so |really |super |totally |completely |kinda |big )?(?:obsessed with|addicted to|hooked on|crazy about|mad about|big into|really into|in love with|can't get enough of|can't live without|can't beat|nothing beats) (?!you|this|that|it\b|these|your)", _things("likes"), 0.8, negates=True),
+    make_rule("likes", rf"(?:^|(?<=[.!?;(] )|(?<=btw )|(?<=i'm ))(?:so |really |super |totally |completely |kinda |big )?(?:obsessed with|addicted to|hooked on|crazy about|mad about|big into|really into|in love with|can't get enough of|can't live without|can't beat|nothing beats) (?!you|this|that|it\b|these|your)", _things("likes"), 0.8, negates=True),
     make_rule("likes", r"\b(?:i'm |i am )?more of an? (?P<value>[a-z]+(?: [a-z]+)?) (?:person|guy|girl|gal|drinker|lover|fan)\b", _user("likes"), 0.8),
     make_rule("dislikes", rf"{_OPEN}(?:really |so |definitely )?not (?:a |really a |much of a |a huge |a big )?(?:fan of|into|keen on) (?!you|this|that|it\b|these|your)", _things("dislikes"), 0.8, negates=True),
     make_rule("dislikes", r"\b(?P<value>[a-z]+(?: [a-z]+)?) (?:isn't|aren't|is not|are not|is really not|just isn't) (?:really )?my (?:thing|cup of tea|jam)\b", _user("dislikes"), 0.8, negates=True),
@@ -227,6 +237,6 @@ PASSING: tuple[Rule, ...] = (
     make_rule("trip", r"\b(?:my|our|a|the) (?:flight|train|trip|cruise|conference|wedding|layover) (?:to|in) ", _flight, 0.85, may_ask=True),
     make_rule("trip", r"\b(?:off to|flying (?:out )?to|landing in|heading to|driving to|going to) ", _flight, 0.8, may_ask=True, may_doubt=True),
     make_rule("thing", r"\bmy (?:[a-z0-9-]+ ){0,2}?(?P<noun>car|truck|van|bike|motorcycle|suv|jeep|honda|toyota|ford|tesla) (?:has|is at|just hit|hit|'s at) (?P<value>\d[\d,.]*k?(?: miles| km| kilometers)?)", _mileage, 0.85, may_ask=True),
-    make_rule("budget", r"\b(?:(?:i|we) can (?:only )?(?:spend|afford)|max(?:imum)?(?: budget)?(?: is)?|budget(?:'s| is|:)?|no more than|looking to spend|willing to spend|spend up to)(?: about| around| max| up to| under)? (?P<value>[$€£] ?\d(?:[\d,.]*\d)?k?|\d(?:[\d,.]*\d)?k? (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp))", _user("budget"), 0.8, may_ask=True, negates=True, may_doubt=True),
-    make_rule("goal", r"\b(?:saving up for|saving for|training for|studying for|working towards?|my new year's resolution is to|on a mission to|determined to) (?=[a-z])", _slot("goal", read_doing, most=10), 0.8, may_doubt=True),
+    make_rule("budget", r"\b(?:(?:i|we) can (?:only )?(?:spend|afford)|max(?:imum)?(?: budget)?(?: is)?|budget(?:'s| is|:)?|no more than|looking to spend|willing to spend|spend up to)(?: about| around| max| up to| under)? (?P<value>[$€£] ?\d(?:[\d,.]*\d)?k?|\d(?:[\d,.]*\d)?k? (?:dollars|euros|pounds|quid|bucks|usd|eur|gbp)(?: (?:a|per) (?:month|week|year|day|person|night))?)", _user("budget"), 0.8, may_ask=True, negates=True, may_doubt=True),
+    make_rule("goal", r"\b(?:saving up for|saving for|training for|working towards?|my new year's resolution is to|on a mission to|determined to) (?=[a-z])", _slot("goal", read_doing, most=10), 0.8, may_doubt=True),
 )  # fmt: skip

@@ -54,7 +54,8 @@ def _kin_name(match: re.Match[str], place: Place) -> Iterator[Told]:
     if place.subject.owner == USER:
         yield told(place, "name", named.value, named)
         return
-    kin = place.subject.owner.removeprefix("person.")
+    person = place.subject.owner.removeprefix("person.")
+    kin = place.talk.names.get(person.replace("_", " "), person)
     place.talk.names.setdefault(named.value.casefold(), kin)
     place.talk.last = owner_of(named.value)
     yield Told(f"user.{kin}", named.value, named.start, named.end)
@@ -80,9 +81,13 @@ def _plain_name(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield told(place, "location", home.value, home)
 
 
-_NAME_ENDS = re.compile(r"$|\s*[,.!;:)(?…—–\n-]|\s(?:and|but|from|by the way|btw|here|again|nice|the|your|a|an|i|lol|haha|so|with)\b|[^\w\s']")
+_NAME_ENDS = re.compile(
+    r"$|\s*[,.!;:)(?…—–\n-]|\s(?:and|but|from|by the way|btw|here|again|nice|the|your|a|an|i|lol|haha|so|with)\b|[^\w\s']"
+)
 _NO_PERSON = re.compile(rf"(?:{NATIONALITIES}|{DIETS}|{JOBS}|{HEALTH}|{RELIGIONS})(?: .*)?")
-_AND_MORE = re.compile(rf",? (?:and )?(?:i'm )?(?:a |an |the |your )?(?:(?P<age>\d{{2}})(?:[- ]years?[- ]old)?,? )?(?:a |an )?(?P<job>{JOBS})\b")
+_AND_MORE = re.compile(
+    rf",? (?:and )?(?:i'm )?(?:a |an |the |your )?(?:(?P<age>\d{{2}})(?:[- ]years?[- ]old)?,? )?(?:a |an )?(?P<job>{JOBS})\b"
+)
 
 
 def _here(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -100,7 +105,8 @@ _HERE_JOB = re.compile(rf" (?:here|again),? (?:the |a |your )(?P<job>{JOBS})\b")
 
 
 def _nickname(match: re.Match[str], place: Place) -> Iterator[Told]:
-    named = read_name(place.view, match.end(), is_said=True, most=2)
+    is_asked_for = match[0].endswith("call me ")
+    named = read_name(place.view, match.end(), is_said=not is_asked_for, most=2)
     if named is not None:
         yield told(place, "nickname", named.value, named)
 
@@ -233,8 +239,32 @@ def _employer(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 
 _AS_JOB = re.compile(rf" as (?:a|an|the|their) (?P<value>{JOBS})\b")
-_TOPIC = re.compile(rf"(?:the |some )?(?P<value>(?:{LANGUAGES})\b|[a-z]+(?: [a-z]+)?(?= (?:at|in|on|lately|recently|for|to|with|and)\b|$|[,.!]))")
-_NO_TOPIC = frozenset(("a", "the", "how", "to", "for", "more", "about", "different", "and", "hard", "in", "at", "all", "that", "it", "this", "from", "abroad", "new"))
+_TOPIC = re.compile(
+    rf"(?:the |some )?(?P<value>(?:{LANGUAGES})\b|[a-z]+(?: [a-z]+)?(?= (?:at|in|on|lately|recently|for|to|with|and)\b|$|[,.!]))"
+)
+_NO_TOPIC = frozenset(
+    (
+        "a",
+        "the",
+        "how",
+        "to",
+        "for",
+        "more",
+        "about",
+        "different",
+        "and",
+        "hard",
+        "in",
+        "at",
+        "all",
+        "that",
+        "it",
+        "this",
+        "from",
+        "abroad",
+        "new",
+    )
+)
 
 
 def _study(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -438,7 +468,7 @@ RULES: tuple[Rule, ...] = (
     make_rule("name", r"(?:'m| am) (?:called|named) ", _own_name, 0.9, of="user"),
     make_rule("name", r"(?:'m| am) ", _plain_name, 0.85, of="user"),
     make_rule("name", r" (?:surname|last name|first name)(?:'s| is)(?: spelled| spelt)? ", _kin_name, 0.9, is_owned=True),
-    make_rule("nickname", r"(?:everyone|everybody|people|my friends|friends)(?: just| all| usually)? calls? me ", _nickname, 0.9, leaves_out="terse"),
+    make_rule("nickname", r"(?:(?:everyone|everybody|people|my friends|friends) )?(?:just |all |usually )?calls me |(?:everyone|everybody|people|friends) call me ", _nickname, 0.9, leaves_out="terse"),
     make_rule("nickname", r"(?:(?:you|u) can |please |pls |just )*call me ", _nickname, 0.9, leaves_out="terse", may_ask=True),
     make_rule("name", r"(?:it's |its |this is )", _here, 0.85, leaves_out="terse"),
     make_rule("nickname", r" (?:go|goes) by (?:the name )?", _nickname, 0.9),
@@ -455,7 +485,7 @@ RULES: tuple[Rule, ...] = (
     make_rule("age", r"(?:'m| am)? ?an? (?P<value>\d{2})[- ]years?[- ]old\b", _age, 0.9, leaves_out="terse"),
     make_rule("home", rf"{ADVERB}\s?(?:live|lives|reside|resides) (?:over |up |down |out |alone |together |with [a-z ]{{2,20}}? )?(?:in|near|outside|just outside|outside of) ", _home, 0.9, leaves_out="opening"),
     make_rule("home", rf"(?:{BE})?{ADVERB}\s?(?:living|based|residing|located|settled) (?:over |up |down |out )?(?:in|near|outside|outside of|out of) ", _home, 0.9, leaves_out="opening"),
-    make_rule("home", rf"{HAVE}(?: been)?{ADVERB} (?:living|lived) in (?=[a-z .']{{2,40}}? (?:for|since)\b)", _home, 0.85),
+    make_rule("home", rf"(?:'ve| have|'s| has)(?: been)?{ADVERB} (?:living|lived) in (?=[a-z .']{{2,40}}? (?:for|since)\b)", _home, 0.85),
     make_rule("home", rf"{HAVE}{ADVERB}\s?(?:moved|relocated) (?:house |back |over |out |here )?(?:from (?P<left>[\w ]{{2,30}}?) )?(?:back )?to ", _home, 0.9, leaves_out="opening"),
     make_rule("home", rf"{HAVE} (?:bought|rented|found|got) (?:a|an|our|my) (?:[a-z]+ ){{0,2}}(?:house|flat|apartment|place|condo|home) in ", _home, 0.85),
     make_rule("home", rf"(?:'m| am|'re| are){ADVERB} in ", _known_home, 0.85, of="user"),
@@ -479,7 +509,7 @@ RULES: tuple[Rule, ...] = (
     make_rule("avoids", rf"{HAVE}{ADVERB} (?:quit|given up|gave up|cut out|stopped eating|stopped drinking) ", _avoided, 0.85),
     make_rule("allergy", rf"(?:{BE})?{ADVERB}\s?allergic to ", _allergens, 0.95, leaves_out="terse"),
     make_rule("allergy", rf"{ADVERB}(?: have| has|'ve got| got) (?:a|an) (?:severe |bad |mild |serious |terrible |slight )?(?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _named_allergy, 0.95),
-    make_rule("allergy", r" (?:food )?allergies(?:\s?:| are| include) ", _listed_allergens, 0.9, is_owned=True),
+    make_rule("allergy", r"\s?(?:food )?allergies(?:\s?:| are| include) ", _listed_allergens, 0.9, is_owned=True, leaves_out="opening"),
     make_rule("health", rf"{BE}{ADVERB}\s?(?:a )?(?P<value>{HEALTH})(?![\w-])", group("health"), 0.9),
     make_rule("health", rf"{ADVERB}(?: have| has|'ve got|'ve had|'ve| live with| suffer from| suffers from| struggle with| struggles with| deal with| was diagnosed with| got diagnosed with|'ve been diagnosed with|'s got| get| gets) ", _conditions, 0.9),
     make_rule("health", rf"{BE}{ADVERB} (?:living with|dealing with|struggling with|recovering from|managing|diagnosed with) ", _conditions, 0.9),
@@ -502,10 +532,10 @@ RULES: tuple[Rule, ...] = (
     make_rule("study", rf"{HAVE}{ADVERB}\s?(?:graduated|graduating)(?: with| from| in)? ", _study, 0.85, leaves_out="opening"),
     make_rule("study", rf"{HAVE}{ADVERB}\s?(?:earned|got|completed|finished|have|has|hold|holds|did|doing|pursuing|'m doing|'m pursuing|am pursuing)(?: my| a| an) (?=(?:bachelor's|master's|masters|bachelors|associate's|phd|doctorate|degree|mba|ba|bs|bsc|msc|ma)\b)", _study, 0.85),
     make_rule("study", rf"{ADVERB}\s?(?:attended|attend|attends|went to|go to|goes to|am at|'m at|enrolled at|got into|going to) (?=[a-z])", _school, 0.85, leaves_out="opening"),
-    make_rule("study", rf"(?:{BE}|{HAVE} been|{HAVE})?{ADVERB}\s?(?:also )?(?:started )?(?:taking|took|take|enrolled in|signed up for|doing|completed) (?:a |an |some |my |several )?(?P<value>(?:[a-z]+ ){{0,2}}(?:course|courses|class|classes|lessons|degree|bootcamp|specialization|certification)(?: (?:on|in|at|about|from) [a-z]+(?: [a-z]+)?)?)\b", group("study"), 0.8),
+    make_rule("study", rf"(?:{BE}|{HAVE} been|{HAVE})?{ADVERB}\s?(?:also )?(?:started )?(?:taking|take|enrolled in|signed up for|doing|completed) (?:a |an |some |my |several )?(?P<value>(?:(?!that\b|this\b)[a-z]+ ){{0,2}}(?:course|courses|class|classes|lessons|degree|bootcamp|specialization|certification)(?: (?:on|in|at|about|from) (?!that\b|this\b|the\b)[a-z]+(?: [a-z]+)?)?)\b", group("study"), 0.8),
     make_rule("study", rf"(?:{BE}|{HAVE} been){ADVERB} (?:studying|learning) (?:about )?", _topic, 0.8),
     make_rule("study", rf"{BE}{ADVERB} (?:a|an) (?P<value>[a-z ]{{2,30}}? (?:student|major))(?= at| in|$|[,.])", group("study"), 0.8),
-    make_rule("relationship", rf"{HAVE}(?: been)?(?:{BE})?{ADVERB}\s?(?:happily |newly |recently )?(?P<value>married|single|divorced|engaged|widowed|separated|in a relationship|in a long-distance relationship|dating someone)(?=$|[,.!;)]| (?:and|but|so|now|to|with|for|again|mom|mum|dad|mother|father|parent|since|btw|\d+ years|two|three|ten))", group("relationship"), 0.85, leaves_out="terse"),
+    make_rule("relationship", rf"{HAVE}(?:\s?been)?(?:{BE})?{ADVERB}\s?(?:happily |newly |recently )?(?P<value>married|single|divorced|engaged|widowed|separated|in a relationship|in a long-distance relationship|dating someone)(?=$|[,.!;)]| (?:and|but|so|now|to|with|for|again|mom|mum|dad|mother|father|parent|since|btw|\d+ years|two|three|ten))", group("relationship"), 0.85, leaves_out="terse"),
     make_rule("relationship", rf"(?:{BE}| got| just got)(?: a)? (?P<value>single|married|engaged|divorced)(?= (?:mom|mum|dad|mother|father|parent|man|woman|guy|in |last |this |two|three|\d))", group("relationship"), 0.85),
     make_rule("children", rf"(?: have|'ve got|'ve| got| has)?(?: a family with| a family of)? ?(?P<value>{_NUMBER} (?:(?:little|young|small|grown|adult|beautiful|lovely|teenage|older|amazing) )?{_KIDS}(?: and {_NUMBER} {_KIDS})?)\b", group("children"), 0.85, leaves_out="terse"),
     make_rule("children", rf"{BE} (?:a )?(?:single )?(?:mom|mum|dad|mother|father|parent) (?:of|to) (?P<value>{_NUMBER})\b", group("children"), 0.9),

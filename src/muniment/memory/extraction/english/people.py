@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.stated.places import is_known_place
 from muniment.memory.extraction.english.reading import ADVERB, HAVE, make_rule, told
 from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_names
 from muniment.memory.extraction.english.words import (
@@ -103,7 +104,9 @@ def _employer_of(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield Told("user.employer", firm.value, firm.start, firm.end)
 
 
-_ENDED = re.compile(r"\b(?:quit|quitting|left|leaving|lost|losing|resigned|fired|laid off|let go|old|former|previous|ex|outgrew|used to)\b")
+_ENDED = re.compile(
+    r"\b(?:quit|quitting|left|leaving|lost|losing|resigned|fired|laid off|let go|old|former|previous|ex|outgrew|used to)\b"
+)
 
 
 def _job_of(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -128,6 +131,10 @@ def _pet(match: re.Match[str], place: Place) -> Iterator[Told]:
         if after is not None
         else None
     )
+    if match["many"] and after is not None:
+        for each in read_names(view, after.end()):
+            yield Told("user.pet", each.value, each.start, each.end)
+        named = None
     if named is not None and _GIVING.search(view.text[: match.start()]) is None:
         key = f"user.{kind}" if kind in ("dog", "cat") else "user.pet"
         place.talk.last = f"pet.{named.value.casefold()}"
@@ -137,7 +144,15 @@ def _pet(match: re.Match[str], place: Place) -> Iterator[Told]:
             for each in _aged(view.text, named)
         )
         return
-    yield Told("user.pet", view.verbatim(*span), *span)
+    if _AFTER_PET.match(view.text, match.end()):
+        yield Told("user.pet", view.verbatim(*span), *span)
+
+
+_AFTER_PET = re.compile(
+    r"$|[,.!?;:)(—–]|'s\b| -| (?:is|was|has|had|and|or|to|for|from|in|on|at|with|who|that|loves?|likes?|just|got|are|were|sleeps|keeps|will|can|does|doesn't|out|while|when|but|so|"
+    r"named|called|too|because|since|as|needs|hates|every|a|the|up|down|around|after|lately|always|often|usually|runs|jumps|barks|also|gets|seems|eats|plays|recently|would|i|my)\b"
+)
+"""`my horse painting` is no horse: another noun follows."""
 
 
 def _has_pet(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -154,9 +169,54 @@ def _has_pet(match: re.Match[str], place: Place) -> Iterator[Told]:
 # -- things -----------------------------------------------------------------------------------------------
 
 _THING_WORD = re.compile(r"[\w'&/.+-]*\w\+?")
-_NO_MODIFIERS = frozenset(("new", "old", "own", "favorite", "trusty", "beloved", "current", "other", "good", "entire", "whole", "usual", "nice", "same", "main", "brand"))
-_NOT_NOW = frozenset(("next", "dream", "future", "ideal", "potential", "former", "last", "childhood", "friend's", "late"))
-_ENDS_THING = frozenset(("and", "or", "with", "for", "to", "in", "on", "at", "is", "was", "from", "the", "a", "that", "i", "as", "but", "so", "my", "who", "which"))
+_NO_MODIFIERS = frozenset(
+    (
+        "new",
+        "old",
+        "own",
+        "favorite",
+        "trusty",
+        "beloved",
+        "current",
+        "other",
+        "good",
+        "entire",
+        "whole",
+        "usual",
+        "nice",
+        "same",
+        "main",
+        "brand",
+    )
+)
+_NOT_NOW = frozenset(
+    ("next", "dream", "future", "ideal", "potential", "former", "last", "childhood", "friend's", "late")
+)
+_ENDS_THING = frozenset(
+    (
+        "and",
+        "or",
+        "with",
+        "for",
+        "to",
+        "in",
+        "on",
+        "at",
+        "is",
+        "was",
+        "from",
+        "the",
+        "a",
+        "that",
+        "i",
+        "as",
+        "but",
+        "so",
+        "my",
+        "who",
+        "which",
+    )
+)
 _PAIR = re.compile(r"(?:[a-z]+ )?(?:pair|set) of ")
 
 
@@ -165,10 +225,18 @@ def _possession(match: re.Match[str], place: Place) -> Iterator[Told]:
     text, start = place.view.text, match.end()
     pair = _PAIR.match(text, start)
     start = pair.end() if pair is not None else start
-    at, end, words = start, 0, []
+    at, end = start, 0
+    words: list[str] = []
     for word in _THING_WORD.finditer(text, start, min(len(text), start + 70)):
         bare = word[0].removesuffix("'s")
-        if word.start() != at or len(words) == 6 or bare in _ENDS_THING or bare in _NOT_NOW or bare in KIN_KEYS or (word[0] != bare and not end and bare not in THINGS):
+        if (
+            word.start() != at
+            or len(words) == 6
+            or bare in _ENDS_THING
+            or bare in _NOT_NOW
+            or bare in KIN_KEYS
+            or (word[0] != bare and not end and bare not in THINGS)
+        ):
             break
         if bare in THINGS or bare in CAR_MAKES:
             end = word.start() + len(bare)
@@ -181,13 +249,21 @@ def _possession(match: re.Match[str], place: Place) -> Iterator[Told]:
     skipped = _SKIPPED.match(text, start, end)
     begin = skipped.end() if skipped is not None and skipped.end() < end else start
     told_words = [word for word in text[begin:end].split() if word not in _NO_MODIFIERS]
-    if len(told_words) < 2 and not (told_words and told_words[0] in PLAIN_THINGS) and not (pair and match.re.pattern.startswith("\\bmy")):
+    if (
+        len(told_words) < 2
+        and not (told_words and told_words[0] in PLAIN_THINGS)
+        and not (pair and match.re.pattern.startswith("\\bmy"))
+    ):
         return
     yield Told("user.owns", place.view.verbatim(begin, end), begin, end)
 
 
-_SKIPPED = re.compile(r"(?:(?:new|old|own|favorite|trusty|beloved|current|first|second|other|brand new|brand-new|good|entire|whole) )+")
-_AFTER_THING = re.compile(r"$|\s*[,.!?;:)(…—–-]|'s\b|\s(?:and|or|but|so|for|to|in|on|at|with|from|is|was|has|had|are|were|that|which|who|i|by|as|because|since|when|while|while|lately|now|again|today|yesterday|last|this|after|before|every|down|up|out|off|around|than|like|would|could|should|can|will|needs|keeps|just|too|about|of|if|got|a|the|my|securely|over|through|during|into)\b|[^\w\s]")
+_SKIPPED = re.compile(
+    r"(?:(?:new|old|own|favorite|trusty|beloved|current|first|second|other|brand new|brand-new|good|entire|whole) )+"
+)
+_AFTER_THING = re.compile(
+    r"$|\s*[,.!?;:)(…—–-]|'s\b|\s(?:and|or|but|so|for|to|in|on|at|with|from|is|was|has|had|are|were|that|which|who|i|by|as|because|since|when|while|while|lately|now|again|today|yesterday|last|this|after|before|every|down|up|out|off|around|than|like|would|could|should|can|will|needs|keeps|just|too|about|of|if|got|a|the|my|securely|over|through|during|into)\b|[^\w\s]"
+)
 
 
 def _is_compound(text: str, end: int) -> bool:
@@ -220,6 +296,9 @@ def _aged_person(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`Carla, who's 81`: somebody with a name that is written large."""
     named = read_name(place.view, match.start("name"), most=1)
     if named is None or not place.view.is_capital(match.start("name")) or named.end != match.end("name"):
+        return
+    before = place.view.text[: match.start("name")]
+    if is_known_place(named.value) or before.endswith(("i'm ", "i am ", "name is ", "it's ", "in ", "from ", "at ")):
         return
     place.talk.names.setdefault(named.value.casefold(), "acquaintance")
     if match.groupdict().get("job"):
@@ -264,8 +343,9 @@ PASSING: tuple[Rule, ...] = (
     make_rule("relation", rf"\b(?:my|our) (?:{KIN}|{KINS})\b(?!-)", _relative, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("relation", rf"(?<![\w'])(?P<name>[a-z][a-z'-]+(?: [a-z][a-z'-]+)?), (?:who(?:'s| is) )?(?:my|our) (?:{KIN})\b(?=,| who|$|\)| and| from)", _named_first, 0.85, may_ask=True, may_doubt=True),
     make_rule("relationship", rf"\b(?:my|our) (?P<kin>{'|'.join(sorted(SPOUSES, key=len, reverse=True))})\b(?!-)", _spouse, 0.85, may_ask=True, may_doubt=True, negates=True),
-    make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?![\w-])(?=$|[,.!?;:)(—–]|'s\b| -| (?:is|was|has|had|and|or|to|for|from|in|on|at|with|who|that|loves?|likes?|just|got|are|were|sleeps|keeps|will|can|does|doesn't|out|while|when|but|so|named|called|too|because|since|as|needs|hates|every|a|the|up|down|around|after|lately|always|often|usually|runs|jumps|barks|also|gets|seems|eats|plays|recently|would|i)\b| (?=[a-z]+(?:$|[,.!?]| (?:is|was|has|and|loves|who))))", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
+    make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?P<many>s)?(?![\w-])", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("owns", r"\bmy ", _possession, 0.8, may_ask=True, may_doubt=True, negates=True),
+    make_rule("owns", r"\b(?:the|some|these|a|an|this|those) (?=(?:[\w'-]+ ){1,5}(?:that )?i (?:just |recently |already |finally )?(?:bought|got|own|have|wear|wore|ordered|purchased|picked up|use)\b)", _possession, 0.8, may_ask=True, may_doubt=True),
     make_rule("employer", r"\bmy (?:new |old |current )?(?:boss|manager|job|work|colleagues?|coworkers?|co-workers?|team|role|position|internship|shift|desk|office)(?: here)? (?:at|with) ", _employer_of, 0.85, may_ask=True),
     make_rule("job", rf"\b(?:my (?:job|work|role|career|position)|i work|i'm working|i've been working) as (?:a|an|the) (?P<value>{JOBS})\b", _job_of, 0.85, may_ask=True),
     make_rule("job", rf"(?<!work )(?<!working )(?<!serve )(?<!see )(?<!seen )(?<!him )(?<!her )(?<!such )(?:\bbeing|\bas) (?:a|an) (?P<value>(?!guide\b|model\b|server\b|principal\b|cook\b|coach\b|judge\b){JOBS})(?=,| (?:i\b|my\b|in\b|at\b|myself|i'm|i've|with\b)|$)", _job_of, 0.8, may_ask=True),

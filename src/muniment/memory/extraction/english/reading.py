@@ -1,5 +1,7 @@
 """What rules are made of: the verbs around a value, and functions that read a value out of a match."""
 
+# ruff: noqa: E501 - a table of words reads best with one to a line
+
 from __future__ import annotations
 
 import re

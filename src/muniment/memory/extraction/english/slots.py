@@ -19,7 +19,9 @@ __all__ = ["Slot", "read_doing", "read_firm", "read_name", "read_names", "read_p
 
 PLACE_CHARS_MAX = 60
 _WORD = re.compile(r"\"?[^\W_](?:[\w'&+#./-]*[\w+#])?\"?")
-_JOINT = re.compile(r"(?:,? (?:and|or|as well as)(?: also)?|,? (?:especially|particularly|mainly|mostly|including|such as)|,|/) ?(?=[\w\"])")
+_JOINT = re.compile(
+    r"(?:,? (?:and|or|as well as)(?: also)?|,? (?:especially|particularly|mainly|mostly|including|such as)|,|/) ?(?=[\w\"])"
+)
 _LINKS = frozenset(("of", "the", "de", "da", "del", "la", "le", "van", "von", "der", "bin", "al", "and", "for", "in"))
 
 
@@ -207,9 +209,49 @@ _STOPS = frozenset(_CLAUSES.words("value ends"))
 _CUT = frozenset(_CLAUSES.words("cut objects"))
 _DOING_STOPS = frozenset(_CLAUSES.words("doing ends"))
 _OPENS = frozenset(_CLAUSES.words("opens"))
-_DEICTIC = frozenset(("this", "that", "these", "those", "it", "you", "your", "him", "them", "yours", "u", "you've", "you're", "you'd", "you'll"))
-_OF = frozenset(("challenge", "thrill", "feeling", "smell", "taste", "freedom", "flexibility", "independence", "sense", "energy", "peace", "beauty", "works", "music", "art", "history", "simplicity"))
-_TRAILING = re.compile(r"(?: (?:a lot|so much|very much|in general|from time to time|for|with|in|on|at|during|to|of|such|like|and|by|from|about|over|the|a|all|as well|more than anything))+$")
+_DEICTIC = frozenset(
+    (
+        "this",
+        "that",
+        "these",
+        "those",
+        "it",
+        "you",
+        "your",
+        "him",
+        "them",
+        "yours",
+        "u",
+        "you've",
+        "you're",
+        "you'd",
+        "you'll",
+    )
+)
+_OF = frozenset(
+    (
+        "challenge",
+        "thrill",
+        "feeling",
+        "smell",
+        "taste",
+        "freedom",
+        "flexibility",
+        "independence",
+        "sense",
+        "energy",
+        "peace",
+        "beauty",
+        "works",
+        "music",
+        "art",
+        "history",
+        "simplicity",
+    )
+)
+_TRAILING = re.compile(
+    r"(?: (?:a lot|so much|very much|in general|from time to time|for|with|in|on|at|during|to|of|such|like|and|by|from|about|over|the|a|all|as well|more than anything))+$"
+)
 
 
 def _phrase(view: View, at: int, stops: Container[str], most: int, *, may_lack: bool = False) -> tuple[int, int] | None:
@@ -217,7 +259,9 @@ def _phrase(view: View, at: int, stops: Container[str], most: int, *, may_lack: 
     end, count = at, 0
     for match in _words(view, at):
         word = match[0].strip('"')
-        is_within = word in ("my", "our", "your", "his", "her", "their", "that", "this", "me") and count > 0 and not may_lack
+        is_within = (
+            word in ("my", "our", "your", "his", "her", "their", "that", "this", "me") and count > 0 and not may_lack
+        )
         if word in stops and not (word == "my" and count):
             if count and word in _CUT and not may_lack and not (is_within and word == "her"):
                 return None
@@ -260,7 +304,9 @@ def _had_and(text: str, start: int, end: int) -> bool:
     return " and " in text[start:end] or " or " in text[start:end]
 
 
-_ARTICLES = re.compile(r"(?:lots of|a lot of|all kinds of|all sorts of|all things|a mix of|a bit of|a|an|some|any|both|all) (?=\w)")
+_ARTICLES = re.compile(
+    r"(?:lots of|a lot of|all kinds of|all sorts of|all things|a mix of|a bit of|a|an|some|any|both|all) (?=\w)"
+)
 
 
 def _opens_clause(text: str, at: int) -> bool:
@@ -282,7 +328,9 @@ def _is_thing(view: View, start: int, end: int, *, is_first: bool) -> bool:
     is_titled = '"' in view.text[start:end]
     if not words or not words[0]:
         return False
-    if words[0] in NO_LIKES and not (words[0] in ("hearing", "getting", "being", "knowing") and len(words) > 2 and not is_titled):
+    if words[0] in NO_LIKES and not (
+        words[0] in ("hearing", "getting", "being", "knowing") and len(words) > 2 and not is_titled
+    ):
         return False
     if len(words) == 1 and (words[0] in VAGUE or len(words[0]) < 2 or words[0].isdigit()):
         return False

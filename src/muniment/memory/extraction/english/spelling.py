@@ -14,7 +14,7 @@ __all__ = ["view_english"]
 _LIST = WordList(__package__, "spelling.txt")
 _PART = re.compile(r"[^\W_]+(?:['’‘/-][^\W_]+)*|\s+|[^\w\s]|_")
 _LONG = re.compile(r"(.)\1{2,}")
-_MARKS = str.maketrans("’‘`´“”„«»", "''''\"\"\"\"\"")
+_MARKS = str.maketrans("’‘`´“”„«»", '\'\'\'\'"""""')
 _MENDED_MIN = 6
 """Letters of a word that may be a slip: shorter ones are too near to other words."""
 

@@ -46,7 +46,7 @@ _OPENING = re.compile(
     r"(?:just |recently |finally |currently |still |also |really |absolutely |been |always |originally |usually |mostly |only |now |busy )*"
     r"(?:live|living|based|moved|relocated|love|loving|hate|enjoy|prefer|work|working|study|studying|majoring|graduated|allergic|"
     r"married|divorced|engaged|born|was born|from|got|have|had|started|adopted|own|play|playing|speak|can't stand|don't (?:like|eat|drink)|diagnosed|grew up|raised|into|"
-    r"trying|hoping|training|learning|aiming|saving|doing|volunteering|attended|collect|teach|favorite|allergies|no|busy|running|joined|gave up|quit)(?=[\s:])"
+    r"trying|hoping|training|learning|aiming|saving|doing|volunteering|attended|collect|teach|favorite|allergies|no|busy|running|joined|gave up|quit)(?=[\s:]|$)"
 )
 """A sentence may begin so with nobody named: it is the speaker who does."""
 _WORD = re.compile(r"[\w\d]")

@@ -11,7 +11,7 @@ from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, group, make_rule, things, told
 from muniment.memory.extraction.english.slots import Slot, is_pastime, read_doing, read_things
 from muniment.memory.extraction.english.words import DOINGS, GAMES, INSTRUMENTS, NO_FAVORITES, PASTIME, PASTIMES, VAGUE
-from muniment.memory.extraction.grammar import Place, Rule, Told
+from muniment.memory.extraction.grammar import USER, Place, Rule, Told
 
 __all__ = ["PASSING", "RULES"]
 
@@ -25,7 +25,7 @@ def _likes(match: re.Match[str], place: Place) -> Iterator[Told]:
     found = read_things(place.view, match.end())
     for each in found:
         tail = place.view.text[each.end : each.end + 4]
-        if tail == " too" and not (is_pastime(each.value.lower()) or each.value.split()[0].lower().endswith("ing")):
+        if tail == " too" and not (is_pastime(each.value.lower()) or found[0].value.split()[0].lower().endswith("ing")):
             return
     yield from (told(place, "likes", each.value, each) for each in found)
 
@@ -35,12 +35,17 @@ _ASKS = re.compile(r"(?:the|a|an|this|that|these|those|any|some|more|other|both|
 
 def _interest(match: re.Match[str], place: Place) -> Iterator[Told]:
     """An interest, not what is asked for just now: `interested in the early days of Airbnb`."""
-    is_strong = re.search(r"always|really|very|particularly|deeply|been", match[0]) is not None
-    if _ASKS.match(place.view.text, match.end()) and not is_strong:
+    is_strong = re.search(r"always|really|very|deeply|been", match[0]) is not None
+    is_asking = "learning" in match[0] or "hearing" in match[0] or _ASKS.match(place.view.text, match.end()) is not None
+    if is_asking and not is_strong:
         return
     for found in read_things(place.view, match.end()):
         first = place.view.text[found.start : found.end].split()[0]
-        if first.endswith("ing") and not is_pastime(place.view.text[found.start : found.end]) and first not in ("learning",):
+        if (
+            first.endswith("ing")
+            and not is_pastime(place.view.text[found.start : found.end])
+            and first not in ("learning",)
+        ):
             return
         yield told(place, "likes", found.value, found)
 
@@ -94,7 +99,35 @@ def _is_favorite(match: re.Match[str], place: Place) -> Iterator[Told]:
     yield told(place, attribute, place.view.verbatim(*span), span)
 
 
-_DEGREES = frozenset(("huge", "big", "massive", "real", "total", "good", "great", "true", "people", "nice", "bad", "morning", "night", "different", "private", "busy", "kind", "new", "happy", "strong", "young", "old", "creative", "sensitive", "introverted"))
+_DEGREES = frozenset(
+    (
+        "huge",
+        "big",
+        "massive",
+        "real",
+        "total",
+        "good",
+        "great",
+        "true",
+        "people",
+        "nice",
+        "bad",
+        "morning",
+        "night",
+        "different",
+        "private",
+        "busy",
+        "kind",
+        "new",
+        "happy",
+        "strong",
+        "young",
+        "old",
+        "creative",
+        "sensitive",
+        "introverted",
+    )
+)
 
 
 def _fan(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -114,7 +147,29 @@ _NO_HABIT = frozenset(_WORDS.words("not lasting"))
 _PAST = frozenset(_WORDS.words("past"))
 
 
-_NO_TRIES = frozenset(("be", "get", "find", "understand", "figure", "make", "see", "avoid", "do", "think", "remember", "explain", "not", "solve", "decide", "keep", "focus", "stay", "limit"))
+_NO_TRIES = frozenset(
+    (
+        "be",
+        "get",
+        "find",
+        "understand",
+        "figure",
+        "make",
+        "see",
+        "avoid",
+        "do",
+        "think",
+        "remember",
+        "explain",
+        "not",
+        "solve",
+        "decide",
+        "keep",
+        "focus",
+        "stay",
+        "limit",
+    )
+)
 
 
 def _tries(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -126,7 +181,7 @@ def _tries(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _habit_any(match: re.Match[str], place: Place) -> Iterator[Told]:
     found = read_doing(place.view, match.start("verb"), 12)
-    if found is not None and not _PASSES.intersection(found.value.lower().split()):
+    if found is not None and not _MEDICAL.search(found.value.lower()) and not _PASSES.intersection(found.value.lower().split()):
         yield told(place, "habit", found.value, found)
 
 
@@ -142,7 +197,7 @@ def _helps(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`Painting helps me relax`."""
     span = match.span("value")
     words = match["value"].split()
-    if {"sounds", "looks", "it", "has", "is", "was", "you", "your", "this", "that", "me", "seems"}.intersection(words):
+    if {"sounds", "looks", "can", "must", "be", "it", "has", "is", "was", "you", "your", "this", "that", "me", "seems"}.intersection(words):
         return
     if words[0].endswith("ing") or match["value"] in PASTIMES or words[-1] in PASTIMES:
         yield Told("user.likes", place.view.verbatim(*span), *span)
@@ -156,7 +211,12 @@ def _habit(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield told(place, "habit", found.value, found)
 
 
-_PASSES = frozenset(("it", "this", "that", "you", "your", "today", "tomorrow", "tonight", "yesterday", "them", "these", "those"))
+_PASSES = frozenset(
+    ("it", "this", "that", "you", "your", "today", "tomorrow", "tonight", "yesterday", "them", "these", "those")
+)
+
+
+_MEDICAL = re.compile(r"\b(?:supplements?|statin|vitamins?|multivitamin|medications?|pills?|mg|dose|metformin|insulin|probiotics)\b")
 
 
 def _is_routine(found: Slot) -> bool:
@@ -184,6 +244,9 @@ def _regular(match: re.Match[str], place: Place) -> Iterator[Told]:
     first = text[found.start : found.end].split()[0]
     if first in _NO_HABIT or first.endswith("ed") or first in _PAST or not _is_routine(found):
         return
+    is_theirs = place.subject.owner != USER
+    if (is_theirs and not first.endswith("s")) or _MEDICAL.search(found.value.lower()):
+        return
     yield told(place, "habit", found.value, found)
 
 
@@ -208,20 +271,22 @@ def _passing_favorite(match: re.Match[str], place: Place) -> Iterator[Told]:
 _THINGY = r"(?P<value>(?:[a-z][\w'-]*)(?: [\w'&-]+){0,5}?)"
 
 RULES: tuple[Rule, ...] = (
-    make_rule("favorite", r"\s?(?:all[- ]time |absolute |personal |very |current )?favorites?(?: (?P<noun>(?!is\b|are\b|its\b|has\b|would\b)[a-z]+(?: (?!is\b|are\b|was\b|has\b|to\b|of\b|in\b)[a-z]+)?))?(?: (?:of all time|to [a-z ]{3,20}?|in [a-z ]{3,20}?))?(?: is| are|\s?:| has to be| would be| would have to be| was always| has always been) (?:definitely |probably |always |called |the )?", _favorite, 0.9, is_owned=True, may_doubt=True, leaves_out="opening"),
+    make_rule("favorite", r"\s?(?:all[- ]time |absolute |personal |very |current |other |new |second )?favorites?(?: (?P<noun>(?!is\b|are\b|its\b|has\b|would\b)[a-z]+(?: (?!is\b|are\b|was\b|has\b|to\b|of\b|in\b)[a-z]+)?))?(?: (?:of all time|to [a-z ]{3,20}?|in [a-z ]{3,20}?))?(?: is| are|\s?:| has to be| would be| would have to be| was always| has always been) (?:definitely |probably |always |called |the )?", _favorite, 0.9, is_owned=True, may_doubt=True, leaves_out="opening"),
     make_rule("dislikes", rf"{ADVERB} (?:don't|do not|can't|cannot|doesn't|does not|never|didn't)(?: really| particularly| even)? (?:like|enjoy|stand|care for|handle|liked) (?!to\b)", _dislikes, 0.85, negates=True, leaves_out="opening"),
     make_rule("dislikes", r"\s?(?:can't|cannot|don't|do not) (?:stand|like) ", _dislikes, 0.85, negates=True, leaves_out="opening"),
     make_rule("dislikes", rf"{ADVERB}\s?(?:hate|hates|dislike|dislikes|despise|detest|loathe) (?!to\b)", _dislikes, 0.85, leaves_out="opening"),
     make_rule("dislikes", rf"{BE} not(?: really| too much| much| exactly)?(?: of)? (?:a |an )?(?:big |huge )?(?:fan of|into|keen on|fond of) ", _dislikes, 0.85, negates=True),
     make_rule("dislikes", rf"{BE}{ADVERB} (?:scared|afraid|terrified) of ", _dislikes, 0.8),
     make_rule("likes", rf"{HAVE}{ADVERB}\s?(?:like|likes|love|loves|enjoy|enjoys|adore|adores|cherish|treasure|appreciate) (?:to )(?=[a-z])", _likes_to, 0.85, leaves_out="opening"),
-    make_rule("likes", rf"{HAVE}(?: been| always| do)?{ADVERB}\s?(?:like|likes|love|loves|enjoy|enjoys|adore|adores|cherish|loving|enjoying|fancy|dig) (?!to\b)", _likes, 0.85, leaves_out="opening"),
-    make_rule("likes", rf"(?:{BE}|{HAVE} been|{HAVE} become|{HAVE} gotten| got| was)?{ADVERB}\s?(?:a )?(?:huge |big |massive |avid |die-hard |diehard |lifelong |real |total |long-time |great )*(?:fan of|lover of|into|fond of|keen on|obsessed with|passionate about|addicted to|crazy about|enthusiastic about|hooked on|fascinated by|fascinated with|a sucker for) (?!to\b|you|your)", things("likes"), 0.85, leaves_out="opening"),
+    make_rule("likes", rf"{HAVE}(?: been| always| do| does)?{ADVERB}\s?(?:do )?(?:like|likes|love|loves|enjoy|enjoys|adore|adores|cherish|treasure|loving|enjoying|fancy|dig) (?!to\b)", _likes, 0.85, leaves_out="opening"),
+    make_rule("likes", rf"{BE}{ADVERB} (?:loving|enjoying) (?!to\b)", _likes, 0.85),
+    make_rule("likes", rf"(?:{BE}|{HAVE} been|{HAVE} become|{HAVE} gotten| got| was)?{ADVERB}\s?(?:a )?(?:huge |big |massive |avid |die-hard |diehard |lifelong |real |total |long-time |great )*(?:fan of|lover of|into|fond of|keen on|obsessed with|passionate about|addicted to|crazy about|enthusiastic about|hooked on|fascinated by|fascinated with|captivated by|a sucker for) (?!to\b|you|your)", things("likes"), 0.85, leaves_out="opening"),
     make_rule("likes", rf"(?:{BE}|{HAVE} been|{HAVE} become|{HAVE} gotten){ADVERB}\s?(?:always )?(?:very |really |quite |deeply |also |particularly |mostly )*(?:interested in|curious about|drawn to)(?: learning(?: more)? about| hearing(?: more)? about| reading about)? (?!it\b|to\b|you|your|\")", _interest, 0.8),
-    make_rule("likes", rf"(?:{BE})?{ADVERB}\s?an? (?:bit of a )?(?:huge |big |massive |avid |die-hard |diehard |lifelong |real |total |keen |amateur |passionate |serious )*(?P<value>[a-z]+(?: [a-z]+)?) (?:fan|lover|enthusiast|buff|nerd|geek|addict|aficionado|junkie|freak)(?=$|[,.!;)]| (?:and|but|so|too|myself|here))", _fan, 0.85, leaves_out="terse"),
+    make_rule("likes", rf"(?:{BE})?{ADVERB}\s?(?:all )?(?:an? )?(?:bit of an? )?(?:huge |big |massive |avid |die-hard |diehard |lifelong |real |total |keen |amateur |passionate |serious )*(?P<value>[a-z]+(?: [a-z]+)?) (?:fans?|lovers?|enthusiasts?|buffs?|nerds?|geeks?|addicts?|aficionados?|junkies?|freaks?)(?=$|[,.!;)]| (?:and|but|so|too|myself|here|when|since|because|as|who|which))", _fan, 0.85, leaves_out="terse"),
     make_rule("likes", rf"{ADVERB}\s?(?:prefer|prefers|favor) (?!to\b)", things("likes"), 0.85, leaves_out="opening"),
     make_rule("likes", rf"{ADVERB}\s?(?:prefer|prefers) to (?=[a-z])", _likes_to, 0.85),
     make_rule("likes", rf"(?:{HAVE} been|{HAVE}|{BE})?{ADVERB}\s?(?:play|plays|playing|played) (?:the |some |a lot of |a bit of )?(?P<value>(?:{INSTRUMENTS}|{GAMES})(?:(?:,| and|, and) (?:the )?(?:{INSTRUMENTS}|{GAMES}))*)\b(?! (?:yesterday|today|last))", _plays, 0.85, leaves_out="opening"),
+    make_rule("skill", rf"{BE}{ADVERB} (?:best|great|good|decent|skilled|experienced) (?:at|in) (?!it\b|that\b|this\b|you)", things("skill"), 0.8),
     make_rule("likes", rf"{ADVERB}\s?(?:collect|collects) (?!my\b|the\b)", things("likes"), 0.85),
     make_rule("likes", r" (?:main |other |biggest |current )?(?:hobby|hobbies|interests|interest|passion|passions|pastime|pastimes|pleasures?|guilty pleasure)(?:'s| is| are| include| includes|\s?:| lies? in) ", things("likes"), 0.9, is_owned=True),
     make_rule("likes", rf"{HAVE}(?:'ve)?(?: always)?(?: have| had| got) (?:a |an )?(?:strong |real |deep |huge |great |soft |big |growing )?(?:passion|love|interest|weakness|thing|fascination|obsession|soft spot)(?: for| in| with) ", things("likes"), 0.85),
@@ -240,8 +305,8 @@ RULES: tuple[Rule, ...] = (
 
 PASSING: tuple[Rule, ...] = (
     make_rule("favorite", rf"(?:^|(?<=, )|(?<=! )|(?<=\band )){_THINGY}(?:'s| is| are|, it's|, they're|, that's| it's)(?: also| definitely| still| probably| always| easily)? (?:my|one of my)(?: all[- ]time| absolute| personal)? favorites? (?P<noun>[a-z]+)(?=$|[,.!;)]| (?:and|but|so|ever|of|to|too|in))", _is_favorite, 0.85),
-    make_rule("likes", rf"(?:^|(?<=, )|(?<=! )|(?<=\band )){_THINGY}(?:'s| is| are|, it's| has been)(?: also| definitely| still| always| such)? (?:my|one of my|a|a real) (?:(?:biggest|main|new|favorite|true|great|real|big) )?(?:favorites?|passions?|hobby|hobbies|thing|jam|go-to|love|guilty pleasure|happy place|passion of mine|hobby of mine|favorite of mine)(?=$|[,.!;)]| (?:and|but|so|of mine|too|for))", _is_favorite, 0.8),
-    make_rule("likes", r"(?:^|, |\. |! )(?P<value>[a-z]+(?: [a-z'-]+){0,5}?)(?:'s| is| has|) ?(?:helps me|relaxes me|keeps me (?:sane|grounded|going|calm|fit|motivated)|makes me (?:happy|feel)|fascinates me|brings me (?:joy|peace)|gives me (?:a sense|joy|energy|peace)|(?:is |'s )?(?:so |very |really |super |always |definitely )*(?:therapeutic|relaxing|my passion|my escape|so much fun|always fun|my outlet)|(?:is |'s )?(?:such )?a (?:great|fun|good|perfect|wonderful|nice) (?:way|outlet) (?:to|for) (?:me |express|relax|unwind|de-?stress|clear|stay|get)|great for expressing|(?:has )?caught my (?:interest|eye))", _helps, 0.8),
+    make_rule("likes", rf"(?:^|(?<=, )|(?<=! )|(?<=\band )){_THINGY}(?:'s| is| are|, it's| has been)(?: also| definitely| still| always| such| mostly| really)? (?:my|one of my|a|a real) (?:(?:biggest|main|new|favorite|true|great|real|big) )?(?:favorites?|passions?|hobby|hobbies|thing|jam|go-to|love|guilty pleasure|happy place|passion of mine|hobby of mine|favorite of mine|(?:huge |big )?part of my life)(?=$|[,.!;)]| (?:and|but|so|of mine|too|for))", _is_favorite, 0.8),
+    make_rule("likes", r"(?:^|, |\. |! )(?P<value>[a-z]+(?: [a-z'-]+){0,5}?)(?:'s| is| has|) ?(?:helps me|relaxes me|keeps me (?:sane|grounded|going|calm|fit|motivated)|makes me (?:happy|feel)|fascinates me|brings me (?:joy|peace)|gives me (?:a sense|joy|energy|peace)|(?:is |'s )?(?:so |very |really |super |always |definitely )*(?:therapeutic|relaxing|my passion|my escape|so much fun|always fun|my outlet)|(?:is |'s )?(?:such )?a (?:great|fun|good|perfect|wonderful|nice) (?:way|outlet) (?:to|for) (?:me |express my|relax after|unwind after|de-?stress and clear my|clear my)|great for expressing|(?:has )?caught my (?:interest|eye))", _helps, 0.8),
     make_rule("likes", r"\bmy (?:own |new |newfound |big |biggest |deep |lifelong )*(?:love|passion|interest|obsession|preference|fascination|enthusiasm|weakness|appreciation)(?: of| for| in| with) (?!you|your|this|that|it)", _passing_things, 0.85, may_doubt=True),
     make_rule("favorite", r"\b(?:one of my|some of my|another(?: one)? of my)(?: all-time| absolute| personal)? favorites?(?: (?P<noun>(?!is\b|are\b|its\b|for\b|in\b|of\b)[a-z]+(?: (?!is\b|are\b|for\b|in\b|of\b|to\b)[a-z]+)?))?(?: (?:for|in|of|to) [a-z ]{3,30}?)?(?: is| are|:| its| it's| has to be| would be)(?: definitely| probably| called| also| always)? (?:the (?:amazing |classic )?)?(?=[a-z\"])", _passing_favorite, 0.85),
     make_rule("likes", r"\b(?:another|one|a)(?: [a-z]+)?(?: favorite)? (?:one |thing |place |spot |show |book |movie )?(?:i (?:really |also |absolutely )?(?:like|love|enjoy)|for me|of mine)(?: is| are|'s)(?: called| also)? (?=[a-z\"])", _passing_things, 0.8),
