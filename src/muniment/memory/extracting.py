@@ -15,15 +15,16 @@ from muniment.core.scope import Scope
 from muniment.core.text.times.when import resolve
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
+from muniment.memory.extraction.grammar import Correction, TakenBack
 from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
-from muniment.memory.extraction.taken_back import TakenBack, opposite_of
+from muniment.memory.extraction.taken_back import opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
 from muniment.memory.facts.records import StoredFact
-from muniment.memory.facts.rules import names_value
+from muniment.memory.facts.rules import is_many_valued, names_value
 from muniment.memory.patches import Writer, texts_of
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
@@ -91,17 +92,38 @@ def _by_entry(writer: Writer, entries: Iterable[LedgerEntry]) -> dict[str, list[
     voices = Speakers(writer)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
+    names = _people(writer) if said else {}
     for entry in sorted(said, key=lambda entry: entry.ts):
-        found[entry.id] = list(_read(writer, entry))
+        read = {each.candidate_id: each for each in _read(writer, entry, names)}
+        found[entry.id] = list(read.values())
     return {id_: found[id_] for id_ in dict.fromkeys(entry.id for entry in said)}
 
 
-def _read(writer: Writer, entry: LedgerEntry) -> Iterator[Candidate]:
+def _people(writer: Writer) -> dict[str, str]:
+    """The names of the user's people, in small letters, and what each is to them: `kim` → `partner`."""
+    facts = writer.ctx.engine.read(
+        writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope)]
+    )
+    found: dict[str, str] = {}
+    for fact in facts:
+        kin = fact.key.removeprefix("user.")
+        is_name = kin in patterns.KIN and fact.status == "active" and isinstance(fact.value, str)
+        if is_name and fact.scope_level == "user":
+            found[str(fact.value).casefold()] = kin
+    return found
+
+
+def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator[Candidate]:
     text = writer.ctx.engine.read(
         writer.scope.tenant_id,
         lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
     )
-    said = patterns.propose(text, entry.role, entry.ts)
+    said = patterns.propose(text, entry.role, entry.ts, names)
+    names |= {
+        str(each.value).casefold(): kin for each in said if (kin := each.key.removeprefix("user.")) in patterns.KIN
+    }
+    for correction in patterns.corrections(text, entry.role):
+        yield from _put_right(writer, correction, entry)
     taken_back = patterns.take_back(text, entry.role)
     taken_back += [back for each in said if (back := opposite_of(each)) is not None]
     if entry.role == "user" and may_end(text):
@@ -122,6 +144,43 @@ def _proposed(proposal: Proposal, event_id: str) -> Proposed:
         confidence=proposal.confidence,
     )
     return Proposed(request, BY_PATTERNS, proposal.why, must_quote=False)
+
+
+# -- what is put right --------------------------------------------------------------------------------
+
+
+def _put_right(writer: Writer, correction: Correction, entry: LedgerEntry) -> Iterator[Candidate]:
+    """What was said before in the session, with other words: the old value ends, the new one stands."""
+
+    def standing(reader: Reader) -> list[StoredFact]:
+        facts = [each.fact for each in read_facts(reader, writer.scope)]
+        facts = [fact for fact in facts if fact.status == "active" and fact.scope_level == "user"]
+        meant = [fact for fact in facts if isinstance(fact.value, str) and correction.put_right(fact.value) is not None]
+        return [fact for fact in meant if _is_of_session(reader, fact, entry)]
+
+    for fact in writer.ctx.engine.read(writer.scope.tenant_id, standing):
+        why, said = "corrected in the same session", str(fact.value)
+        back = TakenBack(fact.key, said, correction.quote, why)
+        if is_many_valued(fact.key, writer.ctx.policy.memory.facts):
+            yield propose(writer, _ending(back, fact.value, entry))
+        proposal = Proposal(
+            key=fact.key,
+            value=correction.put_right(said),
+            quote=correction.quote,
+            confidence=back.confidence,
+            why=why,
+        )
+        yield propose(writer, _proposed(proposal, entry.id))
+
+
+def _is_of_session(reader: Reader, fact: StoredFact, entry: LedgerEntry) -> bool:
+    """Was it said in this session, before these words?"""
+    sources = tuple(sorted({id_ for assertion in fact.assertions for id_ in assertion.sources}))
+    rows = select(reader, ENTRIES, (("id", "in", sources),), order=("id",))
+    told = [entry_of_row(entry.scope.tenant_id, row) for row in rows]
+    return any(
+        each.scope.session_id == entry.scope.session_id and each.ts <= entry.ts for each in told if each.id != entry.id
+    )
 
 
 # -- what is taken back -------------------------------------------------------------------------------

@@ -61,6 +61,19 @@ class FactPolicy(Record):  # MP-06, MP-09
         "*.nephew",
         "*.niece",
         "*.roommate",
+        "*.neighbor",
+        "*.teammate",
+        "*.classmate",
+        "*.parents",
+        "*.children",
+        "*.health",
+        "*.medication",
+        "*.owns",
+        "*.goal",
+        "*.habit",
+        "*.schedule",
+        "*.study",
+        "*.companion",
     )
     """Keys that may have several active values at once."""
     preferences: Items[KeyPattern] = (

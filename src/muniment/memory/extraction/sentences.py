@@ -1,4 +1,4 @@
-"""Texts as clauses that stand on their own, with their places; what is quoted, coded or too long is left out."""
+"""Texts as sentences that stand on their own, with their places; what is coded, cited or too long is left out."""
 
 from __future__ import annotations
 
@@ -9,23 +9,29 @@ from typing import NamedTuple
 __all__ = ["Sentence", "sentences"]
 
 TEXT_CHARS_MAX = 50_000
-SENTENCE_CHARS_MAX = 300
+SENTENCE_CHARS_MAX = 600
 """Longer runs are lists, pasted text and the like: nobody's plain word."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[ \t]{0,8}(?:>|\|).*$", re.MULTILINE)
-_ABBREVIATION = re.compile(r"\b(?:St|Mt|Ft|Mr|Mrs|Ms|Dr|Jr|Sr|vs|etc|No|[A-Z])\.\Z")
+_CAPTION = re.compile(r"\[[^\[\]\n]{0,400}\]")
+"""What stands in brackets is not said: a caption, a mark of what was left out."""
+_CITED_LINE = re.compile(r"^[ \t]{0,8}(?:>|\|).*$", re.MULTILINE)
+_ABBREVIATION = re.compile(r"\b(?:St|Mt|Ft|Mr|Mrs|Ms|Dr|Jr|Sr|vs|etc|No|approx|e\.g|i\.e|[A-Z])\.\Z")
 _END = re.compile(r"[.!?]+(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
 _MARKS = re.compile("[\"“”„«»「」『』《》]|(?<!\\w)['‘]|['’](?!\\w)")
 
 
 class Sentence(NamedTuple):
-    """A sentence: its text without the end mark, and the mark."""
+    """A sentence: its text without the end mark, the mark, and where it stands in its message."""
 
     text: str
     end: str
     is_first: bool = False
     """Nothing was said before it in its message."""
+    start: int = 0
+    """Where its text begins in the message, in characters."""
+    paragraph: int = 0
+    """How many empty lines stand before it."""
 
     @property
     def is_question(self) -> bool:
@@ -38,16 +44,17 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a text, in order; code and quoted lines are not among them."""
-    plain = _QUOTED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX]))
-    start, is_first = 0, True
+    """The sentences of a text, in order; code and cited lines are not among them."""
+    plain = _CAPTION.sub(_blank, _CITED_LINE.sub(_blank, _FENCE.sub(_blank, text[:TEXT_CHARS_MAX])))
+    start, is_first, paragraph = 0, True, 0
     for match in _END.finditer(plain):
-        if match[0] == "." and _ABBREVIATION.search(plain[max(0, match.start() - 6) : match.end()]):
+        if match[0] == "." and _ABBREVIATION.search(plain[max(0, match.start() - 8) : match.end()]):
             continue
-        yield from _sentence(plain[start : match.start()], match[0], is_first=is_first)
+        yield from _sentence(plain, start, match.start(), match[0], is_first=is_first, paragraph=paragraph)
         is_first = is_first and not plain[start : match.start()].strip()
+        paragraph += match[0].count("\n") > 1
         start = match.end()
-    yield from _sentence(plain[start:], "", is_first=is_first)
+    yield from _sentence(plain, start, len(plain), "", is_first=is_first, paragraph=paragraph)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -55,7 +62,9 @@ def _blank(match: re.Match[str]) -> str:
     return "\n" * len(match[0])
 
 
-def _sentence(text: str, end: str, *, is_first: bool) -> Iterator[Sentence]:
+def _sentence(plain: str, start: int, stop: int, end: str, *, is_first: bool, paragraph: int) -> Iterator[Sentence]:
+    text = plain[start:stop]
+    at = start + len(text) - len(text.lstrip())
     text = text.strip()
     if text and len(text) <= SENTENCE_CHARS_MAX:
-        yield Sentence(text, end, is_first)
+        yield Sentence(text, end, is_first, at, paragraph)

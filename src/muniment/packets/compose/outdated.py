@@ -37,6 +37,8 @@ _ENDING = lazy_pattern(
 """Words that end what they name."""
 _ALL = ""
 """The words of what is outdated however much of it is shown."""
+_NOT_USERS = frozenset(("person", "pet", "trip", "thing"))
+"""Keys that begin so, and have three parts, tell of somebody or something else: `person.kim.employer`."""
 _KIN = lazy_pattern(f"(?i){KIN}")
 _ASPECTS = {
     "home": "city town location residence home village address lives live living",
@@ -70,6 +72,10 @@ class _Aspects(NamedTuple):
 def aspects_of(key: str) -> _Aspects:
     """`user.city` is about a home, `user.favorite.city` about a favourite, `user.sister.city` about a sister's home."""
     words = [word.casefold() for word in _WORD.findall(key.replace("_", " "))]
+    first, _, rest = key.casefold().partition(".")
+    if first in _NOT_USERS and "." in rest:
+        of = aspects_of(rest.rpartition(".")[2])
+        return _Aspects(of.of, frozenset((rest.partition(".")[0].replace("_", " "),) if first == "person" else ("\0",)))
     for at, word in enumerate(words):
         if word in ("favorite", "favourite"):
             return _Aspects(frozenset((f"favorite.{'_'.join(words[at + 1 :])}",)), frozenset())
@@ -211,7 +217,7 @@ class Superseded:
         whose, _, key = each.key.rpartition(".")
         if key.startswith("favorite") or whose == "favorite":
             whose, key = "", each.key
-        if whose not in (about.whose or {""}):
+        if whose.casefold() not in (about.whose or {""}):
             return False
         keys = _WHOLE_ATTRIBUTES.get(key, frozenset((key,))) | {key}
         is_elsewhere = bool(value) and not is_inside and value <= value_words(self._text(source))

@@ -101,6 +101,8 @@ _END_TRIGGERS = frozenset("give quit stop longer".split())
 _HANGUL = lazy_pattern("[\uac00-\ud7a3]")  # its subject is often left out
 _USERS = frozenset(("user", "me", "my", "self", "profile", "person", "personal"))
 """What the keys of facts about the user begin with."""
+_OTHERS = frozenset(("person", "pet", "trip", "thing"))
+"""What the keys of facts about somebody or something else begin with, where they have three parts."""
 _KEY_WORD = lazy_pattern(r"[^\W_]+")
 _SENTENCE = lazy_pattern(r"[.!?;。！？\n]")
 _SUBJECT = lazy_pattern(
@@ -349,6 +351,7 @@ def key_attributes(key: str) -> list[str]:
         return []
     subjects = [_SUBJECT.fullmatch(word) for word in words]
     has_kin = any(subject is not None and subject["kin"] is not None for subject in subjects)
-    is_users = words[0] in _USERS or "." not in key or any(words[0] in each.words for each in found)
+    is_others = words[0] in _OTHERS and key.count(".") > 1
+    is_users = not is_others and (words[0] in _USERS or "." not in key or any(words[0] in each.words for each in found))
     whose = own if is_users and not has_kin else other
     return [whose(each.name) for each in found]

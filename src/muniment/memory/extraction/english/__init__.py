@@ -1,0 +1,6 @@
+"""English as a grammar: its spelling in chats, its clauses and guards, whom they speak of, and the rules.
+
+Read `spelling`, `clauses`, `subjects`, `slots`, then the rules (`life`, `tastes`, `people`, `aims`, `fragments`), what
+takes back (`endings`) and what puts right (`corrections`), and `grammar`, which puts them together. Word lists stand in
+`data`.
+"""

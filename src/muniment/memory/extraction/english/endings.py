@@ -1,0 +1,86 @@
+"""What somebody says no longer holds of them: `i dont live in rome anymore`, `quit my job at Acme`."""
+
+# ruff: noqa: E501 - a table of patterns reads best with one to a line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from muniment.memory.extraction.english.reading import make_rule
+from muniment.memory.extraction.english.slots import read_firm, read_place, read_things
+from muniment.memory.extraction.english.words import DIETS, FOODS, JOBS
+from muniment.memory.extraction.grammar import Place, Reader, Rule, Told
+
+__all__ = ["ENDINGS"]
+
+_NOT = r" (?:don't|do not|no longer)"
+_AM_NOT = r"(?:'m| am) (?:not|no longer)"
+_HAVE = r"(?:'ve| have)?(?: just| recently| finally)*"
+_LEFT = rf"{_HAVE} (?:quit|left|resigned from|lost)"
+_STOP = r"(?=$|[,.!;)]| (?:any ?more|any longer|now|after all|and|but|so|because|since|last|this|yesterday|today|recently|in|two|three|a)\b)"
+
+
+def _where(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = read_place(place.view, match.end())
+    if found is not None:
+        yield Told("user.location", found.value, found.start, found.end)
+
+
+def _firm(match: re.Match[str], place: Place) -> Iterator[Told]:
+    found = read_firm(place.view, match.end())
+    if found is not None:
+        yield Told("user.employer", found.value, found.start, found.end)
+
+
+def _left(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`I quit my job`: whichever it was, unless it is named."""
+    joint = re.compile(r" (?:at|with|from|by)(?: my job at)? ").match(place.view.text, match.end())
+    found = read_firm(place.view, joint.end()) if joint is not None else None
+    if found is not None:
+        yield Told("user.employer", found.value, found.start, found.end)
+    elif re.compile(_STOP).match(place.view.text, match.end()):
+        yield Told("user.employer", None, match.start(), match.end())
+
+
+def _what(key: str) -> Reader:
+    def read(match: re.Match[str], place: Place) -> Iterator[Told]:
+        span = match.span("value")
+        yield Told(key, place.view.verbatim(*span), *span)
+
+    return read
+
+
+def _no_more(key: str) -> Reader:
+    """What stands behind the pattern, with a word behind it that says no more."""
+
+    def read(match: re.Match[str], place: Place) -> Iterator[Told]:
+        for found in read_things(place.view, match.end()):
+            is_over = "longer" in match[0] or re.compile(r" any ?more\b| any longer\b").match(
+                place.view.text, found.end
+            )
+            if is_over:
+                yield Told(key, found.value, found.start, found.end)
+
+    return read
+
+
+ENDINGS: tuple[Rule, ...] = (
+    make_rule("no longer lives in", rf"{_NOT} (?:actually )?live in ", _where),
+    make_rule("no longer lives in", rf"{_AM_NOT} (?:living|based) in ", _where),
+    make_rule("moved away from", rf"{_HAVE} moved (?:away from|out of) ", _where),
+    make_rule("no longer works for", rf"{_NOT} work (?:at|for) ", _firm),
+    make_rule("left a job", rf"{_LEFT} my (?:job|position|role|post)\b", _left),
+    make_rule("left a job", rf"{_HAVE} (?:quit|resigned from|retired from) (?=[a-z])", _firm),
+    make_rule("left a job", r"(?: was| got|'ve been| have been)(?: just)? (?:laid off|fired|let go)(?! up)\b", _left),
+    make_rule("no longer eats so", rf"{_AM_NOT} (?:a |an )?(?:strict )?(?P<value>{DIETS})\b(?! (?:enough|yet))", _what("user.diet")),
+    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up) being (?:a |an )?(?P<value>{DIETS})\b", _what("user.diet")),
+    make_rule("eats again", rf" (?:eat|am eating|'m eating) (?P<value>{FOODS}) again\b", _what("user.avoids")),
+    make_rule("no allergy", rf"{_AM_NOT} (?:actually |really )?allergic to (?P<value>[a-z]+(?: [a-z]+)?){_STOP}", _what("user.allergy")),
+    make_rule("no allergy", r" (?:don't|do not|no longer) have (?:a|an|my) (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _what("user.allergy")),
+    make_rule("no allergy", rf"{_HAVE} outgrew my (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _what("user.allergy")),
+    make_rule("no longer likes", rf"{_NOT}(?: really)? (?:like|love|enjoy) ", _no_more("user.likes")),
+    make_rule("no longer dislikes", rf"{_NOT} (?:hate|dislike) ", _no_more("user.dislikes")),
+    make_rule("no longer works as", rf"{_AM_NOT} (?:a|an) (?P<value>{JOBS})(?: any ?more| any longer)?{_STOP}", _what("user.job")),
+    make_rule("no longer works as", rf"{_NOT} work as (?:a|an) (?P<value>{JOBS})\b", _what("user.job")),
+)  # fmt: skip
