@@ -131,6 +131,10 @@ def _pet(match: re.Match[str], place: Place) -> Iterator[Told]:
         if after is not None
         else None
     )
+    if match["many"] and after is not None:
+        for each in read_names(view, after.end()):
+            yield Told("user.pet", each.value, each.start, each.end)
+        named = None
     if named is not None and _GIVING.search(view.text[: match.start()]) is None:
         key = f"user.{kind}" if kind in ("dog", "cat") else "user.pet"
         place.talk.last = f"pet.{named.value.casefold()}"
@@ -339,7 +343,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("relation", rf"\b(?:my|our) (?:{KIN}|{KINS})\b(?!-)", _relative, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("relation", rf"(?<![\w'])(?P<name>[a-z][a-z'-]+(?: [a-z][a-z'-]+)?), (?:who(?:'s| is) )?(?:my|our) (?:{KIN})\b(?=,| who|$|\)| and| from)", _named_first, 0.85, may_ask=True, may_doubt=True),
     make_rule("relationship", rf"\b(?:my|our) (?P<kin>{'|'.join(sorted(SPOUSES, key=len, reverse=True))})\b(?!-)", _spouse, 0.85, may_ask=True, may_doubt=True, negates=True),
-    make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?![\w-])", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
+    make_rule("pet", rf"\b(?:my|our) (?:(?!friend's\b|dream\b|neighbor's\b|sister's\b|brother's\b|favorite\b|spirit\b|first\b|old\b)[a-z-]+ ){{0,2}}?(?P<animal>{ANIMALS})(?P<many>s)?(?![\w-])", _pet, 0.85, may_ask=True, may_doubt=True, negates=True),
     make_rule("owns", r"\bmy ", _possession, 0.8, may_ask=True, may_doubt=True, negates=True),
     make_rule("owns", r"\b(?:the|some|these|a|an|this|those) (?=(?:[\w'-]+ ){1,5}(?:that )?i (?:just |recently |already |finally )?(?:bought|got|own|have|wear|wore|ordered|purchased|picked up|use)\b)", _possession, 0.8, may_ask=True, may_doubt=True),
     make_rule("employer", r"\bmy (?:new |old |current )?(?:boss|manager|job|work|colleagues?|coworkers?|co-workers?|team|role|position|internship|shift|desk|office)(?: here)? (?:at|with) ", _employer_of, 0.85, may_ask=True),
