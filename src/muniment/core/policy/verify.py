@@ -17,51 +17,51 @@ Positive = Annotated[Integer, Field(ge=1)]
 class DoubtWeights(Record):
     """What each kind of doubt takes off, in log-odds of being supported."""
 
-    number_absent: Weight = 1.101
+    number_absent: Weight = 0.8664
     """A number that the source does not have."""
-    unit_changed: Weight = 1.0
+    unit_changed: Weight = 1.0333
     """A number with another unit."""
-    number_elsewhere: Weight = 0.731
+    number_elsewhere: Weight = 0.05
     """A number that the source has for something else."""
-    date_absent: Weight = 0.92
+    date_absent: Weight = 0.5728
     """A date that the source does not have."""
-    name_absent: Weight = 0.56
+    name_absent: Weight = 0.328
     """A name that the source does not have."""
-    name_elsewhere: Weight = 1.171
+    name_elsewhere: Weight = 1.2143
     """A name that the source has in another place."""
-    negation_added: Weight = 0.66
+    negation_added: Weight = 0.1829
     """A denial that the source does not make."""
-    negation_dropped: Weight = 1.025
+    negation_dropped: Weight = 0.05
     """A denial of the source that is missing."""
-    opposed: Weight = 1.049
+    opposed: Weight = 0.7375
     """A word whose opposite the source has."""
-    certainty: Weight = 0.676
+    certainty: Weight = 0.05
     """Said with more or less certainty than in the source."""
-    roles_swapped: Weight = 1.0
+    roles_swapped: Weight = 0.05
     """Who did it and whom it was done to have changed places."""
-    link_changed: Weight = 1.008
+    link_changed: Weight = 2.0586
     """The claim names another cause, order or condition than the source."""
-    no_antecedent: Weight = 1.414
+    no_antecedent: Weight = 0.2244
     """A pronoun that can stand for nobody."""
-    wrong_gender: Weight = 1.078
+    wrong_gender: Weight = 0.2622
     """A pronoun of another gender than the one it stands for."""
-    words_absent: Weight = 0.551
+    words_absent: Weight = 0.05
     """Words in a row that the source does not have."""
 
 
 class NearnessWeights(Record):
-    """What nearness of wording adds, in log-odds for each 1 of it. Little: it decides between equals."""
+    """What nearness of wording adds, in log-odds for each 1 of it, and what it makes doubts weigh."""
 
-    cover: Weight = 0.1504
-    """The weight of the words that the best sentence and its neighbours hold."""
-    pairs: Weight = 0.1116
-    """Neighbouring words that are neighbours in the source too."""
-    ties: Weight = 0.1666
-    """How near words that stand close in the claim come to each other in the source."""
-    words: Weight = 0.0954
-    """The share of words that the source holds."""
-    pronouns: Weight = 0.0244
-    """Taken off for each pronoun of the third person."""
+    ties: Weight = 0.9427
+    """How near words that stand close in the claim come to each other in the source (its square root)."""
+    anchors: Weight = 1.099
+    """The share of words that stand near one of their neighbours in the source too, up to a half."""
+    window: Weight = 0.9315
+    """The share of words that one stretch of the source holds (its square)."""
+    doubted: Weight = 0.288
+    """Taken off for each doubt, as far as one place of the source covers the claim: then it is no other subject."""
+    contradicted: Weight = 0.5487
+    """Taken off for each contradiction, as far as the source holds the claim's words."""
 
 
 class FactCheckPolicy(Record):
@@ -74,10 +74,8 @@ class FactCheckPolicy(Record):
     policy_id: str = "default"
     schema_version: Literal["fact_check_policy.v1"] = "fact_check_policy.v1"
 
-    base: Number = 0.2474
+    base: Number = -1.0775
     """Log-odds of a claim against which nothing speaks and whose wording is not near at all."""
-    sharpness: Weight = 3.0
-    """Stretches the log-odds: it changes no order, and puts what is supported near 1 and what is not near 0."""
     doubts: DoubtWeights = DoubtWeights.model_construct()
     doubts_max: Positive = 2
     """More doubts of one kind in one output do not count."""

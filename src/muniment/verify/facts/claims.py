@@ -18,6 +18,8 @@ __all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
 """How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
+_MARK = lazy_pattern(r"\[\d{1,3}\]")
+"""A mark that cites a source: it says nothing itself."""
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
 _NOUN_ENDS = ("tion", "sion", "ment", "ence", "ance", "er", "ers", "or", "ors")
@@ -53,13 +55,24 @@ class Claim:
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
     """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
     units: list[Unit] = []
-    for number, (start, end) in enumerate(sentence_spans(output)):
+    for number, (start, end) in enumerate(_sentences(output)):
         if unitization == "sentence":
             units.append(Unit(f"s{number}", start, output[start:end]))
             continue
         for place, (left, right) in enumerate(_clauses(output[start:end])):
             units.append(Unit(f"s{number}.c{place}", start + left, output[start + left : start + right]))
     return units
+
+
+def _sentences(output: str) -> list[tuple[int, int]]:
+    """The spans of sentences. Marks that stand behind a full stop ("… 1901. [2]") belong to the sentence before."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sentence_spans(output):
+        if spans and output[start] == "[" and not _read(output[start:end]):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
 
 
 def _clauses(sentence: str) -> list[tuple[int, int]]:
@@ -75,8 +88,13 @@ def _clauses(sentence: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(sentence))]
 
 
+def _read(text: str) -> list[Word]:
+    """The words of a text without its marks, each in its place."""
+    return read_words(_MARK.sub(lambda mark: " " * len(mark[0]), text) if "[" in text else text)
+
+
 def read_claim(text: str, source: Source) -> Claim:
-    words = tuple(read_words(text))
+    words = tuple(_read(text))
     variants = tuple(tuple(source.variants(word)) if word.kind != "small" else () for word in words)
     best, covered = _best_sentence(words, variants, source)
     near = range(max(0, best - 1), min(len(source), best + 2)) if best >= 0 else range(0)

@@ -1,36 +1,85 @@
-"""What doubts and nearness come to: one number between 0 and 1, for a claim and for a whole output alike."""
+"""What doubts and nearness come to: the chance that the source supports a claim, for a unit and a whole output alike.
+
+A few *signs* are measured, each is weighed (`core.policy.verify`), and the sum is the log-odds. The verdict has the last
+word on which side of one half the number stands: within a side the signs order. Sums are taken in the order of the
+signs' names as they are written here, so that the same texts give the same number on every machine.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy.verify import DoubtWeights, FactCheckPolicy
 from muniment.verify.facts.doubts import Doubt
 from muniment.verify.facts.nearness import Nearness
 
-__all__ = ["features", "support"]
+__all__ = ["DOUBT_SIGNS", "NEAR_SIGNS", "Measured", "log_odds", "pressed", "read_signs", "support"]
+
+DOUBT_SIGNS = tuple(DoubtWeights.model_fields)
+NEAR_SIGNS = ("ties", "anchors", "window", "doubted", "contradicted")
+_TOGETHER_MAX = 3.0
+"""More doubts than these do not make a claim that is near the source any worse."""
+_ANCHORS_MAX = 0.5
+_EDGE = 0.2
+"""Log-odds within which a number is pressed that stands on the wrong side of one half for its verdict."""
+_DECIMALS = 6
 
 
-def features(doubts: Iterable[Doubt], nearness: Sequence[Nearness], doubts_max: int) -> dict[str, float]:
-    """What is weighed: doubts of each kind, counted up to a limit, and the mean nearness of the claims."""
-    counts: dict[str, float] = {}
+class Measured(NamedTuple):
+    """A unit as the score sees it."""
+
+    doubts: tuple[Doubt, ...]
+    nearness: Nearness
+    is_supported: bool
+
+
+def read_signs(units: Sequence[Measured], doubts_max: int) -> dict[str, float]:
+    """The signs of some units together. Doubts are counted, each kind up to a limit; wording is a mean over words."""
+    doubts = [doubt for unit in units for doubt in unit.doubts]
+    signs = dict.fromkeys(DOUBT_SIGNS, 0.0)
     for doubt in doubts:
-        counts[doubt.kind] = min(float(doubts_max), counts.get(doubt.kind, 0.0) + doubt.weight)
-    size = max(1, len(nearness))
-    for name in Nearness._fields:
-        counts[name] = sum(getattr(one, name) for one in nearness) / size
-    return counts
+        signs[doubt.kind] = min(float(doubts_max), signs[doubt.kind] + doubt.weight)
+    mean = _mean([unit.nearness for unit in units])
+    every = min(_TOGETHER_MAX, sum(doubt.weight for doubt in doubts))
+    against = min(_TOGETHER_MAX, float(sum(doubt.contradicts and not doubt.quiet for doubt in doubts)))
+    signs["ties"] = math.sqrt(mean.ties)
+    signs["anchors"] = min(_ANCHORS_MAX, mean.anchors)
+    signs["window"] = mean.window * mean.window
+    signs["doubted"] = every * mean.cover
+    signs["contradicted"] = against * mean.held
+    return signs
 
 
-def support(doubts: Iterable[Doubt], nearness: Sequence[Nearness], policy: FactCheckPolicy) -> float:
-    """How well the source supports it: 1 fully, 0 not at all."""
-    log_odds = policy.base
-    for name, value in features(doubts, nearness, policy.doubts_max).items():
-        if name == "pronouns":
-            log_odds -= policy.nearness.pronouns * value
-        elif name in Nearness._fields:
-            log_odds += getattr(policy.nearness, name) * value
-        else:
-            log_odds -= getattr(policy.doubts, name) * value
-    return 1 / (1 + math.exp(-policy.sharpness * log_odds))
+def _mean(near: Sequence[Nearness]) -> Nearness:
+    """The mean over all words of content; units without one count only where there is no other."""
+    size = sum(one.size for one in near)
+    if not size:
+        return Nearness()
+    fields = [sum(one[at] * one.size for one in near) / size for at in range(1, len(Nearness._fields))]
+    return Nearness(size, *fields)
+
+
+def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
+    """The log-odds that the source supports what has these signs, where as much is supported as is not."""
+    total = policy.base
+    for name in DOUBT_SIGNS:
+        total -= getattr(policy.doubts, name) * signs[name]
+    near = policy.nearness
+    total += near.ties * signs["ties"] + near.anchors * signs["anchors"] + near.window * signs["window"]
+    return total - near.doubted * signs["doubted"] - near.contradicted * signs["contradicted"]
+
+
+def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
+    """The chance that the source supports the units, 0 to 1: at least one half if all are supported, else at most."""
+    if not any(unit.nearness.size or unit.doubts or unit.is_supported for unit in units):
+        return 0.0
+    odds = log_odds(read_signs(units, policy.doubts_max), policy)
+    odds = pressed(odds) if all(unit.is_supported for unit in units) else -pressed(-odds)
+    return round(1 / (1 + math.exp(-odds)), _DECIMALS)
+
+
+def pressed(odds: float) -> float:
+    """The same, but above 0: what lies below the edge is pressed between 0 and it, in the same order."""
+    return odds if odds >= _EDGE else _EDGE * math.exp(max(-700.0, odds - _EDGE))
