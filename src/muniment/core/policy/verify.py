@@ -7,7 +7,7 @@ from pydantic import Field
 from muniment.core.canonical import digest_of
 from muniment.core.record import Integer, Number, Record
 
-__all__ = ["DoubtWeights", "FactCheckPolicy", "NearnessWeights"]
+__all__ = ["DoubtWeights", "FactCheckPolicy", "NearnessWeights", "SlotLimits"]
 
 Weight = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -47,6 +47,22 @@ class DoubtWeights(Record):
     """A pronoun of another gender than the one it stands for."""
     words_absent: Weight = 0.551
     """Words in a row that the source does not have."""
+    subject_unmatched: Weight = 1.0
+    """Someone else than in the source is said to do or be it."""
+    object_unmatched: Weight = 1.0
+    """It is said of someone or something else than in the source."""
+    place_unmatched: Weight = 1.0
+    """Another place than in the source."""
+    time_unmatched: Weight = 1.0
+    """Another time than in the source."""
+    number_unmatched: Weight = 1.0
+    """Another number than in the source, or one of something else."""
+    verb_unmatched: Weight = 1.0
+    """Something else than in the source is said to be done."""
+    polarity_changed: Weight = 1.0
+    """Denied where the source does not deny it, or the other way round."""
+    word_unmatched: Weight = 1.0
+    """Another word where the source has one, or its opposite."""
 
 
 class NearnessWeights(Record):
@@ -62,6 +78,21 @@ class NearnessWeights(Record):
     """The share of words that the source holds."""
     pronouns: Weight = 0.0244
     """Taken off for each pronoun of the third person."""
+
+
+class SlotLimits(Record):
+    """From which log-odds on a slot of a claim counts as swapped. Lower: fewer false claims pass, more true ones fail."""
+
+    name: Number = 0.25
+    """Who, whom and where."""
+    number: Number = 0.25
+    """How many."""
+    time: Number = 1.75
+    """When."""
+    verb: Number = 1.5
+    """What is done."""
+    word: Number = 1.5
+    """What else is said."""
 
 
 class FactCheckPolicy(Record):
@@ -82,6 +113,7 @@ class FactCheckPolicy(Record):
     doubts_max: Positive = 2
     """More doubts of one kind in one output do not count."""
     nearness: NearnessWeights = NearnessWeights.model_construct()
+    slots: SlotLimits = SlotLimits.model_construct()
     cover_min: Share = 0.25
     """A claim of which the best sentence and its neighbours hold less has no evidence."""
     absent_share: Share = 0.5
