@@ -35,7 +35,7 @@ Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.bool_]
 
 SIGNS = (*DOUBT_SIGNS, *NEAR_SIGNS)
-AGAINST = (*DOUBT_SIGNS, "doubted", "contradicted")
+AGAINST = (*DOUBT_SIGNS, "doubted", "contradicted", "swapped", "unmatched")
 """What is taken off."""
 PRIOR = 0.3
 """The weight that every kind of doubt is drawn to, in log-odds."""

@@ -11,6 +11,7 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units
 from muniment.verify.facts.doubts import Doubt, word_doubts
 from muniment.verify.facts.evidence import cite, pick_evidence
+from muniment.verify.facts.matching import Alignment, match_slots
 from muniment.verify.facts.nearness import Nearness, measure_nearness
 from muniment.verify.facts.relations import Before, relation_doubts
 from muniment.verify.facts.scoring import Measured, support
@@ -28,6 +29,8 @@ class Judged(NamedTuple):
     claim: Claim
     doubts: tuple[Doubt, ...]
     nearness: Nearness
+    alignment: Alignment
+    """Its slots by kind: how many the source bears, does not bear, or contradicts."""
     exact: int | None
     """The sentence of the source that says it word for word: against that nothing is held."""
 
@@ -79,9 +82,12 @@ def judge_units(
         claim = read_claim(unit.text, source)
         exact = source.exact.get(unit.text)
         doubts: tuple[Doubt, ...] = ()
+        alignment = Alignment()
         if exact is None:
             doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
-        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), exact))
+            alignment, more = match_slots(claim, source, policy, doubts)
+            doubts = (*doubts, *more)
+        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), alignment, exact))
         names = [word.key for word, role in zip(claim.words, claim.roles, strict=True) if role == "name"]
         before = Before(before.content or bool(claim.content), names[-1] if names else before.name, before.alone)
     return judged
@@ -124,7 +130,7 @@ def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
 
 
 def _measured(judged: Judged, verdict: str | None) -> Measured:
-    return Measured(judged.doubts, judged.nearness, verdict == "SUPPORTED")
+    return Measured(judged.doubts, judged.nearness, verdict == "SUPPORTED", judged.alignment)
 
 
 def _verdict(judged: Judged, heavy: Sequence[Doubt], policy: FactCheckPolicy) -> Verdict:

@@ -13,17 +13,21 @@ from typing import NamedTuple
 
 from muniment.core.policy.verify import DoubtWeights, FactCheckPolicy
 from muniment.verify.facts.doubts import Doubt
+from muniment.verify.facts.matching import Alignment
 from muniment.verify.facts.nearness import Nearness
+from muniment.verify.facts.slots import SLOT_KINDS
 
 __all__ = ["DOUBT_SIGNS", "NEAR_SIGNS", "Measured", "log_odds", "pressed", "read_signs", "support"]
 
 DOUBT_SIGNS = tuple(DoubtWeights.model_fields)
-NEAR_SIGNS = ("ties", "anchors", "window", "doubted", "contradicted")
+NEAR_SIGNS = ("ties", "anchors", "window", "doubted", "contradicted", "swapped", "unmatched")
 _TOGETHER_MAX = 3.0
 """More doubts than these do not make a claim that is near the source any worse."""
 _ANCHORS_MAX = 0.5
 _EDGE = 0.2
 """Log-odds within which a number is pressed that stands on the wrong side of one half for its verdict."""
+_SWAPPED_REACH = 2.0
+"""Log-odds around the limit of a slot within which it is told how doubtful the slot is."""
 _DECIMALS = 6
 
 
@@ -33,6 +37,7 @@ class Measured(NamedTuple):
     doubts: tuple[Doubt, ...]
     nearness: Nearness
     is_supported: bool
+    alignment: Alignment = Alignment()
 
 
 def read_signs(units: Sequence[Measured], doubts_max: int) -> dict[str, float]:
@@ -49,6 +54,8 @@ def read_signs(units: Sequence[Measured], doubts_max: int) -> dict[str, float]:
     signs["window"] = mean.window * mean.window
     signs["doubted"] = every * mean.cover
     signs["contradicted"] = against * mean.held
+    signs["swapped"] = max((_swapped(unit.alignment) for unit in units), default=0.0)
+    signs["unmatched"] = _unmatched([unit.alignment for unit in units])
     return signs
 
 
@@ -61,6 +68,18 @@ def _mean(near: Sequence[Nearness]) -> Nearness:
     return Nearness(size, *fields)
 
 
+def _swapped(alignment: Alignment) -> float:
+    """How far the most doubtful slot lies over the lowest that counts, 0 to 1."""
+    return min(1.0, max(0.0, (alignment.swapped + _SWAPPED_REACH) / (2 * _SWAPPED_REACH)))
+
+
+def _unmatched(alignments: Sequence[Alignment]) -> float:
+    """The share of all slots that the source does not bear."""
+    slots = [getattr(one, kind) for one in alignments for kind in SLOT_KINDS]
+    total = sum(sum(one) for one in slots)
+    return sum(one.unmatched + one.contradicted for one in slots) / total if total else 0.0
+
+
 def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
     """The log-odds that the source supports what has these signs, where as much is supported as is not."""
     total = policy.base
@@ -68,7 +87,8 @@ def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
         total -= getattr(policy.doubts, name) * signs[name]
     near = policy.nearness
     total += near.ties * signs["ties"] + near.anchors * signs["anchors"] + near.window * signs["window"]
-    return total - near.doubted * signs["doubted"] - near.contradicted * signs["contradicted"]
+    total -= near.doubted * signs["doubted"] + near.contradicted * signs["contradicted"]
+    return total - near.swapped * signs["swapped"] - near.unmatched * signs["unmatched"]
 
 
 def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
