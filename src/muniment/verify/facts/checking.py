@@ -130,7 +130,7 @@ def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
 
 
 def _measured(judged: Judged, verdict: str | None) -> Measured:
-    return Measured(judged.doubts, judged.nearness, verdict == "SUPPORTED", judged.alignment)
+    return Measured(judged.doubts, judged.nearness, judged.alignment, verdict == "SUPPORTED")
 
 
 def _verdict(judged: Judged, heavy: Sequence[Doubt], policy: FactCheckPolicy) -> Verdict:

@@ -1,8 +1,11 @@
-"""What doubts and nearness come to: the chance that the source supports a claim, for a unit and a whole output alike.
+"""What wording, doubts and slots come to: the chance that the source supports a claim, for a unit and a whole output.
 
-A few *signs* are measured, each is weighed (`core.policy.verify`), and the sum is the log-odds. The verdict has the last
-word on which side of one half the number stands: within a side the signs order. Sums are taken in the order of the
-signs' names as they are written here, so that the same texts give the same number on every machine.
+Two chances are multiplied: that the source speaks of what is said (by its wording), and that nothing in it was changed
+(by doubts and slots). So a doubt weighs much where the wording is the source's, and little where it is not: there the
+claim has no support anyway. Each is the logistic function of a weighted sum of *signs* (`core.policy.verify`), and the
+scale of the product was learned on sets that had no part in the weights. The verdict has the last word on which side of
+one half the number stands. Sums are taken in the order in which the signs are written here, and the result is rounded:
+the same texts give the same number on every machine.
 """
 
 from __future__ import annotations
@@ -15,19 +18,19 @@ from muniment.core.policy.verify import DoubtWeights, FactCheckPolicy
 from muniment.verify.facts.doubts import Doubt
 from muniment.verify.facts.matching import Alignment
 from muniment.verify.facts.nearness import Nearness
-from muniment.verify.facts.slots import SLOT_KINDS
 
-__all__ = ["DOUBT_SIGNS", "NEAR_SIGNS", "Measured", "log_odds", "pressed", "read_signs", "support"]
+__all__ = ["CHANGE_SIGNS", "DOUBT_SIGNS", "WORDING_SIGNS", "Measured", "log_odds", "pressed", "read_signs", "support"]
 
+WORDING_SIGNS = ("ties", "anchors", "window")
 DOUBT_SIGNS = tuple(DoubtWeights.model_fields)
-NEAR_SIGNS = ("ties", "anchors", "window", "doubted", "contradicted", "swapped", "unmatched")
-_TOGETHER_MAX = 3.0
-"""More doubts than these do not make a claim that is near the source any worse."""
+CHANGE_SIGNS = (*DOUBT_SIGNS, "swapped", "swapped_far")
 _ANCHORS_MAX = 0.5
+_SWAPPED_REACH = 2.0
+"""Log-odds around the limit of a slot within which `swapped` tells how doubtful the slot is."""
+_SWAPPED_MAX = 3.0
 _EDGE = 0.2
 """Log-odds within which a number is pressed that stands on the wrong side of one half for its verdict."""
-_SWAPPED_REACH = 2.0
-"""Log-odds around the limit of a slot within which it is told how doubtful the slot is."""
+_ODDS_MAX = 30.0
 _DECIMALS = 6
 
 
@@ -36,26 +39,23 @@ class Measured(NamedTuple):
 
     doubts: tuple[Doubt, ...]
     nearness: Nearness
+    alignment: Alignment
     is_supported: bool
-    alignment: Alignment = Alignment()
 
 
 def read_signs(units: Sequence[Measured], doubts_max: int) -> dict[str, float]:
     """The signs of some units together. Doubts are counted, each kind up to a limit; wording is a mean over words."""
-    doubts = [doubt for unit in units for doubt in unit.doubts]
     signs = dict.fromkeys(DOUBT_SIGNS, 0.0)
-    for doubt in doubts:
-        signs[doubt.kind] = min(float(doubts_max), signs[doubt.kind] + doubt.weight)
+    for unit in units:
+        for doubt in unit.doubts:
+            signs[doubt.kind] = min(float(doubts_max), signs[doubt.kind] + doubt.weight)
     mean = _mean([unit.nearness for unit in units])
-    every = min(_TOGETHER_MAX, sum(doubt.weight for doubt in doubts))
-    against = min(_TOGETHER_MAX, float(sum(doubt.contradicts and not doubt.quiet for doubt in doubts)))
     signs["ties"] = math.sqrt(mean.ties)
     signs["anchors"] = min(_ANCHORS_MAX, mean.anchors)
-    signs["window"] = mean.window * mean.window
-    signs["doubted"] = every * mean.cover
-    signs["contradicted"] = against * mean.held
-    signs["swapped"] = max((_swapped(unit.alignment) for unit in units), default=0.0)
-    signs["unmatched"] = _unmatched([unit.alignment for unit in units])
+    signs["window"] = mean.window
+    most = max((unit.alignment.swapped for unit in units), default=-_SWAPPED_REACH)
+    signs["swapped"] = min(1.0, max(0.0, (most + _SWAPPED_REACH) / (2 * _SWAPPED_REACH)))
+    signs["swapped_far"] = min(_SWAPPED_MAX, max(0.0, most))
     return signs
 
 
@@ -68,27 +68,21 @@ def _mean(near: Sequence[Nearness]) -> Nearness:
     return Nearness(size, *fields)
 
 
-def _swapped(alignment: Alignment) -> float:
-    """How far the most doubtful slot lies over the lowest that counts, 0 to 1."""
-    return min(1.0, max(0.0, (alignment.swapped + _SWAPPED_REACH) / (2 * _SWAPPED_REACH)))
-
-
-def _unmatched(alignments: Sequence[Alignment]) -> float:
-    """The share of all slots that the source does not bear."""
-    slots = [getattr(one, kind) for one in alignments for kind in SLOT_KINDS]
-    total = sum(sum(one) for one in slots)
-    return sum(one.unmatched + one.contradicted for one in slots) / total if total else 0.0
-
-
 def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
     """The log-odds that the source supports what has these signs, where as much is supported as is not."""
-    total = policy.base
+    wording = policy.wording.base
+    for name in WORDING_SIGNS:
+        wording += getattr(policy.wording, name) * signs[name]
+    change = policy.change.base
     for name in DOUBT_SIGNS:
-        total -= getattr(policy.doubts, name) * signs[name]
-    near = policy.nearness
-    total += near.ties * signs["ties"] + near.anchors * signs["anchors"] + near.window * signs["window"]
-    total -= near.doubted * signs["doubted"] + near.contradicted * signs["contradicted"]
-    return total - near.swapped * signs["swapped"] - near.unmatched * signs["unmatched"]
+        change -= getattr(policy.doubts, name) * signs[name]
+    change -= policy.change.swapped * signs["swapped"] + policy.change.swapped_far * signs["swapped_far"]
+    chance = _chance(wording) * _chance(change)
+    return policy.slope * math.log(chance / (1 - chance)) + policy.shift
+
+
+def _chance(odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-_ODDS_MAX, min(_ODDS_MAX, odds))))
 
 
 def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
@@ -97,9 +91,9 @@ def support(units: Sequence[Measured], policy: FactCheckPolicy) -> float:
         return 0.0
     odds = log_odds(read_signs(units, policy.doubts_max), policy)
     odds = pressed(odds) if all(unit.is_supported for unit in units) else -pressed(-odds)
-    return round(1 / (1 + math.exp(-odds)), _DECIMALS)
+    return round(_chance(odds), _DECIMALS)
 
 
 def pressed(odds: float) -> float:
     """The same, but above 0: what lies below the edge is pressed between 0 and it, in the same order."""
-    return odds if odds >= _EDGE else _EDGE * math.exp(max(-700.0, odds - _EDGE))
+    return odds if odds >= _EDGE else _EDGE * math.exp(max(-_ODDS_MAX, odds - _EDGE))
