@@ -15,7 +15,14 @@ from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.evaluation import REASONS_MAX, evaluate, reasons_of, verdict_of
 from muniment.verify.taxonomy import DEFAULT_REGISTRY, Registry
-from muniment.verify.verdicts import PROFILE_EXECUTED, PROFILE_STATIC, compose_layers, score_of, worst_verdict
+from muniment.verify.verdicts import (
+    PROFILE_EXECUTED,
+    PROFILE_STATIC,
+    compose_layers,
+    is_pass,
+    score_of,
+    worst_verdict,
+)
 
 __all__ = ["Execution", "compose_result", "verify_static"]
 
@@ -57,7 +64,7 @@ def compose_result(
         "verifier_id": PROFILE_STATIC if execution is None else PROFILE_EXECUTED,
         "verdict": verdict,
         "outcome": outcome,
-        "score": score_of(verdict, outcome),
+        "score": _score(verdict, outcome, findings, facts, execution),
         "score_method": "rule_check",
         "score_evidence": _evidence(findings, facts, execution),
         "reason_codes": reasons or None,
@@ -69,6 +76,21 @@ def compose_result(
     if execution is not None and execution.judge is not None:
         fields["judge"] = judge_block(execution.judge, others)
     return VerifierResult(**fields)
+
+
+def _score(
+    verdict: Verdict,
+    outcome: Outcome,
+    findings: Sequence[Finding] | None,
+    facts: FGFCReport | None,
+    execution: Execution | None,
+) -> float:
+    """Where facts were checked, the chance that they hold, unless the form or the execution scores less."""
+    if facts is None:
+        return score_of(verdict, outcome)
+    others = [] if findings is None else [verdict_of(findings)]
+    form, ran = compose_layers(others, None if execution is None else execution.outcome)
+    return fact_score(facts) if is_pass(form, ran) else min(fact_score(facts), score_of(form, ran))
 
 
 def verify_static(
