@@ -228,6 +228,38 @@ def test_other_processes(open_session: Opener) -> None:
     assert "pytest" not in seen.stdout
 
 
+def test_memory_of_the_first_process_is_out_of_reach(open_session: Opener) -> None:
+    """Bubblewrap's own process tells how an action ended. It runs under the same user."""
+    session = open_session()
+    script = (
+        "import os\n"
+        "for path in ('1/mem', '1/task/1/mem', 'self/../1/mem', 'thread-self/../../../1/mem', '1/maps'):\n"
+        "    for flags in (os.O_RDWR, os.O_RDONLY):\n"
+        "        try:\n"
+        "            os.open(f'/proc/{path}', flags)\n"
+        "            print('OPENED', path)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "for path in ('/proc/1/fd', '/proc/1/root', '/proc/1/environ', '/proc/1/cwd', '/proc/1/maps'):\n"
+        "    if os.path.lexists(path):\n"
+        "        print('SEEN', path)\n"
+        "try:\n"
+        "    open('/proc/1/x', 'w')\n"
+        "    print('WROTE')\n"
+        "except OSError:\n"
+        "    pass\n"
+        "print('looked')\n"
+    )
+    session.str_replace_editor("create", "look.py", file_text=script)
+    assert session.execute_bash("python3 look.py").stdout == "looked\n"
+    assert session.execute_bash("umount /proc/1; ls -A /proc/1; mount -t proc p /tmp").stdout == ""
+
+
+def test_an_action_has_no_descriptor_but_its_own(open_session: Opener) -> None:
+    """Neither the pipe on which bubblewrap tells the exit code, nor that of its filter."""
+    assert open_session().execute_bash("ls /proc/self/fd | wc -w").stdout == "4\n"  # three, and that of ls itself
+
+
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[tuple[int, Path, str]]:
     """A port, a socket in a folder open to all, and an abstract socket of the host, each of which greets."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import VerifierResult
     from muniment.verify.outputs import Finding, Output
     from muniment.verify.regression.junit import JUnitCase
-    from muniment.verify.sandbox.harness import Harness
+    from muniment.verify.sandbox.harness import Harness, SuiteJudge
     from muniment.verify.static.notation import ConstraintSet
 
 __all__ = ["EXIT_UNDECIDED", "FIRST_FILE", "check", "init", "verify_output"]
@@ -340,6 +340,10 @@ def _verify_output(
     suite: Annotated[tuple[str, ...], Word("Run these tests on OUTPUT in a sandbox.", "pytest", metavar="FILE")] = (),
     name: Annotated[str, Word("What OUTPUT is called in the sandbox.", "as", metavar="NAME")] = "output.txt",
     runs: Annotated[int, Word("Run it so often; runs that differ decide nothing.", metavar="N")] = 1,
+    judge: Annotated[
+        Literal["external_process", "in_process"],
+        Word("Keep the code out of the process that judges it, or not: then it can forge the result.", metavar="KIND"),
+    ] = "external_process",
     grader: Annotated[Any, _GRADER] = None,
     decides: Annotated[
         Literal["never", "unknown", "always"], Word("When the grader's word on a fact counts.", metavar="WHEN")
@@ -356,7 +360,7 @@ def _verify_output(
     asked: dict[str, Any] = {
         "constraints": constraints,
         "documents": [SourceText(path, read_text(path)) for path in documents] or None,
-        "harness": _harness(command, suite, runs),
+        "harness": _harness(command, suite, runs, judge),
         "files": {name: given.text.encode()},
         "grader": None if grader is None else replace(grader, decides=decides),
     }
@@ -366,18 +370,22 @@ def _verify_output(
         return mem.resume(run_id, tenant_id=call.tenant).run.verify(given, **asked)
 
 
-def _harness(command: str | None, suite: tuple[str, ...], runs: int) -> Harness | None:
+def _harness(command: str | None, suite: tuple[str, ...], runs: int, judge: SuiteJudge) -> Harness | None:
     if command is None and not suite:
         return None
     from muniment.verify.sandbox.harness import Harness
 
     tests = {Path(path).name: read_text(path).encode() for path in suite}
-    return Harness(command=command, pytest=tuple(tests) if suite else None, files=tests, runs=runs)
+    return Harness(command=command, pytest=tuple(tests) if suite else None, files=tests, runs=runs, judge=judge)
 
 
 def _show_result(call: Call) -> Iterator[str]:
+    from muniment.verify.judges import judge_of
+
     result: VerifierResult = call.answer
     yield f"{result.verdict}, outcome {result.outcome}, score {result.score:g}"
+    if judge_of(result) is not None:
+        yield f"  judge:    {judge_of(result)}"
     for key in result.violated_constraints or ():
         yield f"  violated: {key}"
     for code in result.reason_codes or ():
