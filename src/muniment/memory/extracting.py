@@ -22,8 +22,7 @@ from muniment.memory.extraction.taken_back import opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
-from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
-from muniment.memory.facts.records import StoredFact
+from muniment.memory.facts.records import INSTRUCTION_KEYS, StoredFact
 from muniment.memory.facts.rules import is_many_valued, names_value
 from muniment.memory.patches import Writer, texts_of
 from muniment.store.ledger.records import LedgerEntry

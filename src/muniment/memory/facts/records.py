@@ -14,6 +14,7 @@ from muniment.core.vocabulary import TRUST_ORDER, ScopeLevel, Trust
 from muniment.memory.facts.candidate_records import CandidateStatus
 
 __all__ = [
+    "INSTRUCTION_KEYS",
     "STALE_DEPENDENCY",
     "Assertion",
     "Judgement",
@@ -24,9 +25,17 @@ __all__ = [
     "StoredInsight",
     "StoredProcedure",
     "StoredState",
+    "is_instruction",
 ]
 
 STALE_DEPENDENCY = "stale_dependency"
+INSTRUCTION_KEYS = "user.instruction."
+"""What the key begins with of what a user asks an agent to do from then on; behind it stands what it is about."""
+
+
+def is_instruction(fact: Fact) -> bool:
+    """Is it the user's own instruction? What an agent or a tenant shares under such a key is a fact like any other."""
+    return fact.fact_key.startswith(INSTRUCTION_KEYS) and (fact.scope_level or "user") == "user"
 
 
 class QuoteRef(Record):

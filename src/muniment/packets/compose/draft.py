@@ -17,7 +17,7 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen, words_of
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
-from muniment.memory.facts.instruction_keys import is_instruction
+from muniment.memory.facts.records import is_instruction
 from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.cues import AskedCues

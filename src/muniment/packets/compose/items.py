@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.duplicates import Seen
-from muniment.memory.facts.instruction_keys import is_instruction
+from muniment.memory.facts.records import is_instruction
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
-from muniment.packets.compose.instructions import place_instructions
 from muniment.packets.page.lines import (
     BlockName,
     fact_line,
@@ -49,7 +48,7 @@ def place_facts(draft: PacketDraft) -> None:
     names = names_of("fact", (each.fact.fact_id for each in draft.pool.facts))
     named = list(zip(names, draft.pool.facts, strict=True))
     held = list(_not_overridden(draft, list(_eligible(draft, named))))
-    place_instructions(draft, [(name, each) for name, each in held if is_instruction(each.fact)])
+    _place_instructions(draft, [(name, each) for name, each in held if is_instruction(each.fact)])
     fit = [(name, each) for name, each in held if not is_instruction(each.fact)]
     cued = {name for name, each in fit if _is_cued(draft, each)}
     chosen = sorted(fit, key=lambda each: (each[0] not in cued, *_fact_worth(each)))
@@ -80,6 +79,26 @@ def place_facts(draft: PacketDraft) -> None:
             if each.stale_dependency:
                 said = f"{each.fact.fact_key} rests on a fact that no longer holds"
                 draft.tally.conflict("stale_dependency", said, (each.fact.fact_id,))
+
+
+def _place_instructions(draft: PacketDraft, named: Sequence[tuple[str, FactCandidate]]) -> None:
+    """The latest while their share lasts; on the page the oldest stands first. None is cut: half of one is another."""
+    left = draft.share(draft.policy.instruction_share)
+    latest = sorted(named, key=lambda each: (-instant_order(each[1].recorded_at).seconds, each[1].fact.fact_id))
+    for at, (name, each) in enumerate(latest):
+        price = draft.purse.price(instruction_line(each.fact, typical_mark))
+        cost = price + draft.purse.opening("instructions")
+        if at >= draft.policy.instructions_max:
+            draft.tally.omit(name, "count_limit", limit=draft.policy.instructions_max)
+        elif cost > left or price > draft.purse.room("instructions"):
+            draft.tally.omit(name, "over_budget", tokens=price)
+        else:
+            left -= cost
+            order = (instant_order(each.recorded_at), name)
+            rules = ("active", "valid_now", "instruction")
+            draft.place(Placed(name, "instructions", price, each, order), max(each.score, 0.0), rules)
+            for source in each.fact.sources:
+                draft.instructed.setdefault(source, []).append((value_text(each.fact.value), name))
 
 
 def _age(recorded_at: str, name: str) -> tuple[Instant, str]:

@@ -25,7 +25,7 @@ from muniment.contracts.memory_packet import (
 from muniment.core.record import JsonObject, JsonValue
 from muniment.core.text.citation_marks import with_marks
 from muniment.errors import InvalidRecord
-from muniment.memory.facts.instruction_keys import is_instruction
+from muniment.memory.facts.records import is_instruction
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import day_heading, day_of, has_dates

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.instructions.forms import languages_of, plain_text
-from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
+from muniment.memory.facts.records import INSTRUCTION_KEYS
 
 __all__ = ["Topic", "has_occasion", "is_negative", "terms_of", "topic_of"]
 
