@@ -136,7 +136,7 @@ def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
     tell(mem)
     receipt = mem.forget(user_id="bob")
     assert mem.verify().ok
-    where = (("id", "=", receipt.receipt_id),)
+    where = (("id", "=", receipt.receipt_id), ("version", "=", 2))
     forged = {"user_id": "ana", "status": "done", "trust": "tool", "created_at": "2020-01-01T00:00:00Z"}
     for column, value in forged.items():
         stored: Any = mem._ctx.engine.read("default", lambda reader: latest(reader, receipt.receipt_id))

@@ -73,6 +73,7 @@ STAYS = {
         "created_at": "a time",
         "trust": "of a list",
         "receipt_id": "an id",
+        "digest": "a digest, emptied with the body",
     },
     "links": {"source_id": "an id", "item_id": "an id"},
     "lineages": {"item_id": "an id", "user_id": "a name", "turns": "ids"},
@@ -187,20 +188,20 @@ def test_no_content_column_of_any_table_survives(tmp_path: Path, how: str) -> No
 def test_what_was_made_from_words_is_emptied_with_them(any_mem: Memory) -> None:
     """Mutation: a forget leaves the digest of an item's name, so that whoever guesses a key can confirm it."""
     emptied = [(spec, column.name) for spec in TABLES for column in spec.columns if column.cleared]
-    assert [(spec.name, name) for spec, name in emptied] == [("items", "name")]
+    assert [(spec.name, name) for spec, name in emptied] == [("items", "name"), ("items", "digest")]
     run = any_mem.run(user_id="ana", session_id="s1")
     said = run.observe("user", "I live in Berlin.")
     fact = run.remember("user.city", "Berlin", sources=[said.id])
 
     def rows(reader: Any) -> list[Any]:
-        return reader.do(Select("items", where=(("id", "=", fact.fact_id),), columns=("name", "receipt_id")))
+        return reader.do(Select("items", where=(("id", "=", fact.fact_id),), columns=("name", "digest", "receipt_id")))
 
     before = any_mem._ctx.engine.read("default", rows)
     assert before
-    assert all(name is not None for name, _ in before)
+    assert all(None not in (name, digest) for name, digest, _ in before)
     receipt = any_mem.forget(event=said.id)
     after = any_mem._ctx.engine.read("default", rows)
-    assert after == [(None, receipt.receipt_id)] * len(before)
+    assert after == [(None, None, receipt.receipt_id)] * len(before)
 
 
 # -- what a forget does
@@ -735,18 +736,21 @@ def test_what_is_kept_says_nothing_about_what_was_there(tmp_path: Path) -> None:
 
 @pytest.mark.req("LG-05", "LG-07")
 def test_a_faked_forget_is_found(tmp_path: Path) -> None:
-    """Emptying an entry by hand needs a receipt; one that is made up is counted, one of something else is refused."""
+    """Emptying an entry by hand needs a receipt: one that is made up is counted, and the index still has the words; one
+    of something else is refused."""
     path = tmp_path / "store.db"
     with muniment.open(path) as mem:
         run = mem.run(user_id="ana", session_id="s1")
         kept, gone = run.observe("user", "keep me"), run.observe("user", "forget me")
         receipt = mem.forget(event=gone.id)
         assert (mem.verify().ok, mem.verify().unreceipted) == (True, 0)
-        for receipt_id, ok, unreceipted in (("rcp_invented", True, 1), (receipt.receipt_id, False, 0)):
+        for receipt_id, ok, unreceipted in (("rcp_invented", False, 1), (receipt.receipt_id, False, 0)):
             with closing(sqlite3.connect(path)) as db, db:
                 db.execute(
                     "UPDATE entries SET body = NULL, salt = NULL, receipt_id = ? WHERE id = ?", (receipt_id, kept.id)
                 )
             report = mem.verify()
             assert (report.ok, report.unreceipted) == (ok, unreceipted)
+            if receipt_id == "rcp_invented":
+                assert [each.kind for each in report.differing] == ["index"]
         assert report.broken[0].reason == "its receipt does not list it"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from muniment.core.ports.engine import Delete, Insert, Patch, Select, Transaction
+from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.testing.rows import row_with
 
@@ -29,6 +30,14 @@ DAMAGE: dict[str, Callable[[Transaction], Any]] = {
 }
 
 
+def exported(mem: Memory) -> bytes | None:
+    """The dump of a store; None where it is refused, since an item is not as it was written."""
+    try:
+        return b"".join(mem.export())
+    except StoreDamaged:
+        return None
+
+
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_what_is_dropped_or_altered_comes_back_the_same(any_mem: Memory, damage: str) -> None:
     for number, user in enumerate(("ana", "bob", "ana"), 1):
@@ -40,7 +49,7 @@ def test_what_is_dropped_or_altered_comes_back_the_same(any_mem: Memory, damage:
     untouched = any_mem.store.rebuild()
     assert (untouched.items, untouched.repaired) == (3, ())
     any_mem._ctx.engine.write("default", DAMAGE[damage])
-    assert b"".join(any_mem.export()) != whole
+    assert exported(any_mem) != whole
     report = any_mem.store.rebuild()
     assert b"".join(any_mem.export()) == whole
     assert bool(report.repaired) == (damage != "links dropped")

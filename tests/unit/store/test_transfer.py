@@ -478,9 +478,7 @@ def test_an_item_that_differs_is_refused(make: Maker, counts: Counts, lines: lis
     item["body"] = item["body"].replace('"objective":"', '"objective":"forged ')
     refused(target, counts, resealed(changed), InvalidInput)  # the ledger of the dump says otherwise
     changed = plain(lines)
-    receipt = next(
-        line["row"] for line in changed if line.get("table") == "items" and line["row"]["kind"] == "receipt"
-    )
+    receipt = next(line["row"] for line in changed if line.get("table") == "items" and line["row"]["kind"] == "receipt")
     receipt["body"] = receipt["body"].replace('"note":"', '"note":"forged ')
     refused(target, counts, resealed(changed), Conflict)  # what is here says otherwise
 
