@@ -5,7 +5,7 @@ the section of that name; in a rule about somebody else it stands for the sectio
 `<slot>` is a value to read: its form is in the section `slots` of the file, or of the one that languages of its script
 share; where there is none it is one of the words of the section of its name, and its value what stands beside the word.
 
-A rule is `key: pattern`, or `key=value: pattern`; a key that begins with no owner is of whomever the sentence speaks of.
+A rule is `key: pattern` or `key=value: pattern`; a key that begins with no owner is of whomever the sentence speaks.
 Signs before a key: `!` the words themselves say no, `?` holds in a question too, `~` words of doubt are part of it, `@`
 of the speaker alone, `*` of others alone, `^` at the beginning of a clause alone, `+` in an introduction alone, `&`
 where children are spoken of.
