@@ -180,8 +180,8 @@ CHINESE = """
 我住在船上。 =
 我住在五号楼。 =
 我住在出租屋。 =
-我妈妈住在上海。 =
-我老板搬到北京了。 =
+我妈妈住在上海。 = person.mother.location:上海
+我老板搬到北京了。 = person.boss.location:北京
 我在腾讯工作。 = user.employer:腾讯
 我在开会。 =
 我是急性子。 =
@@ -218,7 +218,7 @@ KOREAN = """
 저희는 부산에 살아요. = user.location:부산
 어제 저는 인천으로 이사했어요. = user.location:인천
 누나가 결혼했어요. 지난주에 대전으로 이사했어요. =
-누나가 지난주에 대전으로 이사했어요. =
+누나가 지난주에 대전으로 이사했어요. = person.sister.location:대전
 지난주에 누나가 대전으로 이사했어요. =
 친구는 대전으로 이사했어요. =
 지난주에 새 사무실로 이사했어요. =
@@ -258,7 +258,7 @@ KOREAN = """
 저는 일 알레르기가 있어요. =
 저는 회의 알레르기가 있어요. =
 저는 월요일 알레르기가 있어요. =
-동생은 땅콩 알레르기가 있어요. =
+동생은 땅콩 알레르기가 있어요. = person.sibling.allergy:땅콩
 저는 더 이상 커피를 좋아하지 않아요. = -user.likes:커피
 저는 이제 커피를 안 좋아해요. = -user.likes:커피
 저는 커피를 안 좋아해요. = user.dislikes:커피
@@ -297,7 +297,7 @@ def rows(table: str) -> list[tuple[str, list[str]]]:
 def _split(wanted: str) -> list[str]:
     parts: list[str] = []
     for word in wanted.split(" "):
-        if "user." in word:
+        if "user." in word or "person." in word:
             parts.append(word)
         elif word:
             parts[-1] += f" {word}"

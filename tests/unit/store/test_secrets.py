@@ -14,7 +14,8 @@ from hypothesis import given, settings
 
 from effort import examples
 from muniment.core.canonical import canonical_text
-from muniment.store.ledger.secrets import _CARD_RUN, _TOKENS, may_hold_secret, redact_text, redact_value
+from muniment.store.ledger.cards import CARD_RUN
+from muniment.store.ledger.secrets import _TOKENS, may_hold_secret, redact_text, redact_value
 
 ALNUM = (string.ascii_letters + string.digits) * 5
 DASHES = "-" * 5
@@ -73,7 +74,8 @@ POSITIVES: list[tuple[str, str]] = [
     ("password", "refresh_token=" + "hunter2222"),
     ("password", "密码：" + "hunter2222"),
     ("password", "비밀번호: " + "hunter2222"),
-    *[("card_number", number) for number in CARDS.values()],
+    *[("card_number", number) for name, number in CARDS.items() if name != "visa 13"],
+    ("card_number", "visa " + CARDS["visa 13"]),  # barcodes and phones have 13 digits too: a word must say card
 ]
 
 FRAMES = ["{}", "before {} after", "({})", "“{}”", "x\n{}\ny", "{}.", "see: {}, please", "字{}字"]
@@ -135,9 +137,10 @@ def test_a_card_number_among_other_numbers(name: str) -> None:
     number = CARDS[name]
     cuts = (4, 10) if len(number) < 16 else (4, 8, 12, 16)
     parts = [number[a:b] for a, b in zip((0, *cuts), (*cuts, None), strict=True)]
+    said = "card: " if name == "visa 13" else ""
     for separator in [""] if name == "visa 13" else ["", " ", "-"]:  # 13 digits are not written in groups
-        for frame in ("{}", "{} 12/27", "{} 123", "12 {}", "no.{} ok", "a {} b 4 c", "12 {} 09 27 456"):
-            text = frame.format(separator.join(part for part in parts if part))
+        for frame in ("{}", "{} 12/27", "{} 123", "12 {}", "no.{} ok", "a {} b 4 c", "12 {} 09 27 456", "{} 2027"):
+            text = said + frame.format(separator.join(part for part in parts if part))
             clean = redact_text(text, Counter())
             assert "[redacted:card_number]" in clean, text
             assert number[4:10] not in clean.replace(" ", "").replace("-", ""), text
@@ -228,9 +231,9 @@ def test_whatever_a_pattern_finds_is_hinted_at(pattern: re.Pattern[str], data: s
 
 @pytest.mark.req("LG-10")
 @settings(max_examples=examples(30), deadline=None)
-@given(st.one_of(st.from_regex(_CARD_RUN), texts))
+@given(st.one_of(st.from_regex(CARD_RUN), texts))
 def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
-    assert may_hold_secret(text) or (_CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
+    assert may_hold_secret(text) or (CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
 
 
 @pytest.mark.req("LG-10", "TM-13")

@@ -1,7 +1,7 @@
 """Finding and replacing secrets at the door (LG-10), before anything is hashed.
 
 A match becomes `[redacted:kind]`. The patterns aim at credentials with a known shape, at assignments that name
-themselves (`password = …`), and at card numbers that pass the Luhn check with an issuer's prefix and length.
+themselves (`password = …`), and at card numbers (`store.ledger.cards`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.core.canonical import canonical_text
+from muniment.store.ledger.cards import redact_cards
 
 __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
@@ -59,11 +60,6 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
-_CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?![A-Za-z_])")
-"""Not where it adjoins a letter: then it is part of an id."""
-_CARD_LENGTHS = range(13, 20)
-_CARD_SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)})
-_GROUP = re.compile(r"\d+")
 _SECRET_KEYS = re.compile(
     r"(?ai)^(?:.*[_-])?(?:password|passwd|pwd|passphrase|api[_-]?key|secret|secret[_-]?key|client[_-]?secret"
     r"|secret[_-]access[_-]key|(?:access|auth|refresh|api|bot|session)[_-]?token|private[_-]?key|authorization)$"
@@ -93,13 +89,13 @@ def may_hold_secret(text: str) -> bool:
     return "密码" in text or "비밀번호" in text or _DIGITS.search(text) is not None
 
 
-def redact_text(text: str, found: Counter[str]) -> str:
-    """The text with every secret replaced; `found` counts them by kind."""
+def redact_text(text: str, found: Counter[str], under: str = "") -> str:
+    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under."""
     while True:
         before = text
         for kind, pattern in _TOKENS:
             text = pattern.sub(_replacer(kind, found), text)
-        text = _CARD_RUN.sub(lambda match: _redact_cards(match[0], found), text)
+        text = redact_cards(text, found, under)
         if text == before:  # what stood glued to a secret may itself be one, now that its border shows
             return text
 
@@ -111,17 +107,17 @@ def find_secret(value: Any) -> str | None:
     return next(iter(sorted(found)), None)
 
 
-def redact_value(value: Any, found: Counter[str]) -> Any:
+def redact_value(value: Any, found: Counter[str], under: str = "") -> Any:
     """Plain JSON data with every secret replaced, in strings at any depth and under keys that name a secret."""
     if isinstance(value, str):
-        return redact_text(value, found) if may_hold_secret(value) else value
+        return redact_text(value, found, under) if may_hold_secret(value) else value
     if isinstance(value, dict):
         return _redact_object(value, found)
     if isinstance(value, list | tuple):
-        return [redact_value(item, found) for item in value]
+        return [redact_value(item, found, under) for item in value]
     if type(value) in (int, float) and abs(value) > 10**12:
         digits = canonical_text(value)
-        return value if redact_text(digits, found) == digits else "[redacted:card_number]"
+        return value if redact_text(digits, found, under) == digits else "[redacted:card_number]"
     return value
 
 
@@ -134,7 +130,7 @@ def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]
             base, number = name, 2
             while name in clean or name in value:
                 name, number = f"{base} {number}", number + 1
-        clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found)
+        clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found, str(key))
     return clean
 
 
@@ -166,54 +162,3 @@ def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
         return f"{keep}[redacted:{kind}]"
 
     return replace
-
-
-def _redact_cards(run: str, found: Counter[str]) -> str:
-    """A run of digits may be a card number, or hold one between other numbers (an expiry date, a check code)."""
-    if _is_card(run):
-        found["card_number"] += 1
-        return "[redacted:card_number]"
-    groups = [(match.start(), match.end()) for match in _GROUP.finditer(run)]
-    if len(groups) == 1:
-        return run
-    clean, at, first = "", 0, 0
-    while first < len(groups):
-        last = _card_from(run, groups, first)
-        if last is None:
-            first += 1
-            continue
-        clean += run[at : groups[first][0]] + "[redacted:card_number]"
-        found["card_number"] += 1
-        at, first = groups[last][1], last + 1
-    return clean + run[at:]
-
-
-def _card_from(run: str, groups: list[tuple[int, int]], first: int) -> int | None:
-    """The group with which a card number that starts at group `first` ends; longer numbers are tried first."""
-    for last in range(min(first + 4, len(groups) - 1), first - 1, -1):
-        shape = tuple(end - start for start, end in groups[first : last + 1])
-        if (len(shape) == 1 or shape in _CARD_SHAPES) and _is_card(run[groups[first][0] : groups[last][1]]):
-            return last
-    return None
-
-
-def _is_card(run: str) -> bool:
-    digits = [int(char) for char in run if char.isdigit()]
-    return len(digits) in _CARD_LENGTHS and _has_issuer(digits) and _passes_luhn(digits)
-
-
-def _has_issuer(digits: list[int]) -> bool:
-    number, size = "".join(map(str, digits)), len(digits)
-    head2, head4 = int(number[:2]), int(number[:4])
-    return (
-        (number[0] == "4" and size in (13, 16, 19))
-        or (size == 16 and (51 <= head2 <= 55 or 2221 <= head4 <= 2720 or head4 == 6011 or head2 in (35, 65)))
-        or (size == 15 and head2 in (34, 37))
-        or (size == 14 and head2 in (30, 36, 38))
-        or (size in (16, 17, 18, 19) and head2 == 62)
-    )
-
-
-def _passes_luhn(digits: list[int]) -> bool:
-    doubled = [digit if index % 2 == 0 else sum(divmod(digit * 2, 10)) for index, digit in enumerate(reversed(digits))]
-    return sum(doubled) % 10 == 0

@@ -22,6 +22,7 @@ from muniment.surfaces.cli.hints import in_words_of_commands
 from muniment.surfaces.cli.openings import OPENINGS, Opening
 from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, Unreadable, emit_json, fail
 from muniment.surfaces.cli.parameters import Word, as_click, word_of
+from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
 from muniment.surfaces.settings import Settings, load_settings, open_store
 
@@ -267,7 +268,7 @@ class Command:
                     emit_json(each)
             return
         for line in self.view(call):
-            click.echo(line)
+            echo(line)
 
     def _document(self, call: Call) -> Any:
         if callable(self.document):

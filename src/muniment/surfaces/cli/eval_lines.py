@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import click
-
 from muniment.surfaces.cli.explained import REASONS
-from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, table
+from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, style, table
 
 if TYPE_CHECKING:
     from muniment.verify.evals.gate import BaselineDiff
@@ -102,7 +100,7 @@ def _broken_lines(report: EvalReport) -> Iterator[str]:
     yield strong(f"cannot be asked: {len(report.broken)}")
     for each in report.broken:
         yield f"  {_named(each)}"
-        yield from (click.style(f"      {one_line(said, 200)}", fg="red") for said in each.broken)
+        yield from (style(f"      {one_line(said, 200)}", fg="red") for said in each.broken)
 
 
 def _missed_lines(report: EvalReport) -> Iterator[str]:
@@ -133,12 +131,10 @@ def baseline_lines(since: BaselineDiff, name: str) -> Iterator[str]:
     yield ""
     yield f"{strong(f'since {name}')}: {counted(since.same, 'question')} the same{f', {others}' if others else ''}"
     for moved in since.moved:
-        verdict = (
-            click.style("worse", fg="red") if moved.is_worse else "better" if moved.after > moved.before else "less"
-        )
+        verdict = style("worse", fg="red") if moved.is_worse else "better" if moved.after > moved.before else "less"
         yield f"  {verdict}: {moved.measure} of {moved.arm} {moved.before:.3f} → {moved.after:.3f}"
     for flip in since.flips:
-        verdict = "passes, and did not" if flip.passed else click.style("passed, and does not", fg="red")
+        verdict = "passes, and did not" if flip.passed else style("passed, and does not", fg="red")
         yield f"  {verdict}: {flip.question_id} with {flip.arm}: {one_line(flip.question, 80)}"
     if not since.moved and not since.flips:
         yield "  nothing is otherwise"

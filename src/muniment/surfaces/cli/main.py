@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from muniment.surfaces.cli.groups import TreeGroup
+from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.cli.tree import TREE
 
 __all__ = ["Root", "cli", "main"]
@@ -31,7 +32,7 @@ class Root(TreeGroup):
         try:
             code = super().main(given, "muniment", complete_var, standalone_mode=False, **extra)
         except click.Abort:
-            click.echo("stopped; nothing was done", err=True)
+            echo("stopped; nothing was done", err=True)
             sys.exit(1)
         except click.UsageError as error:
             sys.exit(_refuse(error, "--json" in given))
@@ -47,7 +48,7 @@ def _refuse(error: click.UsageError, as_json: bool) -> int:
     from muniment.surfaces.cli.output import EXIT_USAGE, fail
 
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # a group alone; known since click 8.2
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         return EXIT_USAGE
     where = error.ctx.command_path.strip() if error.ctx is not None else "muniment"
     return fail(InvalidInput(error.format_message(), hint=f"{where} --help"), as_json)
@@ -58,7 +59,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         return
     from importlib.metadata import version
 
-    click.echo(f"muniment {version('muniment')}")
+    echo(f"muniment {version('muniment')}")
     ctx.exit()
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from muniment.errors import InvalidInput, MunimentError, UnknownKind
+from muniment.surfaces.cli.terminal import echo
 
 __all__ = ["EXIT_FAILED", "EXIT_USAGE", "Unreadable", "emit_json", "fail"]
 
@@ -29,7 +28,7 @@ def emit_json(value: Any) -> None:
     """One canonical JSON line on stdout."""
     from muniment.core.canonical import canonical_text
 
-    click.echo(canonical_text(value))
+    echo(canonical_text(value))
 
 
 def fail(error: MunimentError, as_json: bool) -> int:
@@ -37,14 +36,14 @@ def fail(error: MunimentError, as_json: bool) -> int:
     if as_json:
         from muniment.core.canonical import canonical_text
 
-        click.echo(canonical_text(error.to_dict()), err=True)
+        echo(canonical_text(error.to_dict()), err=True)
     else:
-        click.echo(f"error[{error.code}]: {MunimentError.__str__(error)}", err=True)
+        echo(f"error[{error.code}]: {MunimentError.__str__(error)}", err=True)
         for issue in error.details.get("issues", ()):  # all of them, a line for each
-            click.echo(f"  {issue['path']}: {issue['message']}", err=True)
+            echo(f"  {issue['path']}: {issue['message']}", err=True)
         for reason in error.details.get("reasons", ()):
             if reason not in error.message:
-                click.echo(f"  {reason}", err=True)
+                echo(f"  {reason}", err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+            echo(f"hint: {error.hint}", err=True)
     return EXIT_USAGE if type(error) in (InvalidInput, UnknownKind) else EXIT_FAILED

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from muniment.research.run_records import CITABLE, STAGES
-from muniment.surfaces.cli.terminal import Cell, block_bar, one_line, strong, table, when
+from muniment.surfaces.cli.terminal import Cell, block_bar, one_line, strong, style, table, when
 
 if TYPE_CHECKING:
     from muniment.contracts.research import Perspective, SummaryPack
@@ -71,7 +69,7 @@ def status_lines(call: Call) -> Iterator[str]:
         total, most = sum(sizes.values()), manifest.limits.total_bytes_max
         yield f"summaries   {block_bar(total, most)} {total:,} of {most:,} bytes in all"
     if found.edited:
-        yield click.style(f"edited      not what the store holds: {_listing(found.edited)}", fg="red")
+        yield style(f"edited      not what the store holds: {_listing(found.edited)}", fg="red")
     yield f"\nnext        {_next_words(found)}"
     for line in next_steps(found, call):
         yield f"            {line}"
@@ -94,16 +92,15 @@ def _stage_line(manifest: ResearchManifest) -> str:
         if at == here and stage != "done":
             parts.append(strong(f"[{stage}]"))
         elif at <= here and stage in been:
-            parts.append(click.style(f"{stage} ✓", fg="green"))
+            parts.append(style(f"{stage} ✓", fg="green"))
         elif at > here and not (stage == "wave2" and manifest.pivot is not None):
-            parts.append(click.style(stage, fg="bright_black"))
+            parts.append(style(stage, fg="bright_black"))
     return " → ".join(parts)
 
 
 def _by_status(counts: Mapping[str, int]) -> str:
     parts = [
-        click.style(f"{count} {status}", fg="green" if status in CITABLE else "yellow")
-        for status, count in counts.items()
+        style(f"{count} {status}", fg="green" if status in CITABLE else "yellow") for status, count in counts.items()
     ]
     return ", ".join(parts)
 
@@ -168,9 +165,9 @@ def gate_lines(gate: GateResult, *, is_open: bool = False) -> Iterator[str]:
     """A gate with what it measured, and each reason why it fails; one that is open has not had its turn."""
     sign, colour = _SIGNS["open" if is_open else gate.status]
     measures = _MEASURES[gate.gate](gate.metrics) if gate.status != "not_run" else "not run yet"
-    yield f"{click.style(sign, fg=colour)} {gate.gate} {_TITLES[gate.gate]:<9} {measures}"
+    yield f"{style(sign, fg=colour)} {gate.gate} {_TITLES[gate.gate]:<9} {measures}"
     for reason in () if is_open else gate.reasons:
-        yield f"              {click.style(one_line(reason, 600), fg='red')}"
+        yield f"              {style(one_line(reason, 600), fg='red')}"
 
 
 def _plan(metrics: Mapping[str, Any]) -> str:

@@ -1,14 +1,19 @@
-"""Words on a terminal: text on one line, counts, times, tables, bars, labelled lines, a bar of progress.
+"""Words on a terminal: text on one line, styles, counts, times, tables, bars, labelled lines, a bar of progress.
 
-Everything here makes lines and prints none; only the progress bar writes, to stderr, where somebody is looking.
+Two things here write: `echo`, which every command prints through, and the progress bar, to stderr, where somebody is
+looking. Whatever is stored may stand in a line, so that on a terminal control characters are shown as signs; only
+what `style` made moves anything. Elsewhere a line is written as it is.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import click
@@ -21,7 +26,7 @@ __all__ = [
     "block_bar",
     "coloured",
     "counted",
-    "harmless",
+    "echo",
     "labelled",
     "one_line",
     "progress_bar",
@@ -29,7 +34,9 @@ __all__ = [
     "spanned",
     "sparkline",
     "strong",
+    "style",
     "table",
+    "visible",
     "when",
 ]
 
@@ -44,7 +51,16 @@ _LABEL_CELLS = 13
 _INDENT = "    "
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _STEPS = "▁▂▃▄▅▆▇█"
-_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_SIGNS = {
+    **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
+    127: "␡",
+    **{
+        code: f"<U+{code:04X}>"
+        for code in (*range(0x80, 0xA0), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+    },
+    **{code: f"<U+{code:04X}>" for code in range(0xE0000, 0xE0080)},
+}
+"""What moves a cursor, changes colours, turns the direction of a line or cannot be seen → a sign for it."""
 
 
 # -- words --------------------------------------------------------------------------------------------
@@ -57,9 +73,31 @@ def one_line(text: str, limit: int = 160) -> str:
     return shown if len(shown) <= limit and len(text) <= 4 * limit else shown[: limit - 1].rstrip() + "…"
 
 
-def harmless(text: str) -> str:
-    """A text of several lines for a terminal: nothing in it can move the cursor or change colours."""
-    return text.translate(_CONTROLS)
+def visible(text: str) -> str:
+    """A text for a terminal: nothing in it can move the cursor, change colours or hide; lines and tabs stay."""
+    return text.translate(_SIGNS)
+
+
+@cache
+def _own() -> str:
+    """Stands in the sequences that `style` makes: nothing that is stored can know it."""
+    return f"\x1b{os.urandom(8).hex()}"
+
+
+def style(text: str, *, fg: str | None = None, bold: bool = False) -> str:
+    """The text in a colour, or strong, where `echo` writes to a terminal."""
+    opening, closing = click.style("\0", fg=fg, bold=bold or None).split("\0")
+    return f"{opening}\0{closing}".replace("\x1b", _own()).replace("\0", text)
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Write to stdout, or stderr."""
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        shown = "\x1b".join(map(visible, text.split(_own())))
+    else:
+        shown = re.sub(rf"{_own()}\[[\d;]*m", "", text)
+    click.echo(shown, file=stream, nl=nl, color=True)
 
 
 def counted(count: int, noun: str) -> str:
@@ -76,12 +114,12 @@ def when(ts: str | None) -> str:
 
 
 def strong(text: str) -> str:
-    return click.style(text, bold=True)
+    return style(text, bold=True)
 
 
 def coloured(text: str, colours: dict[str, str]) -> str:
     """A word in the colour that it has among others of its kind."""
-    return click.style(text, fg=colours.get(text))
+    return style(text, fg=colours.get(text))
 
 
 # -- lines --------------------------------------------------------------------------------------------
@@ -121,8 +159,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[str]
     left = columns - (before if is_beside else len(_INDENT))
     for at, (*cells, last) in enumerate(texts):
         line = "  ".join(
-            click.style(text, fg="bright_black" if at == 0 else _colour(rows[at - 1][place]))
-            + " " * (width - cell_len(text))
+            style(text, fg="bright_black" if at == 0 else _colour(rows[at - 1][place])) + " " * (width - cell_len(text))
             for place, (text, width) in enumerate(zip(cells, widths, strict=True))
         )
         title = last if cell_len(last) <= left else set_cell_size(last, left - 1).rstrip() + "…"
@@ -180,6 +217,7 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
         yield _show_nothing
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns: tuple[Any, ...] = (
@@ -189,7 +227,7 @@ def progress_bar(label: str, total: int | None, *, quiet: bool = False) -> Itera
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(label, total=total)
+        task = progress.add_task(escape(visible(label)), total=total)
         yield lambda count: progress.advance(task, count)
 
 

@@ -16,6 +16,7 @@ from muniment.surfaces.cli.documents import LINE_SUFFIXES, read_documents, read_
 from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, Unreadable, emit_json, fail
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import constraints_given, function_given, model_address, write_bytes
+from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import VerifierResult
@@ -123,7 +124,7 @@ def _check_outputs(call: Call, name: str, data: Any, outputs: tuple[str, ...], g
     for where, item in _outputs(outputs):
         if isinstance(item, MunimentError):
             if not call.as_json:
-                click.echo(f"{where}: cannot be read", err=True)
+                echo(f"{where}: cannot be read", err=True)
             fail(item, call.as_json)
             cases += _unreadable(where, item)
             readable = False
@@ -181,12 +182,10 @@ def _check_pack(
         for each in report.results:
             lower, upper = each.bounds
             rate = f"{each.passed} of {len(each.answers)} ({lower:.2f} to {upper:.2f})"
-            click.echo(
-                f"{each.id}: {'holds' if each.ok else 'FAIL'}, {rate}{'' if not each.words else ': ' + each.words}"
-            )
+            echo(f"{each.id}: {'holds' if each.ok else 'FAIL'}, {rate}{'' if not each.words else ': ' + each.words}")
         if since is not None:
             worse, better = (", ".join(ids) or "none" for ids in (since.worse, since.better))
-            click.echo(f"since {baseline}: worse {worse}; better {better}")
+            echo(f"since {baseline}: worse {worse}; better {better}")
     is_good = report.ok if since is None else not since.worse
     sys.exit(0 if is_good else EXIT_FAILED)
 
@@ -294,10 +293,10 @@ def _show(where: str, output: Output, result: VerifierResult, findings: list[Fin
         }
         emit_json(shown)
         return
-    click.echo(f"{where}: {'holds' if not violated else result.verdict}")
+    echo(f"{where}: {'holds' if not violated else result.verdict}")
     for finding in violated:
         mild = " (minor)" if finding.severity == "minor" else ""
-        click.echo(f"  {finding.key}{mild}: {finding.message}")
+        echo(f"  {finding.key}{mild}: {finding.message}")
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

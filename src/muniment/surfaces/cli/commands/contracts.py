@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
-
 from muniment.errors import InvalidInput, Issue
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import LINE_SUFFIXES, Document, read_documents
 from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, emit_json, fail
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import echo
 
 __all__ = ["export_schemas", "list_kinds", "show_schema", "validate"]
 
@@ -122,11 +121,11 @@ def _show(finding: dict[str, Any], as_json: bool) -> None:
     where = "stdin" if finding["file"] == "-" else finding["file"]
     if finding["line"] > 1 or where.endswith(LINE_SUFFIXES):
         where += f":{finding['line']}"
-    click.echo(f"{where}: {'valid' if finding['valid'] else 'invalid'}")
+    echo(f"{where}: {'valid' if finding['valid'] else 'invalid'}")
     for error in finding["errors"]:
-        click.echo(f"  {error['path']}: {error['message']}")
+        echo(f"  {error['path']}: {error['message']}")
     for warning in finding.get("warnings", ()):
-        click.echo(f"  warning: {warning['path']}: {warning['message']}")
+        echo(f"  warning: {warning['path']}: {warning['message']}")
 
 
 # -- schemas ------------------------------------------------------------------------------------------

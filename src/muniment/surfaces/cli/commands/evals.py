@@ -17,7 +17,7 @@ from muniment.surfaces.cli.documents import read_documents, read_one
 from muniment.surfaces.cli.output import Unreadable
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import model_address, policy_given, write_bytes
-from muniment.surfaces.cli.terminal import counted, progress_bar
+from muniment.surfaces.cli.terminal import counted, progress_bar, style
 from muniment.surfaces.settings import Settings, open_store
 from muniment.verify.evals.arms import K
 
@@ -268,7 +268,7 @@ def _show(call: Call) -> Iterator[str]:
         yield from baseline_lines(result.since, result.baseline)
     if result.problems:
         yield ""
-        yield from (click.style(f"not good enough: {each}", fg="red") for each in result.problems)
+        yield from (style(f"not good enough: {each}", fg="red") for each in result.problems)
     if result.files:
         yield ""
         yield f"written: {', '.join(result.files)}"

@@ -10,7 +10,7 @@ import click
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import table
+from muniment.surfaces.cli.terminal import echo, table
 
 if TYPE_CHECKING:
     from muniment.surfaces.http.keys import KeyFile
@@ -81,7 +81,7 @@ def _revoke(_: Call, key_id: str, *, file: _File = None) -> Any:
 
 def _show_made(call: Call) -> Iterator[str]:
     yield call.answer.token
-    click.echo(f"key {call.answer.key.key_id}: keep the token, it is not shown again", err=True)
+    echo(f"key {call.answer.key.key_id}: keep the token, it is not shown again", err=True)
 
 
 def _made_document(call: Call) -> dict[str, Any]:

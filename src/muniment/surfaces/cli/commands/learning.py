@@ -16,7 +16,7 @@ from muniment.surfaces.cli.commands.banks import action_lines, says
 from muniment.surfaces.cli.openings import run_named
 from muniment.surfaces.cli.parameters import Choice, Word
 from muniment.surfaces.cli.reading import write_bytes
-from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, table, when
+from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, style, table, when
 from muniment.surfaces.operations.signatures import Parameter
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _hint_lines(found: Recall) -> Iterator[str]:
     yield ""
     for number, hint in enumerate(found.hints, 1):
         yield f"{number:>2}  {one_line(hint.summary or '(left out)', 1_000)}"
-        yield f"    {hint.memory_id}  {click.style(one_line(hint.reason or '', 300), fg='bright_black')}"
+        yield f"    {hint.memory_id}  {style(one_line(hint.reason or '', 300), fg='bright_black')}"
 
 
 def _overflow(each: Mapping[str, Any]) -> str:
@@ -339,7 +339,7 @@ def _flow_lines(snapshot: FlowMapSnapshot) -> Iterator[str]:
         columns = ("intervention", "gain", "bounds", "cost", "runs", "against")
         yield from table(columns, [_gain_row(each) for each in gains])
     for note in (snapshot.notes or "").split("; "):
-        yield click.style(f"  {note}", fg="bright_black")
+        yield style(f"  {note}", fg="bright_black")
 
 
 def _spot_row(spot: StageHotspot) -> list[Cell]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from muniment.surfaces.cli import reading
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.commands.memory import source_line
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import one_line, strong, when
+from muniment.surfaces.cli.terminal import echo, one_line, strong, when
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import ConflictNote
@@ -49,11 +48,11 @@ def _show_build(call: Call) -> Iterator[str]:
     """Text and packet stand alone on stdout, so that they can be piped; the build's id goes to stderr."""
     build: Build = call.answer
     if call.typed.get("as_packet"):
-        sys.stdout.buffer.write(build.packet_bytes)
+        echo(build.packet_bytes.decode(), nl=False)
     elif build.text:
         yield build.text.removesuffix("\n")
     said = "; nothing to tell" if not build.text else "" if build.found else "; memory holds no answer"
-    click.echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{said}", err=True)
+    echo(f"build {build.id}: {build.tokens} of {build.request.budget.max_tokens} tokens{said}", err=True)
 
 
 def _build_document(call: Call) -> dict[str, Any]:

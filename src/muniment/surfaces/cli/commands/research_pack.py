@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import click
-
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command, wire
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import text_given
 from muniment.surfaces.cli.research_lines import answered, command, gate_lines, next_lines, summary_lines
-from muniment.surfaces.cli.terminal import coloured, counted, harmless, one_line
+from muniment.surfaces.cli.terminal import coloured, counted, one_line, style
 
 if TYPE_CHECKING:
     from muniment.contracts.research import SummaryPack
@@ -152,7 +150,7 @@ def _show_settled(call: Call) -> Iterator[str]:
 
     settled = call.answer.citations
     for each in settled:
-        status = click.style(f"{each.status:<9}", fg=None if each.status in CITABLE else "yellow")
+        status = style(f"{each.status:<9}", fg=None if each.status in CITABLE else "yellow")
         note = f"  ({one_line(each.notes, 120)})" if each.notes and each.status != "valid" else ""
         yield f"{status} {each.cid[:12]}  {one_line(each.url)}  by {', '.join(each.found_by)}{note}"
     by_status = Counter(each.status for each in settled)
@@ -254,7 +252,7 @@ claims = Command(
 
 
 def _show_synthesis(call: Call) -> Iterator[str]:
-    yield harmless(call.answer.text)
+    yield call.answer.text
     yield "# Sources\n"
     for each in (call.answer.pack.model_extra or {}).get("sources", ()):
         title = f" - {one_line(each['title'])}" if each.get("title") else ""
@@ -287,13 +285,13 @@ def _show_check(call: Call) -> Iterator[str]:
     for each in found.findings:
         number = None if each.span is None else data.count(b"\n", 0, each.span.start) + 1
         where = name if number is None else f"{name}:{number}"
-        yield f"{where}: {click.style(each.problem, fg='red')}: {one_line(each.message, 300)}"
+        yield f"{where}: {style(each.problem, fg='red')}: {one_line(each.message, 300)}"
         if each.text:
             yield f"    {one_line(each.text, 200)}"
     rounds = f"review {found.review} of {call.handle.manifest().limits.max_review_rounds}"
     if found.passed:
         figures = found.metrics.get("figures_cited", 0)
-        yield f"{click.style('the report holds', fg='green')}: {figures} figures, all cited; {rounds}"
+        yield f"{style('the report holds', fg='green')}: {figures} figures, all cited; {rounds}"
     else:
         yield f"{counted(len(found.findings), 'finding')}; {rounds}"
 

@@ -21,7 +21,7 @@ from muniment.surfaces.cli.research_lines import (
     status_lines,
     summary_bytes,
 )
-from muniment.surfaces.cli.terminal import coloured, harmless, one_line, strong, when
+from muniment.surfaces.cli.terminal import coloured, one_line, strong, when
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -274,7 +274,7 @@ route = Command(
 )
 prompt = Command(
     "study.prompt",
-    lambda call: [harmless(call.answer).removesuffix("\n")],
+    lambda call: [call.answer.removesuffix("\n")],
     arguments=_PERSPECTIVE,
     document=lambda call: answered(call, perspective_id=call.typed["perspective_id"], prompt=call.answer),
     about="After a rejected output, with what has to change.",

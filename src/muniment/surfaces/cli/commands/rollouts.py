@@ -11,7 +11,18 @@ from muniment.handles.runner import Runner
 from muniment.surfaces.cli.calling import Call, Command, wire
 from muniment.surfaces.cli.parameters import Choice, Word, fields_asked
 from muniment.surfaces.cli.reading import text_given
-from muniment.surfaces.cli.terminal import Cell, as_is, coloured, counted, labelled, one_line, strong, table, when
+from muniment.surfaces.cli.terminal import (
+    Cell,
+    as_is,
+    coloured,
+    counted,
+    labelled,
+    one_line,
+    strong,
+    style,
+    table,
+    when,
+)
 from muniment.surfaces.operations.signatures import Parameter
 
 if TYPE_CHECKING:
@@ -45,7 +56,7 @@ def _request() -> list[Parameter]:
 
 def _show_decision(call: Call) -> Iterator[str]:
     decision: RouteDecision = call.answer
-    action = click.style(decision.action, fg=_ACTIONS[decision.action], bold=True)
+    action = style(decision.action, fg=_ACTIONS[decision.action], bold=True)
     yield f"{action}  {_ladder(decision.rungs) or 'nothing'}{', then synthesis' if decision.synth else ''}"
     if decision.rungs:
         yield f"expected: {_expectation(decision.expected)}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from muniment.surfaces.cli.terminal import Cell, bar, one_line, spanned, table
+from muniment.surfaces.cli.terminal import Cell, bar, one_line, spanned, style, table
 
 if TYPE_CHECKING:
     from muniment.core.stats.counts import Tally
@@ -75,7 +73,7 @@ def stage_cell(memory: StoredMemory) -> Cell:
 
 
 def stage_text(stage: str) -> str:
-    return click.style(stage, fg=STAGES[stage])
+    return style(stage, fg=STAGES[stage])
 
 
 def place_text(record: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from muniment.surfaces.cli.commands.rules_lines import (
 from muniment.surfaces.cli.openings import OPENINGS, check_there
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import is_file
-from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said, strong, table
+from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said, strong, style, table
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import RuleRecord
@@ -57,7 +57,7 @@ def _show_selection(call: Call) -> Iterator[str]:
     for each in chosen:
         rule_id = each.rule_id or ""
         arm = arms.get(rule_id, "user")
-        styled = click.style(arm, fg=STAGES.get(arm, "white"))
+        styled = style(arm, fg=STAGES.get(arm, "white"))
         yield f"\n{strong(rule_id)}  {each.injection_mode}, {styled}, score {each.score or 0:.3g}"
         yield from said(bodies.get(rule_id, ""), first="  ", rest="  ")
         yield from said(f"because {'; '.join(each.reasons or ())}", first="  ", rest="    ")

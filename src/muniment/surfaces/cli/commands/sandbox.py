@@ -9,13 +9,12 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import click
-
 from muniment.errors import InvalidInput, SandboxFailure
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import read_documents
 from muniment.surfaces.cli.output import fail
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
     from muniment.contracts.sandbox import SandboxPolicy
@@ -139,12 +138,12 @@ def _document(call: Call) -> dict[str, Any]:
 
 def _show(call: Call) -> Iterator[str]:
     seen: Observation = call.answer
-    click.echo(seen.stdout, nl=False)
-    click.echo(seen.stderr, nl=False, err=True)
+    echo(seen.stdout, nl=False)
+    echo(seen.stderr, nl=False, err=True)
     for cap in seen.capped:
-        click.echo(f"sandbox: {_WORDS[cap]}", err=True)
+        echo(f"sandbox: {_WORDS[cap]}", err=True)
     if seen.error_class in ("sandbox_denied", "exec_unavailable"):
-        click.echo(f"sandbox: the command was not run [{seen.error_class}]", err=True)
+        echo(f"sandbox: the command was not run [{seen.error_class}]", err=True)
     return iter(())
 
 

@@ -12,6 +12,7 @@ from muniment.errors import MissingDependency
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.output import emit_json
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.mcp.settings import CHOICES
 from muniment.surfaces.settings import Settings, open_store
 
@@ -57,9 +58,9 @@ def _serve(
         if call.as_json:
             emit_json(fields | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
         else:
-            click.echo(f"muniment at {fields['url']} over {fields['db']}; Ctrl-C to stop")
+            echo(f"muniment at {fields['url']} over {fields['db']}; Ctrl-C to stop")
             if not is_built():
-                click.echo(f"without its inspector: {NOT_BUILT}")
+                echo(f"without its inspector: {NOT_BUILT}")
         server.run()
 
 

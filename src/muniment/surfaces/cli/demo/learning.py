@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import chain, cycle, islice, repeat
 from typing import TYPE_CHECKING, Any
 
-import click
+from muniment.surfaces.cli.terminal import echo, style
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionRecord
@@ -49,12 +49,8 @@ def show_learning(clock: Callable[[], datetime]) -> None:
     """A tactic is learnt, recalled, and retired when it stops helping."""
     from muniment.handles.memory import open as open_memory
 
-    click.echo()
-    click.echo(
-        click.style(
-            "9 · Learning: a verified run leaves something for the next, and what stops helping goes", bold=True
-        )
-    )
+    echo()
+    echo(style("9 · Learning: a verified run leaves something for the next, and what stops helping goes", bold=True))
     with open_memory(":memory:", clock=clock) as mem:
         shop, bank = Shop(), mem.bank(user_id="ana")
         recalling, alone = _runner(mem, shop, recall=True), _runner(mem, shop, recall=False)
@@ -73,7 +69,7 @@ def _look_up(runner: Runner, order: int) -> Done:
 
 
 def _say(label: str, text: str) -> None:
-    click.echo(f"  {label:<10} {text}")
+    echo(f"  {label:<10} {text}")
 
 
 def _tactics(bank: Bank) -> list[StoredMemory]:

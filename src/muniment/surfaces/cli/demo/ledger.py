@@ -7,9 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from muniment.surfaces.cli.terminal import counted
+from muniment.surfaces.cli.terminal import counted, echo, style
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -20,15 +18,15 @@ __all__ = ["show_ledger"]
 
 def show_ledger(mem: Memory, path: Path, build: Build, event_id: str) -> None:
     """Tamper with it, move it, forget from it."""
-    click.echo()
-    click.echo(click.style("7 · The ledger beneath can be proven, moved, and made to forget", bold=True))
+    echo()
+    echo(style("7 · The ledger beneath can be proven, moved, and made to forget", bold=True))
     _prove(mem, path)
     _move(mem, build)
     _forget(mem, path, build, event_id)
 
 
 def _say(text: str) -> None:
-    click.echo(f"  {text}")
+    echo(f"  {text}")
 
 
 def _prove(mem: Memory, path: Path) -> None:

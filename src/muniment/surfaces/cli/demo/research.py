@@ -7,9 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from muniment.surfaces.cli.terminal import one_line
+from muniment.surfaces.cli.terminal import echo, one_line, style
 
 if TYPE_CHECKING:
     from muniment.handles.study import Study
@@ -83,10 +81,8 @@ def show_research(folder: Path, clock: Callable[[], datetime]) -> None:
     """Show a research run from the question to the report, with all that goes wrong on the way."""
     from muniment.handles.memory import open as open_memory
 
-    click.echo()
-    click.echo(
-        click.style("8 · Research: your agents read; what they hand in is checked, bounded and passed on", bold=True)
-    )
+    echo()
+    echo(style("8 · Research: your agents read; what they hand in is checked, bounded and passed on", bold=True))
     with open_memory(":memory:", clock=clock) as mem:
         study = mem.research(
             QUESTION, user_id="ana", agent_types=AGENTS, limits=LIMITS, run_id="ferries", directory=folder / "ferries"
@@ -98,7 +94,7 @@ def show_research(folder: Path, clock: Callable[[], datetime]) -> None:
 
 
 def _say(label: str, text: str) -> None:
-    click.echo(f"  {label:<10} {text}")
+    echo(f"  {label:<10} {text}")
 
 
 def _waves(study: Study) -> None:

@@ -9,10 +9,8 @@ from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from muniment.errors import GateFailed, WrongStage
-from muniment.surfaces.cli.terminal import bar, one_line
+from muniment.surfaces.cli.terminal import bar, echo, one_line, style
 
 if TYPE_CHECKING:
     from muniment.core.stats.counts import Tally
@@ -82,20 +80,20 @@ def show_rules(clock: Callable[[], datetime]) -> None:
         _try(mem, counter, book, rule_id)
         _promote(book, rule_id)
         _take_back(book, rule_id)
-    click.echo()
+    echo()
 
 
 def _title(text: str) -> None:
-    click.echo()
-    click.echo(click.style(text, bold=True))
+    echo()
+    echo(style(text, bold=True))
 
 
 def _say(label: str, text: str) -> None:
-    click.echo(f"  {label:<10} {text}")
+    echo(f"  {label:<10} {text}")
 
 
 def _draft(mem: Memory, counter: Counter, book: Rulebook) -> str:
-    click.echo(click.style("1 · Runs that fail alike draft a rule, and nobody obeys a draft", bold=True))
+    echo(style("1 · Runs that fail alike draft a rule, and nobody obeys a draft", bold=True))
     runner = mem.runner(counter.agent, counter.verify, {"recall": False}, user_id="ana", agent_id="counter")
     passed = [runner.run(f"Count the apples in box {number}.", intent=COUNTING).passed for number in range(14)]
     for number in range(5):

@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from muniment.surfaces.cli.terminal import one_line
+from muniment.surfaces.cli.terminal import echo, one_line, style
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -63,16 +61,16 @@ def show_main_job() -> None:
             show_ledger(mem, path, build, said["visit"][0].id)
         show_research(Path(folder), calendar)
         show_learning(calendar)
-    click.echo()
+    echo()
 
 
 def _title(text: str) -> None:
-    click.echo()
-    click.echo(click.style(text, bold=True))
+    echo()
+    echo(style(text, bold=True))
 
 
 def _say(text: str) -> None:
-    click.echo(f"  {text}")
+    echo(f"  {text}")
 
 
 def _sample() -> list[dict[str, Any]]:
@@ -85,7 +83,7 @@ def _sample() -> list[dict[str, Any]]:
 
 
 def _record(mem: Memory, calendar: Calendar) -> tuple[Run, dict[str, list[LedgerEntry]]]:
-    click.echo(click.style("1 · Five sessions of Ana with an agent go into an append-only ledger", bold=True))
+    echo(style("1 · Five sessions of Ana with an agent go into an append-only ledger", bold=True))
     said: dict[str, list[LedgerEntry]] = {}
     sample = _sample()
     for session in sample:
